@@ -41,7 +41,7 @@ pub(super) struct Waits {
 
 /// The result of a read without waiting.
 enum AtOnce {
-    /// As many bytes were in memory.
+    /// This many bytes were in memory.
     Bytes(usize),
     /// This system or file system cannot report it.
     Unknown,

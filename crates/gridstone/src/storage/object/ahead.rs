@@ -1,5 +1,5 @@
-//! Requests begun ahead of the reads that need their bytes: while a few of the blocks that a read is going to decode are decoded, the others are
-//! on their way.
+//! Requests started ahead of the reads that need their bytes: while a few blocks of a read are decoded, others are in
+//! flight.
 
 use super::client::Found;
 use crate::base::{Begun, ByteRange, Result};
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 type Answer = object_store::Result<Found>;
 
-/// The reads of one object that were begun and that somebody still holds. The child of a fork begins with none: its parent's thread
-/// answers its parent.
+/// The reads of one object that were started and are still held. The child of a fork starts with none: the parent's
+/// thread answers only the parent.
 #[derive(Default)]
 pub(super) struct ReadsAhead {
     reads: PerProcess<Mutex<Vec<Weak<ReadAhead>>>>,
@@ -23,24 +23,24 @@ impl std::fmt::Debug for ReadsAhead {
     }
 }
 
-/// How often those who wait for another's answer look whether they are to go on.
+/// How often a waiter for another thread's answer checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A read under way, or its bytes.
+/// A read in flight, or its bytes.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     range: ByteRange,
     state: Mutex<State>,
-    /// Told when the answer is there, or lost.
+    /// Signalled when the answer has arrived or is lost.
     answered: Condvar,
 }
 
 enum State {
     Asked(Asked<Answer>),
-    /// Somebody waits for the answer.
+    /// A thread waits for the answer.
     Awaited,
     Here(Bytes),
-    /// It failed, or whoever waited for it was told to stop.
+    /// It failed, or the thread that waited for it was cancelled.
     Lost,
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Debug for State {
     }
 }
 
-/// Reads that were begun together.
+/// Reads that were started together.
 #[derive(Debug)]
 struct Together(#[expect(dead_code, reason = "held so that they go on")] Vec<Arc<ReadAhead>>);
 
@@ -66,7 +66,7 @@ impl ReadsAhead {
         self.reads.get_or_try_build(|| Ok(Mutex::default()))
     }
 
-    /// Keeps reads for those who will need them, as long as the result is held; `None` if there is none.
+    /// Keeps reads for later use, as long as the result is held; `None` if there are none.
     pub(super) fn hold(&self, begun: Vec<(ByteRange, Asked<Answer>)>) -> Option<Arc<dyn Begun>> {
         if begun.is_empty() {
             return None;
@@ -80,7 +80,8 @@ impl ReadsAhead {
         Some(Arc::new(Together(begun)))
     }
 
-    /// The reads that hold `range` together, by ascending offset, none of them lost; `None` if something is missing.
+    /// The reads that together hold `range`, in ascending order of offset, none of them lost; `None` if any part is
+    /// missing.
     pub(super) fn holding(&self, range: ByteRange) -> Option<Vec<Arc<ReadAhead>>> {
         let reads = self.reads().ok()?.lock().unwrap_or_else(PoisonError::into_inner);
         let touches = |read: &Arc<ReadAhead>| read.range.offset < range.end() && range.offset < read.range.end();
@@ -99,7 +100,7 @@ impl ReadsAhead {
     }
 }
 
-/// Whoever waits for the answer. When it goes, the others are told what came of it.
+/// The thread that waits for the answer. Its drop wakes the other waiters, which see the outcome.
 struct Waiting<'a> {
     read: &'a ReadAhead,
     found: Option<Bytes>,
@@ -113,7 +114,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl ReadAhead {
-    /// What it reads.
+    /// The range that it reads.
     pub(super) fn range(&self) -> ByteRange {
         self.range
     }
@@ -122,10 +123,11 @@ impl ReadAhead {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its bytes, as `received` takes them from the answer; `None` if another was told of its failure. Blocks until they are there.
+    /// Its bytes, as `received` makes them from the answer; `None` if its failure was reported to another caller.
+    /// Blocks until they have arrived.
     ///
     /// # Errors
-    /// Those of `received`, for the first who asks; Cancelled.
+    /// Those of `received`, for the first caller; Cancelled.
     pub(super) fn bytes(&self, received: impl FnOnce(Result<Answer>) -> Result<Bytes>) -> Result<Option<Bytes>> {
         let mut state = self.state();
         loop {

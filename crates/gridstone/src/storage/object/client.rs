@@ -1,5 +1,5 @@
-//! Requests to one bucket, under one prefix, from any thread: the clients of this process, and each request as a call that
-//! blocks.
+//! Requests to one bucket, under one prefix, from any thread: the clients of this process, and each request as a
+//! blocking call.
 //!
 //! A client's connections belong to the process that made it, so the child of a fork makes its own.
 
@@ -15,28 +15,29 @@ use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Requests under way at once: enough to hide the time that each takes, few enough for one thread and for the store.
+/// The largest number of concurrent requests: enough to hide their latency, few enough for one thread and for the
+/// store.
 const REQUESTS_MAX: usize = 64;
 
 /// Clients of one bucket.
 #[derive(Debug, Clone)]
 pub(super) struct Stores {
-    /// Repeats requests that fail, where that cannot do harm.
+    /// Retries failed requests, where that does no harm.
     pub(super) patient: Arc<dyn ObjectStore>,
-    /// Sends each request once: for those that must not be repeated blindly.
+    /// Sends each request once: for requests that must not be retried blindly.
     pub(super) once: Arc<dyn ObjectStore>,
 }
 
-/// Where clients come from.
+/// The origin of clients.
 #[derive(Debug, Clone)]
 pub(super) enum Maker {
     /// Made from settings.
     Settings(Settings),
-    /// Given.
+    /// Passed by the caller.
     Given(Stores),
 }
 
-/// The clients of this process, and how many requests they may have under way.
+/// The clients of this process, and the limit of their concurrent requests.
 #[derive(Debug, Clone)]
 struct Connected {
     stores: Stores,
@@ -52,25 +53,25 @@ pub(super) struct Client {
     connected: PerProcess<Connected>,
 }
 
-/// What a read of an object brought.
+/// The answer to a read of an object.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) meta: ObjectMeta,
-    /// The mark of the conditional write that made it, if one did.
+    /// The mark of the conditional write that made it, if any.
     pub(super) mark: Option<String>,
-    /// Where `bytes` start in the object.
+    /// The offset of `bytes` in the object.
     pub(super) start: u64,
     pub(super) bytes: Bytes,
 }
 
-/// Runs a request once it is its turn.
+/// Runs a request when its turn comes.
 async fn in_turn<T>(turns: Arc<Semaphore>, request: impl Future<Output = T>) -> T {
-    // The semaphore is never closed; without a turn the request is merely early.
+    // The semaphore is never closed; without a turn the request is only early.
     let _turn = turns.acquire_owned().await.ok();
     request.await
 }
 
-/// Reads an object, or the part that `options` name.
+/// Reads an object, or the part that `options` selects.
 pub(super) async fn fetched(store: &dyn ObjectStore, path: &Path, options: GetOptions) -> object_store::Result<Found> {
     let head = options.head;
     let found = store.get_opts(path, options).await?;
@@ -85,7 +86,7 @@ impl Client {
         Self { place, prefix, maker, connected: PerProcess::new() }
     }
 
-    /// The whole path of an object or folder.
+    /// The full path of an object or folder.
     pub(super) fn path(&self, name: &str) -> Path {
         name.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
     }
@@ -106,7 +107,7 @@ impl Client {
         self.connected.get_or_try_build(connect).cloned()
     }
 
-    /// Starts a request that needs the clients.
+    /// Starts a request to the clients.
     pub(super) fn start<T, F>(&self, request: impl FnOnce(Stores) -> F) -> Result<Driven<T>>
     where
         T: Send + 'static,
@@ -116,7 +117,7 @@ impl Client {
         drive(in_turn(turns, request(stores)))
     }
 
-    /// Does a request that needs the clients; `asked` ("cannot read") and `name` say which, in errors.
+    /// Makes a request to the clients; `asked` ("cannot read") and `name` describe it in errors.
     pub(super) fn ask<T, F>(&self, asked: &str, name: &str, request: impl FnOnce(Stores) -> F) -> Result<T>
     where
         T: Send + 'static,
@@ -129,18 +130,18 @@ impl Client {
         self.place.error(format_args!("{asked} {}", self.named(name)), error)
     }
 
-    /// Reads an object, or the part that `options` name.
+    /// Reads an object, or the part that `options` selects.
     pub(super) fn get(&self, name: &str, options: GetOptions) -> Result<Found> {
         self.start_get(name, options)?.wait()?.map_err(|e| self.error("cannot read", name, e))
     }
 
-    /// Starts to read an object, or the part that `options` name.
+    /// Starts a read of an object, or of the part that `options` selects.
     pub(super) fn start_get(&self, name: &str, options: GetOptions) -> Result<Asked<object_store::Result<Found>>> {
         let path = self.path(name);
         self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await }).map(Asked::from)
     }
 
-    /// Starts to read a range of an object, which must have the tag `tag`.
+    /// Starts a read of a range of an object, which must have the tag `tag`.
     pub(super) fn start_range(
         &self,
         name: &str,
@@ -151,7 +152,7 @@ impl Client {
         self.start_get(name, options)
     }
 
-    /// What the store knows of an object; `None` if it is not there.
+    /// The metadata of an object; `None` if it does not exist.
     pub(super) fn head(&self, name: &str) -> Result<Option<Found>> {
         match self.start_get(name, GetOptions { head: true, ..GetOptions::default() })?.wait()? {
             Ok(found) => Ok(Some(found)),
@@ -160,7 +161,7 @@ impl Client {
         }
     }
 
-    /// Creates or replaces an object, whatever was there.
+    /// Creates or replaces an object.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let (path, bytes) = (self.path(name), Bytes::copy_from_slice(bytes));
         self.ask("cannot write", name, |stores| async move {
@@ -168,7 +169,7 @@ impl Client {
         })
     }
 
-    /// Deletes objects, whether they are there or not.
+    /// Deletes objects, whether they exist or not.
     pub(super) fn delete(&self, names: &[String]) -> Result<()> {
         let Some(first) = names.first() else { return Ok(()) };
         let paths: Vec<_> = names.iter().map(|name| self.path(name)).collect();
@@ -185,11 +186,11 @@ impl Client {
         })
     }
 
-    /// Shows what lies directly in `folder` to `visit`, page by page: names within the folder and what is known of them.
+    /// Passes the entries directly in `folder` to `visit`, page by page: names within the folder, and metadata.
     pub(super) fn each(&self, folder: &str, visit: &mut dyn FnMut(&str, ObjectMeta)) -> Result<()> {
         let prefix = self.path(folder);
         let Connected { stores, .. } = self.connected()?;
-        // Pages are asked for by the consumer, so a second future drives the stream between two of its pages.
+        // The consumer requests pages, so a second future drives the stream between two of its pages.
         let mut pages = Some(stores.patient.list(Some(&prefix)).chunks(PAGE));
         while let Some(mut stream) = pages.take() {
             let asked = drive(async move {
@@ -211,8 +212,8 @@ impl Client {
         Ok(())
     }
 
-    /// The names of all that lies directly in `folder`, within it, in one request; `None` if it is more than `most`, which are less than
-    /// stores give in one answer.
+    /// The names of all entries directly in `folder`, relative to it, in one request; `None` if there are more than
+    /// `most`. `most` must be less than stores return in one answer.
     pub(super) fn few(&self, folder: &str, most: usize) -> Result<Option<Vec<String>>> {
         let prefix = self.path(folder);
         let below = prefix.clone();
@@ -227,7 +228,7 @@ impl Client {
         Ok((found.len() <= most).then(|| found.iter().filter_map(within).collect()))
     }
 
-    /// Whether anything lies directly in `folder`.
+    /// Whether `folder` has any entry.
     pub(super) fn any(&self, folder: &str) -> Result<bool> {
         let prefix = self.path(folder);
         let found =
@@ -236,10 +237,10 @@ impl Client {
     }
 }
 
-/// Entries of a listing that are handed over at once: what most stores give in one answer.
+/// How many entries of a listing are passed on at once: what most stores return in one answer.
 const PAGE: usize = 1_000;
 
-/// Deleted, or not there in the first place.
+/// Success if the object was deleted, or did not exist.
 fn gone(outcome: object_store::Result<()>) -> object_store::Result<()> {
     match outcome {
         Err(object_store::Error::NotFound { source, path }) => {

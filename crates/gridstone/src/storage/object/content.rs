@@ -1,8 +1,9 @@
-//! The start of an object, and all of it, each as few ranges: nothing is taken into memory before its length is known and allowed.
+//! Reads the start of an object, or all of it, in few ranges: no bytes are held in memory before the length is known
+//! and allowed.
 //!
-//! 1. The first bytes are asked for. The answer brings the length of the object; of a small one it is all there is.
+//! 1. The first bytes are requested. The answer includes the length of the object; for a small object it is complete.
 //! 2. A length beyond what an object of this kind may have ([`names::bytes_max`]) is damage, and nothing more is read.
-//! 3. The rest is asked for side by side, of the very object that the first bytes came from.
+//! 3. The rest is requested concurrently, from the same object that the first bytes came from.
 
 use super::client::{Client, Found};
 use super::source::has_no_end;
@@ -12,13 +13,13 @@ use crate::storage::names;
 use bytes::{Bytes, BytesMut};
 use object_store::{Error as Store, GetOptions, GetRange};
 
-/// What is asked for first of an object whose length is not known, and of a long one at once.
+/// The first request for an object of unknown length, and the size of each request for a long one.
 pub(super) const PIECE_BYTES: u64 = 8 << 20;
 
-/// Longer than any object; stores take a range that ends beyond what they can count for none.
+/// Longer than any object; stores reject a range that ends beyond what they can count.
 const RANGE_END_MAX: u64 = 1 << 50;
 
-/// A question for the first bytes of an object, under way.
+/// A request for the first bytes of an object, in flight.
 #[derive(Debug)]
 pub(super) struct Question {
     name: String,
@@ -26,24 +27,24 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Asks for the first `len` bytes of `name`, or all if it has fewer; for one at least.
+    /// Requests the first `len` bytes of `name`, at least one, or all if it has fewer.
     pub(super) fn start(client: &Client, name: &str, len: u64) -> Result<Self> {
         let range = Some(GetRange::Bounded(0..len.clamp(1, RANGE_END_MAX)));
         let answer = client.start_get(name, GetOptions { range, ..GetOptions::default() })?;
         Ok(Self { name: name.to_owned(), answer })
     }
 
-    /// Asks for all of `name`.
+    /// Requests all of `name`.
     pub(super) fn start_whole(client: &Client, name: &str) -> Result<Self> {
         Self::start(client, name, names::bytes_max(name).min(PIECE_BYTES))
     }
 
-    /// What is asked for.
+    /// The object requested.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The first bytes; NotFound if there is no such object.
+    /// The first bytes; NotFound if the object does not exist.
     pub(super) fn first(self, client: &Client) -> Result<Found> {
         match self.answer.wait()? {
             Ok(found) => Ok(found),
@@ -52,7 +53,7 @@ impl Question {
         }
     }
 
-    /// All of the object; NotFound if there is none, Corruption if it is longer than any of its kind.
+    /// The whole object; NotFound if it does not exist, Corruption if it is longer than its kind allows.
     pub(super) fn whole(self, client: &Client) -> Result<Found> {
         let name = self.name.clone();
         let first = self.first(client)?;
@@ -68,7 +69,7 @@ impl Question {
     }
 }
 
-/// The answer for an empty object, of which stores give no range (`refusal`).
+/// The answer for an empty object, for which stores return no range (`refusal`).
 fn empty(client: &Client, name: &str, refusal: Store) -> Result<Found> {
     match client.head(name)? {
         Some(found) if found.meta.size == 0 => Ok(found),
@@ -79,7 +80,7 @@ fn empty(client: &Client, name: &str, refusal: Store) -> Result<Found> {
     }
 }
 
-/// The whole object of which `first` is the start.
+/// The whole object whose start is `first`.
 fn completed(client: &Client, name: &str, first: Found) -> Result<Found> {
     let (len, start) = (first.meta.size, first.bytes.len() as u64);
     let too_long = |_| Error::budget(format!("{} has {len} bytes, more than can be addressed", client.named(name)));

@@ -1,9 +1,9 @@
-//! What object stores answer, as errors of the engine: of what kind, and what to do about it.
+//! Maps the errors of object stores to errors of the engine: the kind, and advice.
 
 use crate::base::{Error, ErrorKind};
 use object_store::Error as Store;
 
-/// Where something was asked, for messages.
+/// The location of a request, for messages.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// `s3://bucket`.
@@ -15,7 +15,7 @@ pub(super) struct Place {
 const CREDENTIALS: &str = "check the credentials (storage_options, or the environment's), and what they allow";
 
 impl Place {
-    /// The error for `asked` ("cannot read s3://bucket/a/_log/1") made from what the store said.
+    /// The error for `asked` ("cannot read s3://bucket/a/_log/1") made from the store's error.
     pub(super) fn error(&self, asked: impl std::fmt::Display, error: Store) -> Error {
         let (kind, advice) = self.meaning(&error);
         let said = said(&error);
@@ -25,7 +25,7 @@ impl Place {
     fn meaning(&self, error: &Store) -> (ErrorKind, String) {
         let bucket = &self.bucket;
         match error {
-            // A listing says so by its text alone.
+            // A listing reports this only in its text.
             Store::NotFound { .. } | Store::Generic { .. } if is_bucket_missing(error) => {
                 (ErrorKind::NotFound, format!("; there is no {bucket}: create it, or check its name and the region"))
             }
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-/// What there is to say about an error that only its text tells apart.
+/// The kind and advice for an error that only its text identifies.
 fn generic(text: &str, bucket: &str) -> (ErrorKind, String) {
     let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
     if has(&["169.254.169.254", "169.254.170.2", "metadata.google.internal"]) {
@@ -61,13 +61,13 @@ fn generic(text: &str, bucket: &str) -> (ErrorKind, String) {
     (ErrorKind::Storage, String::new())
 }
 
-/// Whether the bucket itself is not there.
+/// Whether the bucket itself does not exist.
 pub(super) fn is_bucket_missing(error: &Store) -> bool {
     let text = error.to_string();
     ["NoSuchBucket", "ContainerNotFound", "bucket does not exist"].iter().any(|part| text.contains(part))
 }
 
-/// The store's own words: of an XML answer its code and message, else the text.
+/// The store's message: code and message of an XML answer, else the text.
 fn said(error: &Store) -> String {
     let text = error.to_string();
     let tagged = |tag: &str| {
@@ -81,21 +81,21 @@ fn said(error: &Store) -> String {
     }
 }
 
-/// What an error of a conditional write says about its effect.
+/// What an error of a conditional write reveals about its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// The condition did not hold: nothing happened, if this was the first attempt.
     Refused,
-    /// The request was never taken up: nothing happened.
+    /// The request was never accepted: nothing happened.
     None,
-    /// Nobody knows.
+    /// It is unknown.
     Unknown,
 }
 
-/// What `error` says about the effect of the write it answered.
+/// What `error` reveals about the effect of the write that it answered.
 pub(super) fn effect(error: &Store) -> Effect {
     match error {
-        // A conflict with another request under way; the store asks for the request again.
+        // A conflict with another concurrent request; the store asks for a retry.
         Store::AlreadyExists { .. } if error_has(error, &["ConditionalRequestConflict", "OperationAborted"]) => {
             Effect::Unknown
         }

@@ -1,9 +1,9 @@
-//! Writing the hint: one try that nobody waits for.
+//! Writes the hint in the background, with one attempt.
 //!
-//! A hint is worth a few requests to the next reader, and less than any wait to its writer. So it goes through the client that sends once,
-//! on the process's own thread, while the caller goes on. Of one handle at most one is under way: a newer one waits for it, and takes the
-//! place of another that waits, so that an older hint never follows a newer one. What is not sent when the process ends is lost, and so
-//! is what a parent was sending to its forked child, which starts with nothing under way.
+//! A hint saves the next reader a few requests, and is worth no wait to its writer. So it is sent by the client that
+//! sends once, on the process's own thread, while the caller continues. Each handle has at most one hint in flight. A
+//! newer one waits for it, and replaces another that waits, so that an older hint never follows a newer one. Hints not
+//! sent when the process ends are lost. The forked child of a process that was sending one starts with none in flight.
 
 use super::client::{Client, Stores};
 use crate::base::Result;
@@ -13,7 +13,7 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is to be written after what is under way; `None`: nothing is under way.
+/// The hint to write after the one in flight; `None`: nothing is in flight.
 type Waiting = Arc<Mutex<Option<Option<Bytes>>>>;
 
 /// The hints of a handle.
@@ -25,7 +25,7 @@ fn locked(waiting: &Waiting) -> MutexGuard<'_, Option<Option<Bytes>>> {
 }
 
 impl Hints {
-    /// Starts to write `bytes` to `name`, or lets whoever is writing do so afterwards.
+    /// Starts to write `bytes` to `name`, or queues it behind the hint in flight.
     pub(super) fn write(&self, client: &Client, name: &str, bytes: &[u8]) -> Result<()> {
         let waiting = self.0.get_or_try_build(|| Ok(Waiting::default()))?;
         let mut held = locked(waiting);
@@ -34,14 +34,14 @@ impl Hints {
             return Ok(());
         }
         let (path, own, bytes) = (client.path(name), Arc::clone(waiting), Bytes::copy_from_slice(bytes));
-        // Dropped, it goes on: only who asks gives up.
+        // It continues when dropped: dropping only gives up its answer.
         drop(client.start(|stores| write_all(stores, path, bytes, own))?);
         *held = Some(None);
         Ok(())
     }
 }
 
-/// Writes `bytes` and what comes to wait meanwhile, until nothing does.
+/// Writes `bytes` and each hint queued meanwhile, until none is left.
 async fn write_all(stores: Stores, path: Path, mut bytes: Bytes, waiting: Waiting) {
     loop {
         // A hint that was not written costs the next reader a few requests.

@@ -1,17 +1,18 @@
-//! A store in a bucket of an object store: S3 and what speaks its protocol, Google's, Azure's.
+//! A store in a bucket of an object store: S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
 //!
-//! An object of the store is an object of the bucket, under the store's key. What the trait asks for is had so:
+//! An object of the store is an object of the bucket, under the store's key. The operations of the trait map as
+//! follows:
 //!
-//! - `put_if_absent` and `put_if_unchanged` are conditional PUTs ([`write`] tells how their outcome is found out). That they are
-//!   exclusive here is tried before the first commit of a process ([`proof`]).
-//! - An object is seen whole or not at all, and is durable when its PUT has been answered: `sync` has nothing to do.
-//! - `open` is one request, which brings the object's end; ranges are read side by side ([`source`]). An object that
-//!   changed since is told by its tag.
-//! - What is read whole is read in ranges, and its length is checked first ([`content`]).
-//! - `create` gathers parts ([`sink`]); `remove_everything` leaves a tombstone first ([`removal`]).
+//! - `put_if_absent` and `put_if_unchanged` are conditional PUTs ([`write`] describes how their outcome is determined).
+//!   Before the first commit of a process, a test verifies that they are exclusive here ([`proof`]).
+//! - An object is visible whole or not at all, and is durable when its PUT has been answered: `sync` has nothing to do.
+//! - `open` is one request, which returns the object's end; ranges are read concurrently ([`source`]). Its tag reveals
+//!   that an object has changed since.
+//! - Objects that are read whole are read in ranges, and their length is checked first ([`content`]).
+//! - `create` collects parts ([`sink`]); `remove_everything` writes a tombstone first ([`removal`]).
 //!
-//! All requests are made by one thread per process ([`crate::runtime::drive`]), whoever waits for them. A call does not
-//! notice that its caller wants to stop: it ends with the request, whose time is limited.
+//! One thread per process makes all requests ([`crate::runtime::drive`]) for all callers. A call does not notice a
+//! cancellation of its caller: it ends with the request, whose time is limited.
 
 mod ahead;
 mod client;
@@ -41,7 +42,7 @@ use settings::{Kind, Settings};
 use std::sync::Arc;
 use write::{Condition, Unwritten, write_if};
 
-/// What temporary objects begin with.
+/// The prefix of the names of temporary objects.
 const TEMPORARY: &str = ".probe-";
 
 /// A store in a bucket.
@@ -56,10 +57,10 @@ pub struct ObjectStorage {
 }
 
 impl ObjectStorage {
-    /// The store at `bucket/key` of the kind that `scheme` names; nothing is asked of it yet.
+    /// The store at `bucket/key` of the kind that `scheme` names; no request is sent yet.
     ///
     /// # Errors
-    /// Input if there is no bucket or key, or an option is none.
+    /// Input if there is no bucket or key, or an option is unknown.
     pub(super) fn at(uri: &str, scheme: &str, rest: &str, options: &StorageOptions) -> Result<Self> {
         let kind =
             Kind::of_scheme(scheme).ok_or_else(|| Error::input(format!("{uri}: {scheme:?} is no object store")))?;
@@ -76,11 +77,11 @@ impl ObjectStorage {
         Ok(Self::of(place, prefix, Maker::Settings(settings), identity))
     }
 
-    /// A store under `key` of the object store `patient`, described as `uri`. Conditional writes go to `once`, which must
-    /// send each request a single time.
+    /// A store under `key` of the object store `patient`, described as `uri`. Conditional writes go to `once`, which
+    /// must send each request only once.
     ///
     /// # Errors
-    /// Input if the key is none.
+    /// Input if the key is invalid.
     pub fn over(uri: &str, key: &str, patient: Arc<dyn ObjectStore>, once: Arc<dyn ObjectStore>) -> Result<Self> {
         let prefix = Path::parse(key)
             .map_err(|e| Error::input(format!("{key:?} cannot be the key of a store")).with_source(e))?;
@@ -140,12 +141,12 @@ impl ObjectStorage {
         })
     }
 
-    /// All of an object, and what the store knows of it.
+    /// The whole object, with its metadata.
     fn whole(&self, name: &str) -> Result<client::Found> {
         Question::start_whole(&self.client, name)?.whole(&self.client)
     }
 
-    /// What a look at the floor has found: the floor, of which a tombstone is told apart, and whether there is a log.
+    /// The result of a read of the floor: the floor, distinguished from a tombstone, and whether there is a log.
     fn learnt(&self, floor: Result<Option<Bytes>>) -> (Result<Bytes>, bool) {
         let known = self.log.get();
         let floor = match floor {
@@ -159,12 +160,12 @@ impl ObjectStorage {
         }
     }
 
-    /// The floor, of which a tombstone is told apart.
+    /// The floor, distinguished from a tombstone.
     fn read_floor(&self) -> Result<Bytes> {
         self.learnt(Look::start(&self.client)?.floor(&self.client)).0
     }
 
-    /// Shows the first `len` bytes of objects, or all, which are asked for side by side.
+    /// Passes the first `len` bytes of objects, or all, to `visit`; they are requested concurrently.
     fn visit_each(
         &self,
         names: &[String],
@@ -188,7 +189,7 @@ impl ObjectStorage {
                 found => Ok(found.map(|found| found.bytes)),
             }
         };
-        // The log that one of them is in, all of them are in.
+        // If one of them is in the log, all are.
         let first = names.iter().find(|name| in_log(name)).unwrap_or(first);
         let answers = self.seen(first, || asked()?.into_iter().map(received).collect::<Result<Vec<_>>>())?;
         let Some(answers) = answers else {
@@ -206,12 +207,12 @@ impl ObjectStorage {
     }
 }
 
-/// The whole name of a temporary object of the log.
+/// The full name of a temporary object of the log.
 fn temporary_name(mark: &str) -> String {
     format!("{}/{TEMPORARY}{mark}", names::LOG)
 }
 
-/// An Input error, without effect, if no reader would take an object of this name and length.
+/// An Input error, without effect, if readers would refuse an object of this name and length.
 fn check_length(name: &str, bytes: &[u8]) -> Result<()> {
     let (len, len_max) = (bytes.len() as u64, names::bytes_max(name));
     if len <= len_max {
@@ -221,23 +222,23 @@ fn check_length(name: &str, bytes: &[u8]) -> Result<()> {
         .without_effect())
 }
 
-/// The variables of this process that are text.
+/// The environment variables of this process that are text.
 fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// Whether an object of this whole name is in the log.
+/// Whether the object of this full name is in the log.
 fn in_log(name: &str) -> bool {
     name.strip_prefix(names::LOG).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The first `len` bytes of what was asked for.
+/// The first `len` bytes of `bytes`.
 fn start_of(bytes: Bytes, len: u64) -> Bytes {
     let len = bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX));
     bytes.slice(..len)
 }
 
-/// Whether an object of this whole name is a temporary one.
+/// Whether the object of this full name is a temporary one.
 fn is_temporary(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|file| file.starts_with('.'))
 }
@@ -251,12 +252,13 @@ impl Storage for ObjectStorage {
         self.identity.clone()
     }
 
-    /// As answers tell it: rounded down to whole seconds, so up to a second behind what listings say of the same moment.
+    /// The time in answers is rounded down to whole seconds, so it is up to a second behind listings of the same
+    /// moment.
     fn now_us(&self) -> Result<i64> {
         let name = temporary_name(&self.mark());
         self.client.put(&name, b"time")?;
         let found = self.client.head(&name);
-        // What stays behind is swept as temporary objects are.
+        // If it stays behind, it is swept like other temporary objects.
         let _ = self.client.delete(std::slice::from_ref(&name));
         let found = found?.ok_or_else(|| self.absent(&name))?;
         Ok(found.meta.last_modified.timestamp().saturating_mul(1_000_000))
@@ -309,7 +311,7 @@ impl Storage for ObjectStorage {
         let start = match asked {
             Err(e) => Err(e),
             Ok(asked) if alive => asked.first(&self.client).map(|found| start_of(found.bytes, len)),
-            // The question is given up: nobody knows whether there is a log, or there is none.
+            // The existence of the log is unknown, or there is none.
             Ok(_) => Err(match &floor {
                 Err(e) if e.kind() != ErrorKind::NotFound => Error::new(e.kind(), e.message()),
                 _ => self.absent(name),

@@ -1,14 +1,17 @@
-//! The proof that of two who create one object only one does: without it the log's order of versions is worth nothing.
+//! The proof that creation is exclusive: when two writers create one object, only one succeeds. The log's order of
+//! versions depends on it.
 //!
-//! Whether a store honours `If-None-Match` is asked of it, and not concluded from its name: a bucket may lie behind a gateway that does
-//! not, and a store may be copied there. So two conditional PUTs of one name are sent at once. One must be told `Created`, the other be
-//! refused. The object is a temporary one, and is deleted.
+//! Whether a store honours `If-None-Match` is tested, not inferred from its name: a bucket may lie behind a gateway
+//! that does not, and a store may be copied there. So two conditional PUTs of one name are sent at once. One must be
+//! answered with `Created`, the other refused. The object is a temporary one, and is deleted.
 //!
-//! It is done once per place and store in a process, before its first commit, and by who creates a store. Nothing is written down in the
-//! store: what was proved somewhere else says nothing here. A handle that has proved looks at one number; handles that come later look in
-//! a table. The child of a fork has a table of its own, and handles of its parent, which have proved.
+//! A process proves each place and store once, before its first commit; so does the creation of a store. Nothing is
+//! recorded in the store: a proof of another place is no evidence here. A handle that has the proof checks one number;
+//! later handles check a table. The child of a fork has its own table, but also its parent's handles, which have the
+//! proof.
 //!
-//! The bucket dates the object of the proof, so the proof tells how far this machine's clock is off the bucket's. The table keeps that too.
+//! The bucket dates the object of the proof, so the proof also measures how far this machine's clock is off the
+//! bucket's. The table keeps that too.
 
 use super::client::{Client, Stores};
 use super::failure::{Effect, effect};
@@ -22,20 +25,20 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// How often it is tried if answers are lost.
+/// How often the proof is tried if answers are lost.
 const ATTEMPTS: usize = 3;
 
-/// Places and stores of which it is known, and how far the bucket's clock is ahead of this machine's, in microseconds, where it told.
+/// Proved places and stores, and how far the bucket's clock is ahead of this machine's, in microseconds, where known.
 static PROVED: PerProcess<Mutex<HashMap<String, Option<i64>>>> = PerProcess::new();
 
-/// Nothing is known.
+/// Nothing is proved.
 const OPEN: u8 = 0;
-/// The place was proved, before there was a store.
+/// The place was proved, before a store existed.
 const PLACE: u8 = 1;
-/// It is known, and stands in the table.
+/// The store is proved, and is in the table.
 const KNOWN: u8 = 2;
 
-/// What a handle knows.
+/// What a handle knows of the proof.
 #[derive(Debug, Default)]
 pub(super) struct Proof {
     known: AtomicU8,
@@ -44,7 +47,7 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// Proves it for a place in which there is no store yet.
+    /// Proves a place in which there is no store yet.
     pub(super) fn of_place(&self, client: &Client) -> Result<()> {
         if self.known.load(Ordering::Acquire) == OPEN {
             self.learn(prove(client)?);
@@ -53,8 +56,8 @@ impl Proof {
         Ok(())
     }
 
-    /// Proves it for the store `id` in the place `identity`, unless this process has. The first time it gives the bucket's time.
-    /// Of no store yet (an id of zeros) the place was proved when it was prepared.
+    /// Proves the store `id` in the place `identity`, unless this process has. The first call returns the bucket's
+    /// time. If there is no store yet (an id of zeros), the place was proved when it was prepared.
     pub(super) fn of_store(&self, client: &Client, identity: &str, id: Id) -> Result<Option<i64>> {
         let known = self.known.load(Ordering::Acquire);
         if known == KNOWN {
@@ -75,7 +78,7 @@ impl Proof {
         Ok(self.now_us())
     }
 
-    /// The bucket's time as this machine's clock and the proof tell it; `None` before a proof.
+    /// The bucket's time, computed from this machine's clock and the proof; `None` before a proof.
     fn now_us(&self) -> Option<i64> {
         self.ahead_us.get().map(|ahead_us| SystemClock.now_us().saturating_add(*ahead_us))
     }
@@ -87,13 +90,13 @@ impl Proof {
     }
 }
 
-/// What became of one of the two writes.
+/// The outcome of one of the two writes.
 enum Answer {
     Created,
     Refused,
-    /// Nobody knows.
+    /// It is unknown.
     Lost(Store),
-    /// It was never taken up.
+    /// The request was never accepted.
     Failed(Store),
 }
 
@@ -101,7 +104,7 @@ async fn answer(stores: &Stores, path: &Path, content: &'static [u8], mark: &str
     match put_once(stores, path, Bytes::from_static(content), mark, PutMode::Create).await {
         Ok(()) => Answer::Created,
         Err(e) => match effect(&e) {
-            // A conflict of the two is a refusal too, if the other one was created.
+            // A conflict between the two counts as a refusal too, if the other one was created.
             Effect::Refused => Answer::Refused,
             Effect::Unknown if matches!(e, Store::AlreadyExists { .. }) => Answer::Refused,
             Effect::Unknown => Answer::Lost(e),
@@ -110,7 +113,8 @@ async fn answer(stores: &Stores, path: &Path, content: &'static [u8], mark: &str
     }
 }
 
-/// Sends the two writes; gives how far the bucket's clock is ahead, if it dated what was created. An error had no effect on the store.
+/// Sends the two writes; returns how far the bucket's clock is ahead, if it dated the created object. An error had no
+/// effect on the store.
 fn prove(client: &Client) -> Result<Option<i64>> {
     let mut failure = None;
     for _ in 0..ATTEMPTS {
@@ -125,7 +129,7 @@ fn prove(client: &Client) -> Result<Option<i64>> {
         let answers = asked.and_then(crate::runtime::Driven::wait).map_err(Error::without_effect)?;
         let dated = client.head(&name).ok().flatten().map(|found| found.meta.last_modified.timestamp_micros());
         let ahead_us = dated.map(|dated| dated.saturating_sub(SystemClock.now_us()));
-        // What stays behind is swept as temporary objects are; who may not delete may commit.
+        // If it stays behind, it is swept like other temporary objects; a user without permission to delete may commit.
         let _ = client.delete(std::slice::from_ref(&name));
         let failed = |error| client.error("cannot try conditional writes with", &name, error).without_effect();
         match answers {

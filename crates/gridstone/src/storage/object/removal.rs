@@ -1,21 +1,23 @@
-//! How a store disappears where nothing can be renamed.
+//! Deletes a store where objects cannot be renamed.
 //!
-//! A store's log must vanish in one step, but an object store takes one name away at a time. Every order of deleting records
-//! is wrong: without its newest ones the store opens as it was earlier, and what those had replaced may be deleted already;
-//! without its oldest a new store could be created between the remains, and would find the old one's later records after its
-//! own first. So one PUT comes first: it replaces `_log/floor` by a *tombstone*. From then on the log counts as absent, whatever
-//! of it is still listed, and the rest is deleted in any order; the tombstone goes last. Cut short anywhere in between, there is
-//! no store; whoever creates one in its place, or deletes again, first takes away what is left.
+//! A store's log must vanish in one step, but an object store deletes one name at a time, and every order of deleting
+//! records is wrong. Without its newest records the store opens as it was earlier, and objects that those had replaced
+//! may be deleted already. Without its oldest ones a new store could be created among the remains, and would find the
+//! old store's later records after its own first. So one PUT comes first: it replaces `_log/floor` by a *tombstone*.
+//! From then on the log counts as absent, whatever a listing still shows. The rest is deleted in any order; the
+//! tombstone goes last. After an interruption there is no store; the next creation or deletion at this place first
+//! deletes the remains.
 //!
-//! Nobody needs another request for that. Opening a store, following it and committing to it each read `_log/floor` anyway,
-//! the last after the record was created. Only a handle that has not looked yet does so beside its first request to the log.
-//! To who has seen the store alive, the tombstone is an error; nobody else sees a store.
+//! This costs no further request. Opening a store, following it and committing to it each read `_log/floor` anyway; a
+//! commit reads it after its record was created. Only a handle that has not read it yet does so concurrently with its
+//! first request to the log. A handle that has seen the store alive gets an error from the tombstone; any other finds
+//! no store.
 //!
-//! One thing this cannot exclude: a commit that has read the floor just before the tombstone may create its record after the
-//! remains were listed. They are listed until nothing is found; what comes later than that lies around, unless its writer lives to find that the
-//! record before is gone, and takes it away. Stop the writers of
-//! a store before you delete it. For the same reason nobody should create a store while another process deletes one there:
-//! a deletion looks for its tombstone before every thousand names, and stops where it is gone.
+//! One case cannot be excluded: a commit that has read the floor just before the tombstone may create its record after
+//! the remains were listed. The log is listed until nothing is found. A record that appears after that stays, unless
+//! its writer lives to find that the record before is gone, and deletes it. So stop the writers of a store before you
+//! delete it. For the same reason, do not create a store while another process deletes one at that place: a deletion
+//! checks its tombstone before every thousand names, and stops where it is gone.
 
 use super::client::Client;
 use super::content::Question;
@@ -23,23 +25,24 @@ use crate::base::{Error, ErrorKind, Result};
 use crate::storage::{FLOOR, LATEST, log_name, names};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What `_log/floor` holds while the store is being deleted. A floor is a line of JSON, or sealed, and starts otherwise.
+/// The content of `_log/floor` while the store is being deleted. A floor is a line of JSON, or sealed, and starts
+/// otherwise.
 pub(super) const TOMBSTONE: &[u8] = b"gridstone: this store is being deleted\n";
 
-/// Objects deleted between two looks at the tombstone.
+/// How many objects are deleted between two checks of the tombstone.
 const BATCH: usize = 1_000;
 
-/// How often the log is listed for records that came meanwhile.
+/// How often the log is listed for records that were created meanwhile.
 const PASSES_MAX: usize = 5;
 
 /// What a handle knows of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
-    /// Nobody has looked.
+    /// The floor has not been read.
     Unknown,
-    /// No tombstone was there.
+    /// There was no tombstone.
     Alive,
-    /// There was one.
+    /// There was a tombstone.
     Removed,
 }
 
@@ -64,7 +67,7 @@ impl LogState {
         self.0.store(log as u8, Ordering::Release);
     }
 
-    /// What is known after the floor was read, or found to be absent.
+    /// The state after the floor was read, or found to be absent.
     pub(super) fn learn(&self, floor: Option<&[u8]>) -> Log {
         let found = if floor == Some(TOMBSTONE) { Log::Removed } else { Log::Alive };
         if self.get() == Log::Unknown {
@@ -74,7 +77,7 @@ impl LogState {
     }
 }
 
-/// A look at the floor that is under way.
+/// A read of the floor in flight.
 pub(super) struct Look(Question);
 
 impl Look {
@@ -88,7 +91,7 @@ impl Look {
     }
 }
 
-/// The bytes of an answer; `None` if there is no such object.
+/// The bytes of an answer; `None` if the object does not exist.
 pub(super) fn or_absent(found: Result<super::client::Found>) -> Result<Option<bytes::Bytes>> {
     match found {
         Ok(found) => Ok(Some(found.bytes)),
@@ -97,14 +100,14 @@ pub(super) fn or_absent(found: Result<super::client::Found>) -> Result<Option<by
     }
 }
 
-/// Whether the tombstone is there now.
+/// Whether the tombstone exists now.
 pub(super) fn is_removed(client: &Client) -> Result<bool> {
-    // One byte more than it has: a floor of any length, sound or not, is told apart.
+    // One byte more than the tombstone has, which distinguishes it from a floor of any length, sound or not.
     let start = Question::start(client, FLOOR, TOMBSTONE.len() as u64 + 1)?.first(client);
     Ok(or_absent(start)?.as_deref() == Some(TOMBSTONE))
 }
 
-/// For who has seen the store alive.
+/// The error for a handle that has seen the store alive.
 pub(super) fn deleted(client: &Client) -> Error {
     Error::new(
         ErrorKind::Storage,
@@ -126,9 +129,9 @@ pub(super) fn remove(client: &Client) -> Result<()> {
     finish(client)
 }
 
-/// Deletes what is left of a store whose tombstone is there, and the tombstone.
+/// Deletes the remains of a store that has a tombstone, and then the tombstone.
 pub(super) fn finish(client: &Client) -> Result<()> {
-    // The first record first: it is the one that a new store would have too.
+    // The first record first: a new store would have one too.
     client.delete(&[log_name(1), LATEST.to_owned()])?;
     empty_log(client)?;
     for folder in [names::DATA, names::MANIFEST, names::LEASE, names::DAMAGED] {
@@ -151,7 +154,7 @@ fn empty_log(client: &Client) -> Result<()> {
     )))
 }
 
-/// Deletes what lies in `folder` but the tombstone; says how much that was.
+/// Deletes the objects in `folder` but the tombstone; returns how many there were.
 fn delete_all(client: &Client, folder: &str) -> Result<usize> {
     let mut found = Vec::new();
     client.each(folder, &mut |file, _| {

@@ -1,8 +1,8 @@
-//! From a bucket, options and the environment to a client of its store.
+//! Turns a bucket, options and the environment into a client of an object store.
 //!
-//! Options go by the names that fsspec and obstore use, and by those of the crate underneath. What is not said comes from the
-//! environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`); credentials are taken whole from one or the other, never a key from here and
-//! its token from there.
+//! Options have the names that fsspec and obstore use, and those of the crate underneath. Missing options come from the
+//! environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`). Credentials come whole from one of the two, never a key from one and
+//! its token from the other.
 
 use super::client::Stores;
 use super::failure::Place;
@@ -17,10 +17,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whose protocol is spoken.
+/// The protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Amazon's, which many stores speak.
+    /// Amazon's, which many stores implement.
     S3,
     /// Google's.
     Google,
@@ -28,19 +28,19 @@ pub(super) enum Kind {
     Azure,
 }
 
-/// How often a request that may be repeated is, unless the option `retries` says otherwise.
+/// How often a failed request is retried where that is allowed, unless the option `retries` sets it.
 const RETRIES: usize = 5;
-/// How long after its start a request is not repeated any more: shorter than credentials and signatures live.
+/// The time after its start at which a request is no longer retried: shorter than credentials and signatures live.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Options that are ours.
+/// Gridstone's own option.
 const RETRIES_NAME: &str = "retries";
-/// Options that are a time; a bare number is of seconds.
+/// Options that are a time; a bare number counts seconds.
 const TIMES: [&str; 4] = ["timeout", "connect_timeout", "read_timeout", "pool_idle_timeout"];
 
 impl Kind {
     const ALL: [Self; 3] = [Self::S3, Self::Google, Self::Azure];
 
-    /// Of a URI's scheme.
+    /// The kind for a URI's scheme.
     pub(super) fn of_scheme(scheme: &str) -> Option<Self> {
         match scheme {
             "s3" => Some(Self::S3),
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// What users know options by, and what they are called below.
+    /// The names that users know options by, and their names in the crate underneath.
     fn aliases(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::S3 => &[
@@ -99,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// The one name of an option; `None` if there is none of that name, or the URI says it.
+    /// The canonical name of an option; `None` if it does not exist, or the URI sets it.
     fn canonical(self, name: &str) -> Option<String> {
         let name = self.aliases().iter().find(|(alias, _)| *alias == name).map_or(name, |(_, meant)| meant);
         let found = match self {
@@ -115,7 +115,7 @@ impl Kind {
             .filter(|name| !name.contains("container_name"))
     }
 
-    /// Options that say who asks, by their one names: given ones replace all of the environment's.
+    /// Options of credentials, by their canonical names: given ones replace all of the environment's.
     fn says_who(self, name: &str) -> bool {
         let parts: &[&str] = match self {
             Self::S3 => &["access_key", "token", "role", "container_", "skip_signature"],
@@ -136,7 +136,7 @@ impl Kind {
     }
 }
 
-/// Everything that makes a client, by the options' one names.
+/// All settings of a client, by the options' canonical names.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) kind: Kind,
@@ -152,10 +152,10 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// The settings for `bucket`, from `options` and what `environment` has besides.
+    /// The settings for `bucket`, from `options`, completed from `environment`.
     ///
     /// # Errors
-    /// Input for an option that there is not, or one given twice under different names.
+    /// Input for an unknown option, or one given twice under different names.
     pub(super) fn new(
         kind: Kind,
         bucket: &str,
@@ -190,17 +190,17 @@ impl Settings {
         Ok(Self { kind, bucket: bucket.to_owned(), values })
     }
 
-    /// What tells these settings from others: a checksum of all of them.
+    /// Distinguishes these settings from others: a checksum of all of them.
     pub(super) fn fingerprint(&self) -> u64 {
         xxh3(format!("{:?}{:?}{:?}", self.kind, self.bucket, self.values).as_bytes())
     }
 
-    /// A client that repeats requests that fail, and one that never does, whose errors are of that one request.
+    /// A client that retries failed requests, and one that never does, whose errors are those of that one request.
     ///
     /// # Errors
     /// Input if the settings contradict each other or lack something.
     pub(super) fn connect(&self) -> Result<Stores> {
-        // Of several providers in one process the first is taken; which one it is makes no difference here.
+        // If a process has several providers, the first is used; the choice makes no difference here.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(Stores { patient: self.store(self.retries()?)?, once: self.store(0)? })
     }
@@ -247,11 +247,11 @@ impl Settings {
     }
 }
 
-/// The builder with an empty token where nothing is to be signed. The library asks for a token before it puts an object even
-/// then, and so would ask a machine that has none.
+/// The builder with an empty token where nothing is to be signed. Even then the library requests a token before it puts
+/// an object, and would ask a machine that has none.
 fn nobody(builder: GoogleCloudStorageBuilder) -> GoogleCloudStorageBuilder {
     let of = |key| builder.get_config_value(&key);
-    // As written; these are the words that the library takes for true.
+    // As written; these are the words that the library accepts for true.
     let unsigned = of(GoogleConfigKey::SkipSignature).unwrap_or_default().to_ascii_lowercase();
     let unsigned = ["1", "true", "on", "yes", "y"].contains(&unsigned.as_str());
     if unsigned && of(GoogleConfigKey::BearerToken).is_none() { builder.with_bearer_token("") } else { builder }
@@ -276,7 +276,7 @@ fn unknown(kind: Kind, name: &str) -> Error {
     ))
 }
 
-/// A time with its unit: seconds unless it has one.
+/// A time with its unit; seconds if it has none.
 fn with_unit(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => format!("{}ms", (seconds * 1_000.0).ceil()),

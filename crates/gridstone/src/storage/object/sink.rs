@@ -1,7 +1,8 @@
-//! An object being written, front to back: one request if it is small, else in parts of which several are under way.
+//! An object being written, front to back: one request if it is small, else parts, several of which are in flight.
 //!
-//! Nothing is seen of it before it is finished. What a process that died had sent of a large one is an *incomplete multipart
-//! upload*: never listed as an object, but kept and paid for until the bucket's lifecycle rule takes it away.
+//! The object is not visible before it is finished. The parts of a large object that a dead process had sent are an
+//! *incomplete multipart upload*. It is never listed as an object, but is kept and paid for until the bucket's
+//! lifecycle rule deletes it.
 
 use super::client::{Client, fetched};
 use super::write::{Condition, MARK, write_if};
@@ -17,14 +18,14 @@ use std::time::Duration;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What is sent at once of a large object; a smaller one is one request.
+/// The size of a part of a large object; a smaller object is one request.
 pub(super) const PART_BYTES: usize = 8 << 20;
-/// Stores take 10,000 parts of an object: the second half of them are larger, so that it may have 350 GiB.
+/// Stores accept 10,000 parts per object. The second half of them are larger, so that an object may have 350 GiB.
 const SMALL_PARTS: usize = 5_000;
 const LARGE_PART_BYTES: usize = 64 << 20;
-/// Parts under way at once.
+/// The largest number of parts in flight.
 const PARTS_UNDER_WAY: usize = 4;
-/// How long giving an object up may take.
+/// The time limit for giving up an object.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Names that sinks of this process are writing to.
@@ -37,7 +38,7 @@ impl Claims {
         Ok(held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes `name`; false if somebody has it.
+    /// Takes `name`; returns false if it is taken.
     pub(super) fn take(&self, name: &str) -> Result<bool> {
         Ok(self.held()?.insert(name.to_owned()))
     }
@@ -56,7 +57,7 @@ struct Upload {
     started: usize,
 }
 
-/// A part under way.
+/// A part in flight.
 struct Part {
     answer: Driven<Result<object_store::Result<()>, Aborted>>,
     stop: AbortHandle,
@@ -68,7 +69,7 @@ pub(super) struct ObjectSink {
     claims: Arc<Claims>,
     name: String,
     mark: String,
-    /// Who gives the object up: a forked child only drops its copy.
+    /// The process that gives the object up: a forked child only drops its copy.
     owner: Owner,
     buffer: Vec<u8>,
     written: u64,
@@ -99,7 +100,7 @@ impl ObjectSink {
         self.upload.as_mut().ok_or_else(|| Error::storage("an upload that was begun is not there"))
     }
 
-    /// Sends what was gathered.
+    /// Sends the collected bytes as a part.
     fn send_part(&mut self) -> Result<()> {
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
         let upload = self.begun()?;
@@ -109,7 +110,7 @@ impl ObjectSink {
         self.settle(PARTS_UNDER_WAY - 1)
     }
 
-    /// Waits until only `left` parts are under way.
+    /// Waits until only `left` parts are in flight.
     fn settle(&mut self, left: usize) -> Result<()> {
         let Some(upload) = self.upload.as_mut() else { return Ok(()) };
         while upload.under_way.len() > left {
@@ -121,7 +122,7 @@ impl ObjectSink {
         Ok(())
     }
 
-    /// Makes an object of the parts that were sent.
+    /// Makes an object of the parts sent.
     fn complete(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
             self.send_part()?;
@@ -141,7 +142,7 @@ impl ObjectSink {
         Err(self.client.error("cannot write", &self.name, error))
     }
 
-    /// Whether our object is there, whatever the answer to its last request was.
+    /// Whether our object exists, whatever the answer to its last request was.
     fn is_complete(&self) -> Result<bool> {
         let path = self.client.path(&self.name);
         let options = GetOptions { head: true, ..GetOptions::default() };
@@ -150,7 +151,7 @@ impl ObjectSink {
         Ok(found.wait()?.is_ok_and(|f| f.meta.size == self.written && f.mark.as_ref() == Some(&self.mark)))
     }
 
-    /// Sends all there is in one request.
+    /// Sends the whole object in one request.
     fn put_whole(&mut self) -> Result<()> {
         let (path, mark) = (self.client.path(&self.name), self.mark.clone());
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
@@ -192,7 +193,7 @@ impl ByteSink for ObjectSink {
 impl Drop for ObjectSink {
     fn drop(&mut self) {
         if !self.owner.is_here() {
-            // Its parts are the parent's, and so is the thread that would stop them.
+            // Its parts belong to the parent, and so does the thread that would stop them.
             std::mem::forget(self.upload.take());
             return;
         }

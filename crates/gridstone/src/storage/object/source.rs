@@ -1,7 +1,7 @@
-//! An object that is read at any place.
+//! An object with random access.
 //!
-//! Opening one asks for its end, with which the answer tells its length: most of what is opened is read there next. Ranges
-//! are asked for side by side, those near each other together.
+//! Opening requests the object's end; the answer also includes the length. Most opened objects are read there next.
+//! Ranges are requested concurrently, nearby ones together.
 
 use super::ahead::{ReadAhead, ReadsAhead};
 use super::client::{Client, Found};
@@ -12,14 +12,15 @@ use bytes::Bytes;
 use object_store::{Error as Store, GetOptions, GetRange};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How much of an object's end comes with its opening: what a reader of a fragment asks for first, and all of a small record.
+/// How many bytes of an object's end the opening reads: a fragment's reader needs them first, and a small record is
+/// contained.
 pub(super) const TAIL_BYTES: u64 = 64 * 1024;
 
-/// Ranges no further apart than this are asked for together. A request takes some 20 ms before its first byte, in which 1 to
-/// 2 MB would arrive; but requests run side by side, and whoever pays for bytes pays for those of the gap.
+/// Ranges no further apart than this are requested together. A request takes some 20 ms before its first byte, in which
+/// 1 to 2 MB would arrive. But requests run concurrently, and where bytes cost money, those of the gap do too.
 pub(super) const GAP_BYTES: u64 = 512 * 1024;
 
-/// Merged ranges are not longer than this: longer ones arrive sooner as several side by side.
+/// The largest length of a merged range: longer ones arrive sooner as several concurrent requests.
 const MERGED_BYTES_MAX: u64 = 8 << 20;
 
 /// An object of a store.
@@ -68,7 +69,7 @@ impl ObjectSource {
         Ok(Self::of(client, name, found))
     }
 
-    /// The end of an object of a store that gives no end whose start is not said (`refusal`): its length is asked for first.
+    /// The end of an object in a store that does not serve suffix ranges (`refusal`): its length is requested first.
     fn end_of(client: &Client, name: &str, refusal: Store) -> Result<Found> {
         let absent =
             || Error::not_found(format!("cannot open {}: no such object", client.named(name))).with_source(refusal);
@@ -89,10 +90,10 @@ impl ObjectSource {
         Self { client, name: name.to_owned(), len: found.meta.size, tag: found.meta.e_tag, tail, ahead }
     }
 
-    /// The bytes of `range`, if the end that came with the opening holds them. Of an object that is longer it is given once,
+    /// The bytes of `range`, if the end read at the opening holds them. For a longer object the end is given out once,
     /// so that sources which stay open do not keep it.
     fn tail_part(&self, range: ByteRange) -> Option<Bytes> {
-        // In the child of a fork the lock may be held by a thread that is not there.
+        // In the child of a fork the lock may be held by a thread that does not exist there.
         let mut tail = match self.tail.try_lock() {
             Ok(tail) => tail,
             Err(std::sync::TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
@@ -105,7 +106,7 @@ impl ObjectSource {
         Some(found)
     }
 
-    /// Whether the end that came with the opening holds a range; it stays there.
+    /// Whether the end read at the opening holds a range; it is kept.
     fn has_in_tail(&self, range: ByteRange) -> bool {
         let tail = self.tail.try_lock().ok();
         tail.is_some_and(|tail| tail.as_ref().is_some_and(|tail| tail.part(range).is_some()))
@@ -130,7 +131,7 @@ impl ObjectSource {
         Ok(Read { read, answer })
     }
 
-    /// The bytes of a range, whatever was begun before.
+    /// The bytes of a range, ignoring reads started before.
     fn read_anew(&self, range: ByteRange) -> Result<Bytes> {
         let Read { read, answer } = self.start(Merged { range, parts: Vec::new() })?;
         self.received(read.range, answer.wait())
@@ -139,7 +140,7 @@ impl ObjectSource {
     fn failed(&self, error: Store) -> Error {
         match error {
             Store::NotFound { .. } => deleted(self.client.error("cannot read", &self.name, error)),
-            // Asked for an object with a certain tag, some stores say that it has not that tag where there is none.
+            // For a request with a tag, some stores answer that the tag differs if the object does not exist.
             Store::Precondition { .. } | Store::NotModified { .. } => match self.client.head(&self.name) {
                 Ok(None) => deleted(
                     Error::not_found(format!("cannot read {}: no such object", self.client.named(&self.name)))
@@ -155,7 +156,7 @@ impl ObjectSource {
         }
     }
 
-    /// The bytes of a read, if they are of the object that was opened.
+    /// The bytes of a read, if they belong to the object that was opened.
     fn received(&self, range: ByteRange, answer: Result<object_store::Result<Found>>) -> Result<Bytes> {
         let found = answer?.map_err(|e| self.failed(e))?;
         if found.bytes.len() as u64 == range.len && found.start == range.offset && found.meta.size == self.len {
@@ -174,7 +175,7 @@ impl ObjectSource {
     }
 }
 
-/// Whether the store does not give the end of an object: of an empty one, or never (Azure).
+/// Whether the store does not return the end of an object: for an empty one, or never (Azure).
 pub(super) fn has_no_end(error: &Store) -> bool {
     let text = error.to_string();
     matches!(error, Store::NotSupported { .. } | Store::NotImplemented { .. })
@@ -199,7 +200,7 @@ impl ByteSource for ObjectSource {
             } else {
                 continue;
             }
-            // What needs no request is of no length to the plan.
+            // A range that needs no request has length 0 in the plan.
             range.len = 0;
         }
         let plan = coalesce(&missing, GAP_BYTES, MERGED_BYTES_MAX);
@@ -211,7 +212,7 @@ impl ByteSource for ObjectSource {
         let wanted = |range: &&ByteRange| range.end() <= self.len && !self.has_in_tail(**range);
         let wanted: Vec<ByteRange> = ranges.iter().filter(wanted).copied().collect();
         let plan = coalesce(&wanted, GAP_BYTES, MERGED_BYTES_MAX);
-        // A request that cannot be made is made again, and fails, when the bytes are needed.
+        // A request that cannot be sent is sent again, and fails, when the bytes are needed.
         let started = plan.into_iter().filter_map(|read| self.start(read).ok());
         self.ahead.hold(started.map(|Read { read, answer }| (read.range, answer)).collect())
     }
@@ -221,25 +222,26 @@ impl ByteSource for ObjectSource {
     }
 }
 
-/// A request under way.
+/// A request in flight.
 struct Read {
     read: Merged,
     answer: Asked<object_store::Result<Found>>,
 }
 
-/// Ranges that are on their way.
+/// Submitted ranges.
 struct Reads<'a> {
     source: &'a ObjectSource,
     owner: Owner,
     ranges: Vec<ByteRange>,
     found: Vec<Bytes>,
     reads: Vec<Read>,
-    /// Places of ranges among those asked for, the ranges, and the reads begun before that hold them.
+    /// Indexes of requested ranges, the ranges, and the reads started before that hold them.
     begun: Vec<(usize, ByteRange, Vec<Arc<ReadAhead>>)>,
 }
 
 impl Reads<'_> {
-    /// The bytes of a range that was begun before; asked for anew if that was lost, or is of the process that forked this one.
+    /// The bytes of a range that was started before; requested anew if that read was lost, or belongs to the parent
+    /// process.
     fn begun_bytes(&self, range: ByteRange, reads: &[Arc<ReadAhead>]) -> Result<Bytes> {
         let (mut at, mut found) = (range.offset, Vec::with_capacity(reads.len()));
         for read in reads {
@@ -269,7 +271,7 @@ impl Pending for Reads<'_> {
             }
         }
         for Read { read, answer } in reads {
-            // The parent's thread will not answer its child.
+            // The parent's thread does not answer its child.
             let answer = if owner.is_here() { answer } else { source.start(read.clone())?.answer };
             let bytes = source.received(read.range, answer.wait())?;
             for part in read.parts {

@@ -1,4 +1,4 @@
-//! The storage over a store in memory, and over one that fails by plan; against a server if there is one.
+//! The storage over a store in memory, and over one that fails by plan; also against a server, if there is one.
 
 use super::*;
 use crate::base::{ByteRange, Clock};
@@ -44,7 +44,8 @@ fn stores_in_one_bucket_do_not_meet() {
     assert_eq!(other.list("_log").unwrap(), ["_log/2"]);
 }
 
-/// Several objects are asked for side by side, each once; what is missing is told in its place, whatever is sealed or laid over.
+/// Several objects are requested concurrently, each once. A missing one is reported in its position, also under sealing
+/// and overlays.
 #[test]
 fn several_objects_are_asked_for_together() {
     let (bucket, plan) = Faulty::planned();
@@ -80,7 +81,7 @@ fn several_objects_are_asked_for_together() {
     }
 }
 
-/// What was changed above is told beside what lies below.
+/// Objects changed in the overlay are returned together with those below.
 #[test]
 fn several_objects_of_an_overlay_are_those_above() {
     let below = Arc::new(fresh());
@@ -137,7 +138,7 @@ fn near_ranges_are_one_request_and_far_ones_are_side_by_side() {
     }
     assert_eq!(plan.seen(), ["get"; 3]);
     plan.clear();
-    // Each answer waits until all have been asked for.
+    // Each answer waits until all have been requested.
     plan.gather(3);
     source.read(&ranges).unwrap();
 }
@@ -222,7 +223,7 @@ fn temporary_objects_are_swept_and_never_listed() {
     assert_eq!(storage.list("_log").unwrap(), ["_log/1"]);
 }
 
-/// A store that takes conditional writes for plain ones would let one commit overwrite another.
+/// A store that treats conditional writes as plain ones would let one commit overwrite another.
 #[test]
 fn a_store_without_conditions_is_refused() {
     let (bucket, plan) = Faulty::planned();

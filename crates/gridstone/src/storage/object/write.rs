@@ -1,19 +1,20 @@
-//! Writes that happen only on a condition, and finding out whether they did.
+//! Conditional writes, and how their outcome is determined.
 //!
-//! A conditional PUT that fails may have happened: its answer was lost, or a proxy repeated it and the second try met the
-//! first. So these requests are sent once each, by a client that repeats nothing; every call marks what it writes with a
-//! random word of its own in the object's metadata; and after an answer that leaves doubt the object is looked at:
+//! A conditional PUT that fails may have taken effect: its answer was lost, or a proxy repeated it and the second try
+//! met the first. So each of these requests is sent once, by a client that retries nothing. Every call marks its object
+//! with a random word in the metadata. After an ambiguous answer the object is read:
 //!
-//! - it has our mark: it was us, whatever the answer said;
-//! - it has another's: it was not, if the condition was that nothing be there;
-//! - it is not there, or as it was: the request is sent again, since the condition still guards it;
-//! - nothing can be seen, or there is no mark (a store that keeps no metadata): an error, and who asked finds out.
+//! - it has our mark: our write took effect, whatever the answer was;
+//! - it has another mark: our write did not take effect, if the condition was absence;
+//! - it does not exist, or is unchanged: the request is sent again, since the condition still guards it;
+//! - it cannot be read, or has no mark (a store without metadata): an error, and the caller determines the outcome.
 //!
-//! A refusal is looked into as well, since whatever lies between may have repeated the request: it may be of our own success.
-//! Only if nothing can be seen then is a refusal of the first try believed.
+//! A refusal is checked too, since a proxy may have repeated the request: it may be caused by our own success. Only if
+//! the object cannot be read is a refusal of the first try accepted.
 //!
-//! The error says whether any try may still take effect ([`Unwritten::in_doubt`]). A request that was never taken up has none. One whose
-//! answer was lost stays in doubt until the object is seen, whatever later tries are told: it may be on its way for as long as it lives.
+//! The error reports whether any try may still take effect ([`Unwritten::in_doubt`]). A request that was never accepted
+//! has no effect. A request whose answer was lost stays in doubt until the object is read, whatever the answers to
+//! later tries: it may stay in flight as long as it lives.
 
 use super::client::{Stores, fetched};
 use super::failure::{Effect, effect};
@@ -24,20 +25,20 @@ use object_store::{Attribute, AttributeValue, Attributes, GetOptions, PutMode, P
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// The name under which a mark is kept. Letters only: each store has its own idea of what else is allowed.
+/// The metadata name of the mark. Letters only: each store allows different other characters.
 pub(super) const MARK: Attribute = Attribute::Metadata(Cow::Borrowed("gridstonewrite"));
 
-/// How often a write is tried whose effect is in doubt.
+/// How often a write whose effect is in doubt is tried.
 const ATTEMPTS: u32 = 4;
-/// How long to wait before the second try; twice as long before each further one.
+/// The wait before the second try; it doubles before each further one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// On which condition an object is written.
+/// The condition of a write.
 #[derive(Debug, Clone)]
 pub(super) enum Condition {
-    /// It is not there.
+    /// The object does not exist.
     Absent,
-    /// It is this version of itself.
+    /// The object is this version.
     Unchanged(UpdateVersion),
 }
 
@@ -50,12 +51,12 @@ impl Condition {
     }
 }
 
-/// What is found where we have written, or not.
+/// What a read finds after our write.
 enum Seen {
     Ours,
     /// The condition still holds.
     Before,
-    /// Somebody else's object.
+    /// An object of another writer.
     Others,
     Unclear,
 }
@@ -64,7 +65,7 @@ enum Seen {
 #[derive(Debug)]
 pub(super) struct Unwritten {
     pub(super) error: object_store::Error,
-    /// Whether it may have happened, or may come to happen.
+    /// Whether it may have taken effect, or may still do so.
     pub(super) in_doubt: bool,
 }
 
@@ -87,7 +88,7 @@ pub(super) async fn write_if(
         if effect == Effect::None {
             return Err(Unwritten { error, in_doubt });
         }
-        // Nothing but this try can have been refused for its own success, so it is believed.
+        // Only this try can have been refused because of its own success, so the refusal is accepted.
         let refused = effect == Effect::Refused && !in_doubt;
         in_doubt |= effect == Effect::Unknown;
         match seen(stores, path, mark, condition).await {
@@ -103,7 +104,7 @@ pub(super) async fn write_if(
     }
 }
 
-/// Sends a write in `mode` a single time.
+/// Sends a write in `mode` once.
 pub(super) async fn put_once(
     stores: &Stores,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Promise: whether a conditional write happened is never guessed.
+//! Promise: the outcome of a conditional write is never guessed.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn anothers_object_is_never_taken_for_ours() {
     }
 }
 
-/// What lies in between repeats a request, as proxies do, and gives the second answer: a refusal of our own success.
+/// A proxy repeats a request and returns the second answer: a refusal caused by our own success.
 #[test]
 fn a_write_that_meets_its_own_success_is_ours() {
     let (storage, plan) = pair();
@@ -95,7 +95,7 @@ fn a_sink_that_did_not_finish_says_so() {
     assert!(!storage.exists("_data/a.frag").unwrap());
 }
 
-/// What is said of a write that failed: whether any of its tries may take effect later. One that was late lands here.
+/// The error of a failed write says whether any of its tries may take effect later. A late one lands here.
 #[test]
 fn an_error_says_whether_the_write_may_still_happen() {
     use Trouble::{Before, Denied, Late, Refused};
@@ -121,25 +121,25 @@ fn an_error_says_whether_the_write_may_still_happen() {
 #[test]
 fn a_look_settles_what_was_in_doubt() {
     use Trouble::{After, Late, Refused};
-    // Its own success, seen by its mark whatever the later answers are.
+    // Its own success, recognized by its mark whatever the later answers are.
     for writes in [&[Some(After)][..], &[Some(Late), Some(After)], &[Some(Late), None]] {
         let (storage, plan) = pair();
         plan.write_so(writes);
         let expected = if writes.len() == 1 { PutOutcome::Created } else { PutOutcome::CreatedLate };
         assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), expected, "{writes:?}");
     }
-    // Another's object: ours can come no more.
+    // Another writer's object: ours can no longer appear.
     let (storage, plan) = pair();
     storage.put_if_absent("_log/1", b"other").unwrap();
     plan.write_so(&[Some(Late)]);
     assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Exists);
-    // A first try that is refused, though nothing is seen, is believed.
+    // A first try that is refused is accepted as refused, though the object cannot be read.
     let (storage, plan) = pair();
     plan.write_so(&[Some(Refused)]);
     assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Exists);
 }
 
-/// What comes before the request is sent fails without effect.
+/// A failure before the request is sent has no effect.
 #[test]
 fn nothing_was_sent_yet() {
     let (bucket, plan) = Faulty::planned();

@@ -1,4 +1,4 @@
-//! An object store that counts its requests and fails some of them, before or after they took effect.
+//! An object store that counts its requests and fails some of them, before or after they take effect.
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -17,23 +17,23 @@ use tokio::sync::Barrier;
 /// How a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// It reports a time-out; nothing happened.
+    /// It reports a time-out and has no effect.
     Before,
-    /// It reports a time-out; it took effect.
+    /// It reports a time-out but takes effect.
     After,
-    /// It takes effect, is sent again by something in between, and the answer to that is given.
+    /// It takes effect, is sent again by a proxy, and the second answer is returned.
     Twice,
     /// It and all later ones fail without effect.
     Dead,
-    /// It reports a time-out; it takes effect when the plan lets what is late [land](Plan::land).
+    /// It reports a time-out, and takes effect when the plan lets late writes [land](Plan::land).
     Late,
-    /// Access is refused; nothing happened.
+    /// Access is refused; it has no effect.
     Denied,
-    /// The condition is said not to hold; nothing happened.
+    /// It reports that the condition does not hold; it has no effect.
     Refused,
 }
 
-/// A write that is on its way.
+/// A write in flight.
 type LateWrite = (Path, PutPayload, PutOptions);
 
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ struct State {
     seen: Vec<&'static str>,
     armed: Option<(&'static str, usize, Trouble)>,
     dead: bool,
-    /// What becomes of the next writes, one after the other.
+    /// The troubles of the next writes, one after the other.
     writes: VecDeque<Option<Trouble>>,
     late: Vec<LateWrite>,
     /// Whether writes wait.
@@ -51,7 +51,7 @@ struct State {
     under_way: usize,
     rounds: usize,
     gather: Option<Arc<Barrier>>,
-    /// Ends of the paths whose reads wait; none: all do.
+    /// Suffixes of the paths whose reads wait; none: all do.
     gathered: Vec<String>,
     gather_writes: Option<Arc<Barrier>>,
     ignores_conditions: bool,
@@ -59,7 +59,7 @@ struct State {
     forgets_marks: bool,
 }
 
-/// What is to fail, and what was asked.
+/// The planned faults, and the requests seen.
 #[derive(Debug, Default)]
 pub(super) struct Plan(Mutex<State>, Arc<InMemory>);
 
@@ -68,7 +68,7 @@ impl Plan {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets everything succeed from now on, and forgets what was seen.
+    /// Lets everything succeed from now on, and forgets the requests seen.
     pub(super) fn clear(&self) {
         *self.state() = State::default();
     }
@@ -82,33 +82,34 @@ impl Plan {
         self.state().seen.clone()
     }
 
-    /// Lets reads wait for each other until `n` have been asked for.
+    /// Lets reads wait for each other until `n` have been requested.
     pub(super) fn gather(&self, n: usize) {
         self.state().gather = Some(Arc::new(Barrier::new(n)));
     }
 
-    /// Lets reads of objects of these names wait for each other until all have been asked for; one that waits for long fails.
+    /// Lets reads of objects of these names wait for each other until all have been requested; one that waits for long
+    /// fails.
     pub(super) fn gather_these(&self, names: Vec<String>) {
         self.gather(names.len());
         self.state().gathered = names;
     }
 
-    /// Lets writes wait for each other until `n` have been asked for.
+    /// Lets writes wait for each other until `n` have been requested.
     pub(super) fn gather_writes(&self, n: usize) {
         self.state().gather_writes = Some(Arc::new(Barrier::new(n)));
     }
 
-    /// Says what becomes of the next writes, one after the other.
+    /// Sets the troubles of the next writes, one after the other.
     pub(super) fn write_so(&self, writes: &[Option<Trouble>]) {
         self.state().writes.extend(writes);
     }
 
-    /// Lets writes wait, or go on.
+    /// Lets writes wait, or continue.
     pub(super) fn hold(&self, held: bool) {
         self.state().held = held;
     }
 
-    /// Lets the writes take effect that are late.
+    /// Lets the late writes take effect.
     pub(super) fn land(&self) {
         let late = std::mem::take(&mut self.state().late);
         for (path, payload, options) in late {
@@ -116,7 +117,7 @@ impl Plan {
         }
     }
 
-    /// Makes each request take so long, and counts rounds: how often one was made while none was under way.
+    /// Gives each request this duration, and counts rounds: how often a request started while none was in flight.
     pub(super) fn slow(&self, delay: Duration) {
         self.state().delay = delay;
     }
@@ -125,7 +126,7 @@ impl Plan {
         self.state().rounds
     }
 
-    /// Takes the time that a request takes.
+    /// Waits for the duration of a request.
     async fn wait(&self) {
         let delay = {
             let mut state = self.state();
@@ -140,7 +141,7 @@ impl Plan {
         state.under_way = state.under_way.saturating_sub(1);
     }
 
-    /// What a read of `path` waits for.
+    /// The barrier that a read of `path` waits at.
     fn barrier(&self, path: &Path) -> Option<Arc<Barrier>> {
         let state = self.state();
         let waits = state.gathered.is_empty() || state.gathered.iter().any(|name| path.as_ref().ends_with(name));
@@ -159,7 +160,7 @@ impl Plan {
         self.state().forgets_marks = true;
     }
 
-    /// Whether nothing is armed any more.
+    /// Whether no fault is planned any more.
     pub(super) fn struck(&self) -> bool {
         self.state().armed.is_none()
     }
@@ -286,7 +287,7 @@ impl ObjectStore for Faulty {
 
     fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         let (plan, mut seen) = (self.plan.clone(), 0);
-        // Stores take a thousand names in a request.
+        // Stores accept a thousand names in a request.
         let paths = paths.inspect(move |_| {
             if seen > 0 && seen % 1_000 == 0 {
                 plan.state().seen.push("delete");

@@ -8,7 +8,8 @@ fn eventually(what: &str, done: impl Fn() -> bool) {
     assert!((0..4_000).any(|_| done() || waited()), "{what}");
 }
 
-/// While the first is on its way nobody waits; of those that come meanwhile the newest is written, and after the first.
+/// No caller waits while the first hint is in flight; of those that come meanwhile, the newest is written after the
+/// first.
 #[test]
 fn a_hint_is_not_waited_for_and_no_older_one_follows() {
     let (bucket, plan) = Faulty::planned();
@@ -25,7 +26,7 @@ fn a_hint_is_not_waited_for_and_no_older_one_follows() {
     eventually("and a later one", || storage.read_all(LATEST).is_ok_and(|hint| hint == "40"));
 }
 
-/// It goes through the client that sends once, and a failure is nobody's.
+/// It is sent by the client that sends once, and its failure is ignored.
 #[test]
 fn a_hint_that_is_refused_costs_one_request() {
     let ((patient, asked), (once, sent)) = (Faulty::planned(), Faulty::planned());

@@ -1,4 +1,4 @@
-//! Promise: before a process commits to a place it knows that conditional writes are exclusive there.
+//! Promise: before a process commits to a place it has proved that conditional writes are exclusive there.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn it_is_proved_once_per_process_and_store() {
     assert_eq!(plan.seen(), PROOF, "of another store nothing is known");
 }
 
-/// Who creates a store has proved it for the first commit, and for handles that come later.
+/// The creation of a store proves it for the first commit, and for later handles.
 #[test]
 fn creating_a_store_and_committing_to_it_takes_one_proof() {
     let (bucket, plan) = Faulty::planned();
@@ -29,7 +29,7 @@ fn creating_a_store_and_committing_to_it_takes_one_proof() {
     storage.prepare().unwrap();
     assert_eq!(plan.seen(), ["get", "put", "put", "head", "delete"]);
     plan.clear();
-    // Each handle learns the bucket's time, also the one that dates the first record.
+    // Each handle gets the bucket's time, also the one that dates the first record.
     let about_now = |told: Option<i64>| (told.unwrap() - SystemClock.now_us()).abs() < 60_000_000;
     assert!(about_now(storage.prove_exclusive(Id([0; 16])).unwrap()));
     assert!(about_now(storage.prove_exclusive(id).unwrap()));
@@ -38,7 +38,7 @@ fn creating_a_store_and_committing_to_it_takes_one_proof() {
     assert!(plan.seen().is_empty());
 }
 
-/// A raw copy of a store lies where both of two commits would be acknowledged.
+/// A raw copy of a store in a place where both of two commits would be acknowledged.
 #[test]
 fn where_both_are_taken_nothing_is_committed() {
     let (bucket, plan) = Faulty::planned();

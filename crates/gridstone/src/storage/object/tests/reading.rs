@@ -1,4 +1,4 @@
-//! Promise: what is read whole is read in ranges, of no more than its kind may have; a start is one request.
+//! Promise: a whole object is read in ranges, no longer than its kind allows; a start is one request.
 
 use super::*;
 
@@ -13,12 +13,12 @@ fn a_start_is_one_request() {
     assert_eq!(storage.read_start(&log_name(1), 4_096).unwrap(), content[..4_096]);
     assert_eq!(storage.read_start(&log_name(1), 4_000_000).unwrap(), content);
     assert_eq!(plan.seen(), ["get", "get"]);
-    // The store sends what is asked for, no more.
+    // The store sends only what is requested.
     let question = Question::start(&storage.client, &log_name(1), 4_096).unwrap();
     assert_eq!(question.first(&storage.client).unwrap().bytes.len(), 4_096);
 }
 
-/// The record and the floor are asked for before either is there; sealed ones too.
+/// The record and the floor are requested before either has arrived; sealed ones too.
 #[test]
 fn a_start_and_the_floor_go_out_together() {
     let (bucket, plan) = Faulty::planned();
@@ -79,7 +79,7 @@ fn a_long_object_comes_in_pieces_side_by_side() {
     assert_eq!(plan.seen(), ["get"; 5]);
 }
 
-/// A length beyond what its kind may have is an error before anything is taken into memory.
+/// A length beyond what its kind allows is an error before any bytes are held in memory.
 #[test]
 fn an_object_that_is_too_long_is_damage() {
     let (bucket, plan) = Faulty::planned();

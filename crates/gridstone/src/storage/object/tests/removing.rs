@@ -1,4 +1,4 @@
-//! Promise: a store that is being deleted is there, or is not, whatever its deletion is cut short by.
+//! Promise: a store that is being deleted exists or does not, wherever its deletion is interrupted.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn filled(bucket: &Arc<dyn ObjectStore>, floor: bool) -> ObjectStorage {
     storage
 }
 
-/// By what a store is known.
+/// Whether there is a store.
 fn is_store(storage: &ObjectStorage) -> bool {
     storage.exists(&log_name(1)).unwrap() || storage.exists(FLOOR).unwrap()
 }
@@ -68,7 +68,7 @@ fn a_deletion_cut_short_anywhere_leaves_a_store_or_none() {
                         && found.read_all(LATEST).is_err()
                         && found.open(&log_name(1)).is_err()
                 );
-                // A new store in its place starts with nothing, or a second deletion ends the first.
+                // Either a new store in its place starts empty, or a second deletion completes the first.
                 if n % 2 == 0 {
                     over(bucket.clone()).prepare().unwrap();
                     assert_eq!(over(bucket.clone()).put_if_absent(&log_name(1), b"new").unwrap(), PutOutcome::Created);
@@ -110,7 +110,7 @@ fn a_deletion_stops_where_another_has_finished_it() {
     let slow = over(bucket.clone());
     slow.client.put(FLOOR, removal::TOMBSTONE).unwrap();
     plan.clear();
-    // Between the listing and the look at the tombstone, another deletion ends and a store is created.
+    // Between the listing and the check of the tombstone, another deletion ends and a store is created.
     over(bucket.clone()).remove_everything().unwrap();
     over(bucket.clone()).prepare().unwrap();
     let storage = over(bucket.clone());

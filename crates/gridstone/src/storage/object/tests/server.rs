@@ -1,6 +1,6 @@
-//! The same against a real server, if `GRIDSTONE_TEST_BUCKET` names a bucket of one: `cargo xtask s3 -- COMMAND` starts one, `azure`
-//! another. `GRIDSTONE_TEST_BUCKET_OPTIONS` has the storage options that reach it, `GRIDSTONE_TEST_BUCKET_WRONG` what
-//! differs for a stranger.
+//! The same tests against a real server, if `GRIDSTONE_TEST_BUCKET` names a bucket of one: `cargo xtask s3 -- COMMAND`
+//! starts one, `azure` another. `GRIDSTONE_TEST_BUCKET_OPTIONS` has the storage options that reach it;
+//! `GRIDSTONE_TEST_BUCKET_WRONG` has those that differ for a stranger.
 
 use super::*;
 use crate::base::NeverCancel;
@@ -21,7 +21,7 @@ fn pairs(text: &str) -> Vec<(String, String)> {
 }
 
 impl Bucket {
-    /// That of the tests; `None`: there is no server.
+    /// The bucket of the tests; `None`: there is no server.
     fn of_tests() -> Option<Self> {
         let Ok(uri) = var("GRIDSTONE_TEST_BUCKET") else {
             println!("skipped: GRIDSTONE_TEST_BUCKET names no bucket; cargo xtask s3 -- COMMAND starts a server");
@@ -32,7 +32,7 @@ impl Bucket {
         Some(Self { scheme: scheme.to_owned(), name: name.to_owned(), options })
     }
 
-    /// The same with other options in place of some.
+    /// The same bucket with some options replaced.
     fn with(&self, others: &[(String, String)]) -> Self {
         let mut all: std::collections::BTreeMap<_, _> = self.options.iter().cloned().collect();
         all.extend(others.iter().cloned());
@@ -64,7 +64,7 @@ fn a_server_conforms() {
     conformance::check(&|| Arc::new(bucket.anywhere()));
 }
 
-/// What all commits rest on: of sixteen threads that want each of a thousand names, one gets it.
+/// The basis of all commits: of sixteen threads that create each of a thousand names, one succeeds.
 #[test]
 fn a_server_creates_once() {
     let Some(bucket) = Bucket::of_tests() else { return };
