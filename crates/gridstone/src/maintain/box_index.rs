@@ -1,28 +1,28 @@
-//! Which of many boxes touch a given one: a tree of boxes, built once.
+//! An index of boxes: a tree, built once, that finds those which touch a given box.
 //!
-//! Items are halved at the median of their low corners, one dimension after the other and then of their orders, down to a
-//! handful. A node knows the least box around its items, and the range of their orders, so that a question about what is older
-//! or larger than something passes over whole branches.
+//! Items are split at the median of their low corners, one dimension after the other and then of their orders, down to
+//! a handful. A node has the smallest box around its items, and the range of their orders. So a query for something
+//! older or larger skips whole branches.
 
 use crate::fragment::FragmentOrder;
 use crate::schema::Subarray;
 
-/// Items of a leaf, at most.
+/// The largest number of items in a leaf.
 const LEAF_ITEMS: usize = 8;
 
-/// A box with what questions are asked of it.
+/// A box with the properties that queries test.
 #[derive(Debug, Clone)]
 pub(super) struct Item<'a> {
     pub(super) bounds: &'a Subarray,
-    /// The least and the greatest order of what lies in it.
+    /// The least and the greatest order of its content.
     pub(super) orders: (FragmentOrder, FragmentOrder),
-    /// Its size, in whatever unit the asker likes.
+    /// Its size, in a unit that the caller chooses.
     pub(super) size: u128,
-    /// What it stands for.
+    /// The caller's index of it.
     pub(super) place: usize,
 }
 
-/// What is common to the items of a node.
+/// The common properties of the items of a node.
 #[derive(Debug)]
 pub(super) struct Summary {
     pub(super) bounds: Subarray,
@@ -53,7 +53,7 @@ impl<'a> BoxIndex<'a> {
         Self { items, nodes }
     }
 
-    /// Whether an item that touches `sub` is a `hit`; branches of which `passes` says no are not looked at.
+    /// Whether an item that touches `sub` is a `hit`; branches that fail `passes` are skipped.
     pub(super) fn any(
         &self,
         sub: &Subarray,
@@ -97,13 +97,13 @@ impl<'a> BoxIndex<'a> {
     }
 }
 
-/// Builds the node over `items[from..to]`, behind its children; gives its place.
+/// Builds the node over `items[from..to]`, behind its children; returns its index.
 fn build(all: &mut [Item<'_>], (from, to): (usize, usize), depth: usize, nodes: &mut Vec<Node>) -> usize {
     let Some(items) = all.get_mut(from..to) else { return 0 };
     let Some(summary) = items.iter().map(summary_of).reduce(joined) else { return 0 };
     let mut children = None;
     if items.len() > LEAF_ITEMS {
-        // Past the last dimension comes the order.
+        // The order comes after the last dimension.
         let (dim, middle) = (depth % (summary.bounds.ndim() + 1), items.len() / 2);
         let order = |item: &Item<'_>| (item.orders.0.version, u64::from(item.orders.0.index));
         let low = |item: &Item<'_>| item.bounds.ranges().get(dim).map_or_else(|| order(item), |r| (r.lo, r.hi));
@@ -131,7 +131,7 @@ fn joined(a: Summary, b: Summary) -> Summary {
 
 #[cfg(test)]
 thread_local! {
-    /// Nodes and items looked at on this thread.
+    /// How many nodes and items were visited on this thread.
     pub(super) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 

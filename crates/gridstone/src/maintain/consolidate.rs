@@ -1,12 +1,13 @@
-//! Merging fragments: the read that a user would do over them, into new fragments, which take their place.
+//! Merges fragments: reads their cells as a user would, and writes them into new fragments, which replace them.
 //!
-//! - Cells stream from a sweep of the inputs in global order into fragments of about the target size. Where several inputs
-//!   have a cell the newest one stays, or all where the array allows duplicates; tombstones have done their work.
-//! - Boxes are written tile by tile, cut along tiles into fragments of about the target size; where they hold a deleted cell whose attributes
-//!   cannot be null, tombstones are left over them.
+//! - Cells stream from the inputs in global order into fragments of about the target size. Where several inputs have a
+//!   cell, the newest one is kept, or all where the array allows duplicates; tombstones are applied.
+//! - Boxes are written tile by tile, cut along tiles into fragments of about the target size. Where they have a deleted
+//!   cell whose attributes cannot be null, tombstones are left over them.
 //! - Fragments of tombstones become one.
 //!
-//! Tiles that one input holds alone are copied as they are stored. Nothing is visible before the caller commits the replacement.
+//! Tiles that only one input has are copied as they are stored. Nothing is visible before the caller commits the
+//! replacement.
 
 use super::box_index::{BoxIndex, Item};
 use super::plan::{Merge, attrs_seen, has_dropped};
@@ -20,19 +21,20 @@ use crate::schema::{Extent, KeyRange, Schema, Subarray};
 use crate::store::{Operation, Removed};
 use std::sync::Arc;
 
-/// Merged fragments that nothing refers to yet.
+/// Merged fragments that are not referenced yet.
 #[derive(Debug)]
 pub struct Merged {
-    /// What they take the place of.
+    /// The fragments that they replace.
     pub removed: Vec<Removed>,
-    /// They, all of the greatest order of those, and tombstones left over them; none if every cell is deleted.
+    /// The merged fragments, all of the greatest order of those removed, and tombstones left over them; none if every
+    /// cell is deleted.
     pub fragments: Vec<Staged>,
-    /// Tombstones newer than they that have done their work.
+    /// Newer tombstones that have been applied and are not needed any more.
     pub retired: Vec<Removed>,
 }
 
 impl Merged {
-    /// The operations that put them in place.
+    /// The operations that commit the replacement.
     pub fn operations(&self, array: Id) -> Vec<Operation> {
         let replace = |removed: &Vec<Removed>, fragments: Vec<Staged>| Operation::ReplaceFragments {
             array,
@@ -44,21 +46,21 @@ impl Merged {
     }
 }
 
-/// What a merge has written.
+/// The result of a merge.
 #[derive(Debug, Default)]
 pub struct Written {
     /// The merged fragments, and tombstones left over them.
     pub done: Vec<Staged>,
-    /// Whether a box holds other values than before.
+    /// Whether a box has other values than before.
     changed: bool,
-    /// Fragments that only the merge itself reads; their files are to go when it has ended.
+    /// Fragments that only the merge itself reads; their files are deleted when it has ended.
     pub scratch: Vec<Staged>,
 }
 
-/// Does `merge` for the array that `target` is of (its fragments do not matter); fragments are cut at about `target_bytes`.
-/// `None` if it is a single fragment of which nothing is deleted or dropped, so that nothing is to be done.
+/// Runs `merge` on the array of `target` (its fragments do not matter); fragments are cut at about `target_bytes`.
+/// `None` if there is nothing to do: the input is a single fragment, and nothing of it is deleted or dropped.
 ///
-/// What is written is in `written` after an error too: the caller sees to it that the files go.
+/// `written` lists what was written after an error too; the caller deletes those files.
 pub fn merge(
     read: &ReadContext,
     write: &WriteContext<'_>,
@@ -87,7 +89,7 @@ pub fn merge(
     for description in done.iter_mut().map(|staged| &mut staged.description) {
         description.order = if is_left(description) { order.leftover() } else { order };
     }
-    // A mask goes with what it lies over, in one step.
+    // A mask is removed together with the fragment that it lies over, in one step.
     let (newer, older): (Vec<_>, Vec<_>) =
         merge.retired.iter().partition(|d| d.order > order && d.kind != FragmentKind::Mask);
     let removed = merge.inputs.iter().chain(older).map(|d| Removed::of(d)).collect();
@@ -95,8 +97,8 @@ pub fn merge(
     Ok(Some(Merged { removed, fragments: done.clone(), retired }))
 }
 
-/// Whether a merge would give no fewer fragments than it takes: they are what an earlier merge was cut into, and nothing was written or deleted
-/// there since.
+/// Whether a merge would return no fewer fragments than it takes: they are the parts of an earlier merge, and nothing
+/// was written or deleted there since.
 pub fn is_done(schema: &Schema, merge: &Merge, target_bytes: u64) -> bool {
     let (inputs, cells_max) = (&merge.inputs, cells_max(merge, target_bytes));
     let siblings = inputs.len() > 1 && inputs.iter().all(|d| d.order == merge.order() && !has_dropped(schema, d));
@@ -110,12 +112,13 @@ pub fn is_done(schema: &Schema, merge: &Merge, target_bytes: u64) -> bool {
     made >= inputs.len()
 }
 
-/// Cells of a fragment of about so many bytes.
+/// The number of cells in a fragment of about this many bytes.
 fn cells_max(merge: &Merge, target_bytes: u64) -> u64 {
     (target_bytes / merge.bytes_per_cell()).max(1)
 }
 
-/// Bytes of memory that a merge takes, about: the tiles under way, or a batch of cells; what was decoded once; a stripe.
+/// The approximate memory in bytes that a merge takes: the tiles in progress, or a batch of cells; data decoded once; a
+/// stripe.
 pub fn memory_bytes(merge: &Merge, context: &ReadContext, target: &Target) -> u64 {
     let (limit, row) = (context.budget.limit_bytes(), target.row_bytes());
     let small = sources(merge)
@@ -139,7 +142,7 @@ pub fn memory_bytes(merge: &Merge, context: &ReadContext, target: &Target) -> u6
     work.saturating_add(small.min(limit / 4)).saturating_add(stripe)
 }
 
-/// Everything a merge reads, oldest order first.
+/// All fragments that a merge reads, oldest order first.
 fn sources(merge: &Merge) -> Vec<Arc<Description>> {
     let mut fragments: Vec<Arc<Description>> = merge.inputs.iter().chain(&merge.applied).cloned().collect();
     fragments.sort_by_key(|d| d.order);
@@ -185,10 +188,10 @@ fn merge_boxes(
     let apart;
     let mut read = read;
     if !preload_small(read, &Target { fragments: fragments.clone(), ..target.clone() })? {
-        // Files that go afterwards: no cache that others share is to hold anything of them.
+        // These files are deleted afterwards, so no shared cache may hold any of their content.
         apart = read.with_private_cache();
         read = &apart;
-        // The boxes below are what is told of.
+        // Progress counts the boxes below.
         let silent = WriteContext { progress: &Silent, ..write.clone() };
         fragments = merge_in_passes(read, &silent, target, fragments, &mut written.scratch)?;
         preload_small(read, &Target { fragments: fragments.clone(), ..target.clone() })?;
@@ -230,7 +233,7 @@ fn parts(schema: &Schema, bounds: &Subarray, cells_max: u64) -> Vec<Subarray> {
     made
 }
 
-/// Both halves of a box, cut at a border of tiles across the slowest dimension that has one.
+/// Both halves of a box, cut at a tile boundary across the slowest dimension that has one.
 fn halves(schema: &Schema, sub: &Subarray) -> Option<(Subarray, Subarray)> {
     schema.options().tile_order.slowest_first(sub.ndim()).find_map(|number| {
         let (dim, range) = (schema.dims().get(number)?, *sub.ranges().get(number)?);
@@ -245,7 +248,7 @@ fn halves(schema: &Schema, sub: &Subarray) -> Option<(Subarray, Subarray)> {
     })
 }
 
-/// The places in the schema of attributes.
+/// The indexes in the schema of attributes.
 fn places_of(schema: &Schema, ids: &[u32]) -> Result<Vec<usize>> {
     let place = |id: &u32| schema.attrs().iter().position(|a| a.id() == *id);
     let places: Vec<usize> = ids.iter().filter_map(place).collect();

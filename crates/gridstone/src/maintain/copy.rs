@@ -1,10 +1,10 @@
-//! Copying the fragments of an array at one version into another store, as they are stored: nothing is decoded.
+//! Copies the fragments of an array at one version into another store, as they are stored: nothing is decoded.
 //!
-//! 1. Every fragment, tombstones, deletions and masks included, gets a fresh id; their places among each other stay.
-//! 2. A large one becomes a data file of its own. Small ones are gathered: into packs, or, if they are few, into the record of
-//!    the commit that will name them.
-//! 3. The caller commits all of them as one addition: what is added later in one commit has the greater order, so a read of the
-//!    copy finds what a read of the source does.
+//! 1. Every fragment gets a fresh id, including tombstones, deletions and masks; their relative order is kept.
+//! 2. A large fragment becomes a data file of its own. Small ones are collected: into packs, or, if there are few, into
+//!    the record of the commit that will name them.
+//! 3. The caller commits all of them as one addition. Later additions in one commit have the greater order, so a read
+//!    of the copy returns what a read of the source does.
 //!
 //! Memory holds a few megabytes for each thread, and the descriptions.
 
@@ -18,53 +18,53 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of a large fragment that are copied at a time.
+/// How many bytes of a large fragment are copied at a time.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-/// Bytes of a pack, about.
+/// The approximate size of a pack in bytes.
 const PACK_BYTES: u64 = 16 << 20;
 
-/// Small fragments of so many bytes in all wait in memory for the record.
+/// The total size in bytes of small fragments that may wait in memory for the record.
 const BODIES_BYTES_MAX: u64 = 1 << 20;
 
-/// Fragments in a pack start at multiples of this.
+/// The alignment in bytes of fragments in a pack.
 const PACK_ALIGNMENT: u64 = 64;
 
-/// What a copy is done with.
+/// The resources of a copy.
 pub struct Copier<'a> {
     /// The threads that copy.
     pub pool: &'a Pool,
-    /// Where fragments are read.
+    /// The files to read fragments from.
     pub from: Arc<dyn Files>,
-    /// Where they are written.
+    /// The files to write them to.
     pub to: Arc<dyn Files>,
-    /// Makes ids.
+    /// The source of ids.
     pub entropy: &'a dyn Entropy,
-    /// Asked for every chunk.
+    /// Checked for every chunk.
     pub cancel: &'a dyn Cancel,
-    /// Told of bytes.
+    /// Receives the number of bytes copied.
     pub progress: &'a dyn Progress,
     /// Bytes copied so far, by all copies of one call.
     pub done_bytes: &'a AtomicU64,
-    /// Bytes to be copied by all of them.
+    /// Bytes that all of them will copy.
     pub total_bytes: u64,
-    /// Bytes of fragments that wait in memory for the record, of all of them.
+    /// Bytes of the fragments of all copies that wait in memory for the record.
     pub bodies_bytes: &'a AtomicU64,
 }
 
-/// Copies of some fragments with their places in the list, each with what has been written of it.
+/// Copies of some fragments with their indexes in the list, each with the description of what was written.
 type Finished = Mutex<Vec<(usize, Staged)>>;
 
-/// A fragment to be copied: its place in the list, what it is, and what it will be.
+/// A fragment to copy: its index in the list, its description, and that of its copy.
 struct Item<'a> {
     place: usize,
     source: &'a Description,
     copy: Description,
-    /// Of a mask: the ids of the fragment that it lies over, and of that fragment's copy.
+    /// For a mask: the ids of the fragment that it lies over, and of that fragment's copy.
     over: Option<(Id, Id)>,
 }
 
-/// What one thread copies at a time.
+/// What a thread copies at a time.
 enum Job<'a> {
     File(Item<'a>),
     Pack(Vec<Item<'a>>),
@@ -78,12 +78,13 @@ impl std::fmt::Debug for Copier<'_> {
 }
 
 impl Copier<'_> {
-    /// Copies `fragments`, by ascending order, and gives the copies in the order in which they are to be added.
+    /// Copies `fragments`, in ascending order, and returns the copies in the order in which they must be added.
     ///
-    /// What was written is in `written` after an error too: the caller sees to it that the files go.
+    /// `written` lists what was written after an error too; the caller deletes those files.
     ///
     /// # Errors
-    /// Corruption (a fragment is not what was described), Storage, Access, Cancelled; SnapshotExpired where the source's files say so.
+    /// Corruption (a fragment does not match its description), Storage, Access, Cancelled; SnapshotExpired if the
+    /// source's files report it.
     pub fn copy(&self, fragments: &[Arc<Description>], written: &mut Vec<Staged>) -> Result<()> {
         let finished = Finished::default();
         let outcome = self.pool.map(self.jobs(fragments)?, self.cancel, |job| self.run(job, &finished));
@@ -119,7 +120,8 @@ impl Copier<'_> {
         Ok(with(jobs, Job::Pack(pack)))
     }
 
-    /// The fragments with the ids of their copies. Of one order what deletes comes first: it takes what is older only.
+    /// The fragments with the ids of their copies. Within one order deletions come first: they delete only what is
+    /// older.
     fn items<'d>(&self, fragments: &'d [Arc<Description>]) -> Result<Vec<Item<'d>>> {
         let mut ordered: Vec<&Arc<Description>> = fragments.iter().collect();
         ordered.sort_by_key(|d| (d.order, !d.kind.deletes()));
@@ -209,7 +211,8 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// The bytes of a small fragment under its new id; `None` of a deletion, which has none. It is looked for where it lies now.
+    /// The bytes of a small fragment under its new id; `None` for a deletion, which has none. They are read from its
+    /// current location.
     fn bytes(&self, item: &Item<'_>) -> Result<Option<Vec<u8>>> {
         self.cancel.check()?;
         let Location { file, offset, len } = item.source.location;

@@ -1,12 +1,13 @@
-//! Copying a store with its versions: every object that a version from the floor on names, byte for byte.
+//! Copies a store with its versions: every object that a version from the floor on names, byte for byte.
 //!
-//! 1. `_log/floor` of the target says that a copy is under way ([`UNFINISHED`]): until the last step there is no store, and
-//!    nobody can create one between what is there.
-//! 2. Data files, roots and pages, then the records, the oldest first. In a sealed store each is sealed anew.
-//! 3. The floor of the source takes the place of the mark, or, if it has none, the mark goes: in one step there is a store.
+//! 1. `_log/floor` of the target marks a copy in progress ([`UNFINISHED`]): until the last step there is no store, and
+//!    no other process can create one among the copied objects.
+//! 2. Data files, roots and pages are copied, then the records, oldest first. In a sealed store each object is sealed
+//!    anew.
+//! 3. The floor of the source replaces the mark, or, if it has none, the mark is deleted: in one step the store exists.
 //!
-//! Ids stay, of the store too: it is the same history in another place. What a vacuum of the source takes away meanwhile makes the
-//! copy fail with SnapshotExpired; the caller's lease keeps it.
+//! Ids are kept, including the store's: it is the same history at another place. If a vacuum of the source deletes
+//! something meanwhile, the copy fails with SnapshotExpired; the caller's lease prevents that.
 
 use crate::base::{ByteRange, Cancel, Error, ErrorKind, Progress, Result};
 use crate::runtime::Pool;
@@ -15,35 +16,35 @@ use crate::store::{Names, Store, UNFINISHED};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a data file that are copied at a time.
+/// How many bytes of a data file are copied at a time.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-/// A history that was copied.
+/// The result of copying a history.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HistoryCopied {
     /// The oldest version.
     pub oldest: u64,
     /// The newest.
     pub newest: u64,
-    /// Objects copied, and sorted copies that could not be read and were left out.
+    /// Objects copied, including sorted copies that could not be read and were omitted.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// From where to where a history is copied, and how.
+/// The source, the target and the resources of a history copy.
 pub struct HistoryCopier<'a> {
     /// The store that is read.
     pub source: &'a Store,
-    /// Where there is to be a store.
+    /// The place of the new store.
     pub target: &'a Store,
     /// The threads that copy.
     pub pool: &'a Pool,
-    /// Asked for every chunk.
+    /// Checked for every chunk.
     pub cancel: &'a dyn Cancel,
-    /// Told of objects.
+    /// Receives the number of objects copied.
     pub progress: &'a dyn Progress,
-    /// Called every so often, so that a lease can be renewed.
+    /// Called at intervals, so that a lease can be renewed.
     pub alive: &'a (dyn Fn() + Sync),
 }
 
@@ -57,8 +58,8 @@ impl HistoryCopier<'_> {
     /// Copies the versions up to `newest`.
     ///
     /// # Errors
-    /// Exists if there is anything of a store in the target; SnapshotExpired if a vacuum of the source forgot versions meanwhile;
-    /// Corruption, Storage, Access, Cancelled. There is no store in the target then.
+    /// Exists if the target has anything of a store; SnapshotExpired if a vacuum of the source forgot versions
+    /// meanwhile; Corruption, Storage, Access, Cancelled. There is no store in the target then.
     pub fn copy(&self, newest: u64) -> Result<HistoryCopied> {
         let to = self.target.storage();
         let there = self.target.exists().map_err(|e| match e.kind() {
@@ -78,15 +79,15 @@ impl HistoryCopier<'_> {
             return Err(Error::exists(format!("another copy to {} is under way", to.describe())));
         }
         let floor = self.check_alone().and_then(|()| self.floor());
-        // It may have passed all that was to be copied.
+        // The floor may have passed every version to copy.
         let oldest = floor.as_ref().map_or(1, |(oldest, _)| *oldest).min(newest);
         let outcome = floor.and_then(|(oldest, floor)| match oldest > newest {
             true => Err(Error::not_found(format!("version {newest}, the newest when the copy began"))),
             false => self.copy_from(oldest, floor.as_deref(), newest),
         });
-        // What somebody else wrote, or what may be a store already, is not ours to remove.
+        // Objects written by another process, and what may be a store already, are not ours to remove.
         if outcome.as_ref().is_err_and(|e| !matches!(e.kind(), ErrorKind::Exists | ErrorKind::CommitUnknown)) {
-            // Best effort, to its end even if the copy was cancelled: what stays can be deleted, and is no store.
+            // Best effort, to its end even if the copy was cancelled: the rest can be deleted, and is no store.
             let _ = patiently(|| to.remove_everything());
         }
         outcome.map_err(|e| match self.source.floor() {
@@ -99,7 +100,8 @@ impl HistoryCopier<'_> {
         })
     }
 
-    /// Who created a store before the mark was there has not seen it, and keeps what it committed: Exists, and the mark is gone.
+    /// A process that created a store before the mark existed has not seen it, and keeps its commits: the result is
+    /// Exists, and the mark is deleted.
     fn check_alone(&self) -> Result<()> {
         let to = self.target.storage();
         if to.list(LOG)?.iter().all(|name| FLOOR.ends_with(name.as_str())) {
@@ -109,7 +111,8 @@ impl HistoryCopier<'_> {
         Err(somebody_else(to.as_ref()))
     }
 
-    /// The oldest version of the source and the bytes of its floor, if it has one: of the same floor, whoever moves it meanwhile.
+    /// The oldest version of the source and the bytes of its floor, if it has one. Both belong to the same floor, even
+    /// if it moves meanwhile.
     fn floor(&self) -> Result<(u64, Option<Bytes>)> {
         let read = || match self.source.storage().read_all(FLOOR) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -136,13 +139,13 @@ impl HistoryCopier<'_> {
         self.pool.map(data, self.cancel, |name| self.large(&name, &count))?;
         self.pool.map(copies, self.cancel, |name| self.sorted_copy(&name, &count))?;
         self.pool.map(manifest, self.cancel, |name| self.small(&name, &count))?;
-        // In order: what is there of a history that was cut short is its beginning.
+        // In order: an incomplete history is the beginning of the whole one.
         records.iter().try_for_each(|name| self.cancel.check().and_then(|()| self.small(name, &count)))?;
         self.finish(floor, newest)?;
         Ok(HistoryCopied { oldest, newest, objects: total, bytes: count.bytes.load(Ordering::Relaxed) })
     }
 
-    /// The sorted copies that there are, where both ends are places that have them.
+    /// The existing sorted copies, if both ends are storages that have them.
     fn copies(&self, named: &Names) -> Result<Vec<String>> {
         let from = self.source.storage();
         if !from.is_near() || !self.target.storage().is_near() {
@@ -152,7 +155,7 @@ impl HistoryCopier<'_> {
         named.copies().map(data_name).filter_map(there).collect()
     }
 
-    /// What the versions `oldest ..= newest` name.
+    /// The files that the versions `oldest ..= newest` name.
     fn named(&self, oldest: u64, newest: u64) -> Result<Names> {
         let mut named = Names::default();
         named.add_snapshot(self.source, &*self.source.at_version(oldest)?)?;
@@ -181,7 +184,7 @@ impl HistoryCopier<'_> {
         Ok(())
     }
 
-    /// One that cannot be read is left out: nothing rests on it, and its fragments are copied in their pack.
+    /// A sorted copy that cannot be read is omitted: nothing depends on it, and its fragments are copied in their pack.
     fn sorted_copy(&self, name: &str, count: &Count<'_>) -> Result<()> {
         (self.alive)();
         let read = || {
@@ -216,14 +219,14 @@ impl HistoryCopier<'_> {
         Ok(())
     }
 
-    /// A copy is durable when it is a store, whatever its context leaves to the system.
+    /// The copy is durable once it is a store, whatever its context leaves to the system.
     fn sync_deferred(&self, name: &str) -> Result<()> {
         let to = self.target.storage();
         if to.defers_sync() { to.sync(name) } else { Ok(()) }
     }
 
-    /// What to say if the last step, which puts `floor` in the place of the mark, failed with `error`: the same if something else
-    /// lies there, so that nobody has seen a store.
+    /// The error if the last step, which replaces the mark by `floor`, failed with `error`: the same error if something
+    /// else is there, so that the store was never visible.
     fn in_doubt(&self, error: Error, floor: Option<&[u8]>) -> Error {
         let to = self.target.storage();
         if to.read_all(FLOOR).is_ok_and(|bytes| floor.is_none_or(|floor| bytes != floor)) {
@@ -235,7 +238,7 @@ impl HistoryCopier<'_> {
         Error::new(ErrorKind::CommitUnknown, told).with_source(error)
     }
 
-    /// Makes a store of it, durably.
+    /// Turns the copy into a store, durably.
     fn finish(&self, floor: Option<&[u8]>, newest: u64) -> Result<()> {
         let to = self.target.storage();
         let record = log_name(newest);
@@ -248,13 +251,13 @@ impl HistoryCopier<'_> {
         if !made.map_err(|e| self.in_doubt(e, floor))? {
             return Err(somebody_else(to.as_ref()));
         }
-        // It only saves readers a few steps.
+        // The hint only saves readers a few steps.
         let _ = to.put_hint(LATEST, newest.to_string().as_bytes());
         Ok(())
     }
 }
 
-/// Nothing of what they wrote is touched.
+/// The objects of that process are not touched.
 fn somebody_else(to: &dyn Storage) -> Error {
     Error::exists(format!(
         "somebody else made a store in {} while one was copied there; copy to another place, or delete that one first",
@@ -262,7 +265,7 @@ fn somebody_else(to: &dyn Storage) -> Error {
     ))
 }
 
-/// How far a copy is.
+/// The progress of a copy.
 struct Count<'a> {
     done: AtomicU64,
     bytes: AtomicU64,

@@ -1,31 +1,33 @@
-//! Boxes laid together: the union of many boxes as few boxes without overlap.
+//! Unions of boxes: covers many boxes by few boxes without overlap.
 //!
-//! 1. A box inside another says nothing of its own.
-//! 2. Boxes that meet or overlap along one dimension, and agree in all others, become one; both steps are repeated.
-//! 3. What overlaps still is a cluster: the larger boxes stay, of the smaller ones what they do not cover is cut into boxes.
+//! 1. A box inside another is dropped.
+//! 2. Boxes that touch or overlap along one dimension, and are equal in all others, become one; steps 1 and 2 are
+//!    repeated.
+//! 3. Boxes that still overlap form a cluster: the larger boxes are kept, and the uncovered parts of the smaller ones
+//!    are cut into boxes.
 
 use super::box_index::{BoxIndex, Item};
 use crate::fragment::FragmentOrder;
 use crate::schema::{KeyRange, Subarray};
 use std::collections::{BTreeMap, HashMap};
 
-/// A box that overlaps more others than this is no matter for few boxes.
+/// The largest number of overlaps of a box. A box with more is not part of a union of few boxes.
 const OVERLAPS_MAX: usize = 64;
-/// Boxes that deletions may leave of the inputs of one merge: more are not worth it.
+/// The largest number of boxes that deletions may leave of the inputs of one merge: more are not worth it.
 const LEFT_MAX: usize = 256;
-/// Rounds of laying boxes together.
+/// The largest number of rounds of joining boxes.
 const ROUNDS_MAX: usize = 16;
 
-/// Boxes that hang together.
+/// A set of connected boxes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cluster {
-    /// The places of its members among the boxes given, ascending.
+    /// The indexes of its members among the given boxes, ascending.
     pub(super) members: Vec<usize>,
     /// Their union, disjoint.
     pub(super) boxes: Vec<Subarray>,
 }
 
-/// Sets of places that are one.
+/// Disjoint sets of indexes.
 struct Sets(Vec<usize>);
 
 impl Sets {
@@ -52,7 +54,7 @@ impl Sets {
     }
 }
 
-/// The clusters of `boxes`. A box that hangs together with too many others to make few boxes of them is in no cluster.
+/// The clusters of `boxes`. A box that is connected with too many others to form few boxes is in no cluster.
 pub(super) fn clusters(boxes: &[&Subarray]) -> Vec<Cluster> {
     let mut sets = Sets::new(boxes.len());
     let mut kept: Vec<(Subarray, usize)> = boxes.iter().enumerate().map(|(i, b)| ((*b).clone(), i)).collect();
@@ -89,7 +91,7 @@ fn item(bounds: &Subarray, place: usize) -> Item<'_> {
     Item { bounds, orders: (never, never), size: bounds.cells(), place }
 }
 
-/// The boxes that no other covers; of equal ones the first.
+/// The boxes that no other covers; the first of equal ones.
 fn without_covered(kept: Vec<(Subarray, usize)>, sets: &mut Sets) -> Vec<(Subarray, usize)> {
     let mut seen: HashMap<Subarray, usize> = HashMap::with_capacity(kept.len());
     let mut distinct = Vec::with_capacity(kept.len());
@@ -120,7 +122,7 @@ fn without_covered(kept: Vec<(Subarray, usize)>, sets: &mut Sets) -> Vec<(Subarr
     distinct.into_iter().zip(covered).filter(|(_, covered)| !covered).map(|(kept, _)| kept).collect()
 }
 
-/// Boxes that agree in all dimensions but `dim`, and meet or overlap there, made one.
+/// Joins boxes that are equal in all dimensions but `dim`, and touch or overlap there.
 fn laid_together(mut kept: Vec<(Subarray, usize)>, dim: usize, sets: &mut Sets) -> Vec<(Subarray, usize)> {
     let along = |b: &Subarray| b.ranges().get(dim).copied().unwrap_or(KeyRange { lo: 0, hi: 0 });
     let others = |b: &Subarray| -> Vec<(u64, u64)> {
@@ -142,7 +144,7 @@ fn laid_together(mut kept: Vec<(Subarray, usize)>, dim: usize, sets: &mut Sets) 
     made
 }
 
-/// Joins boxes that overlap; gives a member of every cluster that is too entangled.
+/// Joins the sets of boxes that overlap; returns a member of every cluster that is too entangled.
 fn join_overlapping(kept: &[(Subarray, usize)], sets: &mut Sets) -> Vec<usize> {
     let index = BoxIndex::new(kept.iter().map(|(bounds, member)| item(bounds, *member)).collect());
     let mut entangled = Vec::new();
@@ -164,7 +166,7 @@ fn join_overlapping(kept: &[(Subarray, usize)], sets: &mut Sets) -> Vec<usize> {
     entangled
 }
 
-/// The union of `parts` as disjoint boxes, `None` if these would be more than `most`.
+/// The union of `parts` as disjoint boxes; `None` if these would be more than `most`.
 fn disjoint(mut parts: Vec<Subarray>, most: usize) -> Option<Vec<Subarray>> {
     if parts.len() == 1 {
         return Some(parts);
@@ -192,20 +194,21 @@ fn disjoint(mut parts: Vec<Subarray>, most: usize) -> Option<Vec<Subarray>> {
     (kept.len() <= most).then(|| kept.into_iter().map(|(b, _)| b).collect())
 }
 
-/// A box that is written, or deleted.
+/// A box that is written or deleted.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     Write(&'a Subarray),
     Delete(&'a Subarray),
 }
 
-/// What is left after `steps`, oldest first, as disjoint boxes; `None` if these would be more than [`LEFT_MAX`].
+/// The boxes that remain after `steps`, oldest first, as disjoint boxes; `None` if these would be more than
+/// [`LEFT_MAX`].
 pub(super) fn left<'a>(steps: impl IntoIterator<Item = Step<'a>>) -> Option<Vec<Subarray>> {
     let mut left: Vec<Subarray> = Vec::new();
     for step in steps {
         match step {
             Step::Delete(hole) => left = left.into_iter().flat_map(|piece| minus(piece, hole)).collect(),
-            // The older boxes stay whole: of a patch inside them nothing is left to add.
+            // The older boxes stay whole: a patch inside them adds nothing.
             Step::Write(bounds) => {
                 let mut rest = vec![bounds.clone()];
                 for older in &left {
@@ -226,7 +229,7 @@ pub(super) fn left<'a>(steps: impl IntoIterator<Item = Step<'a>>) -> Option<Vec<
     Some(kept.into_iter().map(|(bounds, _)| bounds).collect())
 }
 
-/// Whether `boxes`, which are disjoint, hold all cells of `pieces`, which are disjoint too.
+/// Whether `boxes`, which are disjoint, contain all cells of `pieces`, which are disjoint too.
 pub(super) fn hold(boxes: &[Subarray], pieces: &[Subarray]) -> bool {
     pieces.iter().all(|piece| {
         let common = boxes.iter().filter_map(|b| b.intersect(piece)).map(|common| common.cells());
@@ -234,7 +237,7 @@ pub(super) fn hold(boxes: &[Subarray], pieces: &[Subarray]) -> bool {
     })
 }
 
-/// What of `piece` lies outside `hole`, as disjoint boxes.
+/// The part of `piece` outside `hole`, as disjoint boxes.
 pub(super) fn minus(piece: Subarray, hole: &Subarray) -> Vec<Subarray> {
     let Some(common) = piece.intersect(hole) else { return vec![piece] };
     let mut made = Vec::new();
@@ -291,7 +294,7 @@ mod tests {
     #[test]
     fn what_overlaps_askew_is_cut() {
         let (a, b, far) = (rect((0, 9), (0, 9)), rect((5, 14), (5, 14)), rect((50, 51), (0, 0)));
-        // Two boxes would become three, which is no gain. With a third member inside it is none the worse.
+        // Two boxes would become three, which is no gain. A third member inside makes it no worse.
         assert_eq!(clusters(&[&a, &b, &far]), [Cluster { members: vec![2], boxes: vec![far.clone()] }]);
         let inner = rect((6, 7), (6, 7));
         assert!(clusters(&[&a, &b]).is_empty());

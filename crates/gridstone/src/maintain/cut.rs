@@ -1,8 +1,8 @@
-//! Cutting a log at its last sound version: what a power cut under `durability="close"` may leave behind it.
+//! Cuts a log at its last sound version, to repair what a power cut under `durability="close"` may leave behind.
 //!
-//! Commits that are not durable may be lost in any order: a record is missing while later ones are there, or a record names a data file that is
-//! cut. The log is sound up to the first such version. Only commits after the last durable one are given up for their data files: damage of
-//! older files is no reason to forget versions.
+//! Commits that are not durable may be lost in any order: a record is missing while later ones exist, or a record names
+//! a data file that is truncated. The log is sound up to the first such version. Only commits after the last durable
+//! one are given up because of their data files: damage of older files is no reason to forget versions.
 
 use super::verify_store::StoreDamage;
 use crate::base::{Cancel, Error, Result};
@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 pub struct LostVersion {
     /// The version.
     pub version: u64,
-    /// When it was committed, UTC in microseconds; `None` if its record does not tell.
+    /// When it was committed, UTC in microseconds; `None` if its record cannot be read.
     pub time_us: Option<i64>,
     /// The writer's line for the history.
     pub message: Option<String>,
-    /// What it did, by the names of the log; empty if its record does not tell.
+    /// Its operations, by their names in the log; empty if its record cannot be read.
     pub operations: Vec<&'static str>,
 }
 
-/// Where a log is cut.
+/// The position at which a log is cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cut {
     /// The version that will be the newest.
@@ -32,7 +32,7 @@ pub(super) struct Cut {
     pub(super) lost: Vec<LostVersion>,
 }
 
-/// Where the log of `store` would be cut; `None` if it is sound to its end.
+/// The cut of `store`'s log; `None` if it is sound to its end.
 ///
 /// # Errors
 /// Corruption if no version is sound; Storage, Access, Cancelled.

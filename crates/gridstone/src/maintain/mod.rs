@@ -1,4 +1,5 @@
-//! Floor `maintain`: what keeps an array healthy: merging fragments, forgetting versions, and the check of every stored byte.
+//! Floor `maintain`: upkeep of arrays and stores: merging fragments, forgetting versions, and verifying every stored
+//! byte.
 
 mod box_index;
 mod consolidate;

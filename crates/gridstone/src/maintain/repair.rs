@@ -1,15 +1,16 @@
-//! Repair: what a store still tells of its damaged objects is used to make them again.
+//! Repair: rebuilds damaged objects from what is still readable in the store.
 //!
-//! 1. The store is checked whole.
-//! 2. In memory, over the store as it is: the floor is put back; packs are filled from the records and records from packs; roots and
-//!    pages are folded again, and believed if they have the checksum by which they are named. If the newest version still does not open,
-//!    a version that names a new root is made from the records. The hint is set.
-//! 3. What was made is checked as the store was. What did not mend its object is dropped.
-//! 4. Only then, and only if asked, it is written: a damaged object is copied to `_damaged/` before another takes its name.
+//! 1. The whole store is verified.
+//! 2. In memory, over the unchanged store: the floor is restored; packs are filled from the records, and records from
+//!    packs. Roots and pages are folded again, and accepted if they have the checksum by which they are named. If the
+//!    newest version still does not open, a version that names a new root is made from the records. The hint is set.
+//! 3. The rebuilt objects are verified like the store. An object that did not remove the damage is dropped.
+//! 4. Only then, and only if requested, they are written: a damaged object is copied to `_damaged/` before another
+//!    takes its name.
 //!
-//! Nothing that is sound is written over or deleted. What cannot be made again stays as it is and is told. Where a newer release wrote
-//! what is not known, nothing is repaired: that is no damage. Only a repair that is asked to cut gives versions up: those after the last
-//! sound one, whose records are put aside ([`super::cut`]).
+//! Nothing sound is overwritten or deleted. An object that cannot be rebuilt is left as it is and is reported. Where a
+//! newer release wrote unknown data, nothing is repaired: that is no damage. Only a repair with `cut` gives up
+//! versions: those after the last sound one, whose records are set aside ([`super::cut`]).
 
 use super::cut::{self, LostVersion};
 use super::verify_store::{StoreDamage, StoreReport, check};
@@ -22,10 +23,10 @@ use crate::store::{Floor, Inspection, Store};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Objects made again may show the way to others: how often is looked.
+/// The largest number of passes: a rebuilt object may make others rebuildable.
 const PASSES: usize = 4;
 
-/// Something done to an object.
+/// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairAction {
     /// The object's name.
@@ -34,16 +35,16 @@ pub struct RepairAction {
     pub what: String,
 }
 
-/// What a repair did, or would do.
+/// The result of a repair, or of its dry run.
 #[derive(Debug, Clone, Default)]
 pub struct RepairReport {
-    /// What was damaged.
+    /// The damage found.
     pub damage: Vec<StoreDamage>,
-    /// What was done about it.
+    /// The repairs of it.
     pub actions: Vec<RepairAction>,
-    /// What is damaged afterwards.
+    /// The damage left afterwards.
     pub remaining: Vec<StoreDamage>,
-    /// Where damaged objects were put that something took the name of.
+    /// The locations of the damaged objects that were replaced.
     pub kept: Vec<String>,
     /// The version that was committed, to name a new root.
     pub committed: Option<u64>,
@@ -51,20 +52,20 @@ pub struct RepairReport {
     pub lost: Vec<LostVersion>,
 }
 
-/// What a repair may do.
+/// Options of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepairOptions {
-    /// Whether to say only what would be done.
+    /// Whether to report only what would be done.
     pub dry_run: bool,
     /// Whether the log is cut at its last sound version, if it is not sound to its end.
     pub cut: bool,
 }
 
-/// Repairs the store, or only says what would be done.
+/// Repairs the store, or only reports what would be done.
 ///
 /// # Errors
-/// NotFound if there is no store; Unsupported if a newer release wrote part of it; Conflict if it was written to meanwhile; Storage, Access,
-/// Cancelled. Whenever it stops, what was readable is.
+/// NotFound if there is no store; Unsupported if a newer release wrote part of it; Conflict if it was written to
+/// meanwhile; Storage, Access, Cancelled. Wherever it stops, everything readable before stays readable.
 pub fn repair(store: &Store, context: &ReadContext, options: RepairOptions) -> Result<RepairReport> {
     let overlay = OverlayStorage::new(Arc::clone(store.storage()));
     let trial = store.on(Arc::new(overlay.clone()));
@@ -145,7 +146,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The floor: the one that was decided, or none if the log is whole.
+    /// Restores the floor: the one that was decided, or none if the log is complete.
     fn floor(&mut self, found: &Inspection) -> Result<()> {
         if !found.is_flawed(FLOOR) || self.overlay.changes().contains_key(FLOOR) {
             return Ok(());
@@ -186,7 +187,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Roots and pages, oldest first, since one is folded on the other.
+    /// Restores roots and pages, oldest first, since each is folded from the one before.
     fn manifest(&mut self, found: &Inspection) -> Result<()> {
         for root in &found.roots {
             self.context.cancel.check()?;
@@ -202,7 +203,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// If the newest version cannot be opened or read for want of a root or page, a version that names a new one.
+    /// Adds a version that names a new root, if the newest version lacks a root or page to be opened or read.
     fn newest(&mut self) -> Result<()> {
         let found = self.trial.inspect(self.context.cancel.as_ref())?;
         let holds = |versions: &[(u64, u64)]| versions.iter().any(|(lo, hi)| (*lo..=*hi).contains(&found.newest));
@@ -227,7 +228,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Drops what did not mend its object.
+    /// Drops objects that did not remove the damage.
     fn settle(&mut self) -> Result<()> {
         let (_, after) = inspected(self.trial, self.context)?;
         let bad: BTreeSet<String> = after.damage.iter().map(|d| d.object.clone()).collect();
@@ -242,7 +243,7 @@ impl Work<'_> {
     }
 }
 
-/// Writes what was made in memory: data, then manifest, then the log, so that nothing is named before it is there.
+/// Writes the objects made in memory: data, then manifest, then the log, so that nothing is named before it exists.
 fn publish(store: &Store, overlay: &OverlayStorage, report: &mut RepairReport) -> Result<()> {
     let storage = store.storage();
     storage.prepare()?;
@@ -251,7 +252,8 @@ fn publish(store: &Store, overlay: &OverlayStorage, report: &mut RepairReport) -
     for folder in [DATA, MANIFEST, LOG] {
         let inside = changes.iter().filter(|(name, _)| name.split('/').next() == Some(folder));
         let written = inside.clone().filter(|(name, bytes)| bytes.is_some() && Some(*name) != committed.as_ref());
-        // The newest first: a log whose end is cut off in part has no gap but at the version after the last sound one.
+        // The newest first: a log whose end is removed in part has no gap except at the version after the last sound
+        // one.
         let taken = inside.rev().filter(|(_, bytes)| bytes.is_none());
         for (name, bytes) in written.chain(taken) {
             replace(storage.as_ref(), name, bytes.as_deref(), report)?;
@@ -262,7 +264,7 @@ fn publish(store: &Store, overlay: &OverlayStorage, report: &mut RepairReport) -
     if let Some(name) = committed.as_ref().filter(cut_off) {
         replace(storage.as_ref(), name, None, report)?;
     }
-    // The new version comes last. It is durable, and so is what it stands on.
+    // The new version comes last. It is durable, and so is everything it depends on.
     let Some((name, Some(bytes))) = committed.and_then(|name| changes.get_key_value(&name)) else { return Ok(()) };
     overlay.synced().iter().try_for_each(|name| storage.sync(name))?;
     if storage.put_if_absent(name, bytes)? == PutOutcome::Exists {
@@ -271,7 +273,7 @@ fn publish(store: &Store, overlay: &OverlayStorage, report: &mut RepairReport) -
     if storage.defers_sync() { storage.sync(name) } else { Ok(()) }
 }
 
-/// Puts `bytes` (`None`: nothing) in the place of a damaged object, of which a copy is kept.
+/// Replaces a damaged object by `bytes` (`None`: deletes it), and keeps a copy of it.
 fn replace(storage: &dyn Storage, name: &str, bytes: Option<&[u8]>, report: &mut RepairReport) -> Result<()> {
     if name == LATEST {
         return bytes.map_or(Ok(()), |bytes| storage.put_hint(name, bytes));

@@ -1,4 +1,4 @@
-//! Reads and decodes every block of every fragment and reports what is damaged instead of stopping at it.
+//! Reads and decodes every block of every fragment, and reports damage instead of stopping at it.
 
 use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result, id_named_twice};
 use crate::fragment::{BlockRef, DenseFragment, Description, Fragment, FragmentKind, Role, TileSource};
@@ -8,45 +8,45 @@ use crate::tile::Column;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One damaged place.
+/// One damaged location.
 #[derive(Debug, Clone)]
 pub struct Damage {
     /// The fragment.
     pub fragment: Id,
-    /// The data tile in it, where known.
+    /// The data tile in it, if known.
     pub tile: Option<u64>,
-    /// The dimension or attribute, where known.
+    /// The dimension or attribute, if known.
     pub column: Option<String>,
-    /// The box of the cells that it may affect, in texts: low and high per dimension, inclusive.
+    /// The box of the cells that it may affect, as texts: low and high per dimension, inclusive.
     pub domain: Vec<(String, String)>,
-    /// How many cells it affects at most.
+    /// The largest number of cells that it affects.
     pub cells: u64,
     /// What is wrong.
     pub message: String,
 }
 
-/// What was checked and what was found.
+/// The scope and the result of a verification.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyReport {
-    /// Fragments looked at.
+    /// How many fragments were checked.
     pub fragments: u64,
-    /// Data tiles looked at.
+    /// How many data tiles were checked.
     pub tiles: u64,
-    /// Blocks decoded.
+    /// How many blocks were decoded.
     pub blocks: u64,
-    /// Stored bytes read.
+    /// How many stored bytes were read.
     pub bytes: u64,
-    /// What is damaged; empty if all is well.
+    /// The damage found; empty if there is none.
     pub damage: Vec<Damage>,
 }
 
-/// Pages that are read and decoded side by side before it is told how far the check is, for each thread.
+/// How many pages per thread are read and decoded in parallel between two reports of progress.
 const PAGES_PER_THREAD: usize = 16;
 
-/// Stored bytes that each thread reads at once: of a bucket a page is few requests, and little memory is held.
+/// How many stored bytes each thread reads at once: a page takes few requests of a bucket, and little memory is held.
 const READ_BYTES_MAX: u64 = 4 << 20;
 
-/// How far a check is: bytes of fragments, as they are stored.
+/// The progress of a verification: stored bytes of fragments.
 #[derive(Debug)]
 pub(super) struct Meter {
     done: u64,
@@ -54,25 +54,26 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Of a check of all of `fragments`.
+    /// The progress of a verification of `fragments`.
     pub(super) fn of<'a>(fragments: impl Iterator<Item = &'a Arc<Description>>) -> Self {
         Self { done: 0, total: fragments.map(|d| d.location.len).fold(0, u64::saturating_add) }
     }
 
-    /// Tells of `bytes` of the fragment that is being checked.
+    /// Reports `bytes` of the current fragment.
     fn tell(&self, context: &ReadContext, bytes: u64) {
         context.progress.report(self.done.saturating_add(bytes).min(self.total), self.total);
     }
 
-    /// A fragment is checked, or will not be.
+    /// Reports a fragment as done, whether or not it was checked.
     pub(super) fn pass(&mut self, context: &ReadContext, fragment: &Description) {
         self.done = self.done.saturating_add(fragment.location.len);
         self.tell(context, 0);
     }
 }
 
-/// Checks every byte of `fragments`, by all threads. Damage and missing files go into the report; any other error (of the storage, or
-/// being stopped, or that a newer release wrote a fragment, or a user-defined filter is not registered) ends the check. Progress counts stored bytes.
+/// Verifies every byte of `fragments` in all threads. Damage and missing files go into the report. Any other error ends
+/// the verification: of the storage, a cancellation, a fragment of a newer release, or a user-defined filter that is
+/// not registered. Progress counts stored bytes.
 pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Description>]) -> Result<VerifyReport> {
     let cells = fragments.iter().map(|d| (d.id, d.cells)).collect();
     let mut report = verify_among(context, schema, fragments, &cells, &mut Meter::of(fragments.iter()))?;
@@ -88,7 +89,7 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
     Ok(report)
 }
 
-/// As [`verify`]; `cells` are those of all fragments of the array, over which masks may lie.
+/// Like [`verify`]; `cells` has the cell counts of all fragments of the array, since masks may lie over any of them.
 pub(super) fn verify_among(
     context: &ReadContext,
     schema: &Schema,
@@ -105,17 +106,17 @@ pub(super) fn verify_among(
     Ok(check.report)
 }
 
-/// A check under way.
+/// A verification in progress.
 struct Check<'a> {
     context: &'a ReadContext,
     schema: &'a Schema,
-    /// Cells of the fragments over which masks may lie.
+    /// The cell counts of the fragments that masks may lie over.
     cells: &'a HashMap<Id, u64>,
     report: VerifyReport,
 }
 
 impl Check<'_> {
-    /// Reports `error` if it tells of damage, else passes it on.
+    /// Reports `error` if it is damage, else returns it.
     fn note(
         &mut self,
         fragment: Id,
@@ -136,10 +137,10 @@ impl Check<'_> {
             FragmentKind::Deletion => return Ok(()),
             FragmentKind::Mask => return self.mask(description),
         }
-        // Not from the cache: what matters is what lies in the files now.
+        // Not from the cache: the verification must read what is in the files now.
         match open_uncached(self.context, self.schema, description) {
             Ok(fragment) => {
-                // What lacks a filter is not damaged, and nobody can say that it is not.
+                // A fragment whose filter is missing is not known to be damaged, nor to be sound.
                 fragment.check_filters().map_err(|e| e.context(format!("fragment {}", description.id)))?;
                 self.fragment(&Arc::new(fragment), meter)
             }
@@ -147,7 +148,7 @@ impl Check<'_> {
         }
     }
 
-    /// A mask is checked whole, against the fragment that it lies over.
+    /// A mask is verified as a whole, against the fragment that it lies over.
     fn mask(&mut self, mask: &Arc<Description>) -> Result<()> {
         let over = mask.over.and_then(|over| Some((over, *self.cells.get(&over)?)));
         let read = match over {
@@ -159,7 +160,7 @@ impl Check<'_> {
         read.map(drop).or_else(|error| self.note(mask.id, (None, None), (&mask.bounds, cells), error))
     }
 
-    /// Stripe by stripe: where the index of one is damaged, that is reported once, and its tiles cannot be found.
+    /// Goes stripe by stripe. A stripe whose index is damaged is reported once, and its tiles cannot be found.
     fn fragment(&mut self, fragment: &Arc<Fragment>, meter: &Meter) -> Result<()> {
         let Description { id, bounds, cells, .. } = fragment.description().as_ref();
         let (id, whole, before) = (*id, (bounds, *cells), self.report.bytes);
@@ -175,7 +176,7 @@ impl Check<'_> {
             if let Err(error) = fragment.statistics(stripe) {
                 self.note(id, (Some(first), None), whole, error)?;
             }
-            // The column runs fastest: pages of a tile lie side by side.
+            // The column varies fastest: pages of a tile are adjacent.
             let mut pages =
                 (first..first + info.tiles).flat_map(|tile| (0..columns.len()).map(move |field| (tile, field)));
             loop {
@@ -195,7 +196,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks the pages of some tiles and columns side by side; gives the damaged ones and what is wrong with them, in the order given.
+    /// Verifies the pages of some tiles and columns in parallel; returns the damaged ones with their errors, in the
+    /// given order.
     fn pages(&mut self, fragment: &Arc<Fragment>, pages: Vec<(u64, usize)>) -> Result<Vec<(u64, usize, Error)>> {
         let (context, schema) = (self.context, self.schema);
         let one = |(tile, field)| {
@@ -214,7 +216,7 @@ impl Check<'_> {
     }
 }
 
-/// What the check of a page, the blocks of one column of a tile, came to.
+/// The result for a page, which is the blocks of one column of a tile.
 #[derive(Debug, Default)]
 struct Page {
     blocks: u64,
@@ -223,7 +225,7 @@ struct Page {
 }
 
 impl Page {
-    /// Reads and decodes the blocks, neighbours together, up to the first that is damaged.
+    /// Reads and decodes the blocks, adjacent ones together, up to the first damaged one.
     fn check(
         &mut self,
         context: &ReadContext,
@@ -280,7 +282,7 @@ fn check_bounds(
     }
 }
 
-/// The box of a tile (of cells with coordinates: around them) and its cells, if the index tells them.
+/// The box of a tile (for sparse cells: around them) and its cells, if the index has them.
 fn tile_place(schema: &Schema, fragment: &Arc<Fragment>, tile: u64) -> Option<(Subarray, u64)> {
     if fragment.description().kind == FragmentKind::Dense {
         let region = DenseFragment::new(fragment.clone(), schema).ok()?.tile_box(tile)?;
@@ -292,7 +294,7 @@ fn tile_place(schema: &Schema, fragment: &Arc<Fragment>, tile: u64) -> Option<(S
     Some((stripe.tile_bounds(local)?.to_subarray(), stripe.tile_cells(local)?))
 }
 
-/// The error itself if it tells of damage, else it is passed on: also where a newer release wrote what is not known.
+/// Returns the error itself if it is damage, else fails with it, also where a newer release wrote unknown data.
 pub(super) fn damage_or(error: Error) -> Result<Error> {
     match error.kind() {
         ErrorKind::Corruption | ErrorKind::NotFound => Ok(error),
@@ -309,7 +311,7 @@ fn columns(schema: &Schema, fragment: &Fragment) -> Vec<(usize, String)> {
     fields.map(|(i, f)| (i, name(f.role).unwrap_or_else(|| format!("{:?}", f.role)))).collect()
 }
 
-/// How many cells every block of a tile holds.
+/// The number of cells in each block of a tile.
 fn block_cells(schema: &Schema, fragment: &Arc<Fragment>, tile: u64) -> Result<Vec<usize>> {
     let wrong = || Error::corruption(format!("fragment {}: no tile {tile}", fragment.description().id));
     if fragment.description().kind != FragmentKind::Dense {

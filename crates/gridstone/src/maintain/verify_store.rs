@@ -1,7 +1,7 @@
-//! The check of a whole store: the log, the floor, the hint, all roots and pages, all data files, the leases.
+//! Verifies a whole store: the log, the floor, the hint, all roots and pages, all data files, the leases.
 //!
-//! The array floor inspects what tells what there is; here every byte of every fragment that a kept version names is read,
-//! and what nobody names is counted. Damage goes into the report, and the check goes on.
+//! The floor `store` inspects the records, roots and pages. This module reads every byte of every fragment that a kept
+//! version names, and counts unnamed files. Damage goes into the report, and the verification continues.
 
 use super::vacuum::Tally;
 use super::verify::{Damage, Meter, damage_or, verify_among};
@@ -26,7 +26,7 @@ pub struct AffectedCells {
     pub column: Option<String>,
     /// The box of the cells, in texts: low and high per dimension, inclusive.
     pub domain: Vec<(String, String)>,
-    /// How many cells at most.
+    /// The largest number of cells affected.
     pub cells: u64,
 }
 
@@ -35,18 +35,18 @@ pub struct AffectedCells {
 pub struct StoreDamage {
     /// Its name in the store.
     pub object: String,
-    /// The versions that cannot be opened, or not be read whole; ranges, both ends in them. None: nothing is lost by it.
+    /// The versions that cannot be opened, or not read completely, as inclusive ranges. None: nothing is lost by it.
     pub versions: Vec<(u64, u64)>,
-    /// The cells that cannot be read in them; none: all of them, or none.
+    /// The cells of these versions that cannot be read; none: all of them, or none.
     pub cells: Vec<AffectedCells>,
     /// What is wrong.
     pub message: String,
 }
 
-/// What was checked in a store and what was found.
+/// The scope and the result of a store's verification.
 #[derive(Debug, Clone, Default)]
 pub struct StoreReport {
-    /// The oldest version that is kept.
+    /// The oldest kept version.
     pub oldest: u64,
     /// The newest version.
     pub newest: u64,
@@ -60,32 +60,33 @@ pub struct StoreReport {
     pub blocks: u64,
     /// Stored bytes of blocks read.
     pub bytes: u64,
-    /// Leases looked at.
+    /// Leases checked.
     pub leases: u64,
-    /// Data files and manifest objects that no kept version names: of writes under way or given up; a vacuum's business, no damage.
+    /// Data files and manifest objects that no kept version names. They belong to writes in progress or given up; a
+    /// vacuum deletes them, and they are no damage.
     pub orphans: Tally,
-    /// What is damaged; empty if all is well.
+    /// The damage found; empty if there is none.
     pub damage: Vec<StoreDamage>,
 }
 
-/// Checks everything that a kept version of the store needs.
+/// Verifies everything that a kept version of the store needs.
 ///
 /// # Errors
-/// NotFound if there is no store; Unsupported, with the object's name, if a newer release wrote what is not known; Storage, Access, Cancelled.
-/// Damage is reported.
+/// NotFound if there is no store; Unsupported, with the object's name, if a newer release wrote unknown data; Storage,
+/// Access, Cancelled. Damage is reported in the result.
 pub fn verify_store(store: &Store, context: &ReadContext) -> Result<StoreReport> {
     loop {
         let floor = store.floor().ok();
         let found = store.inspect(context.cancel.as_ref())?;
         let report = check(store, context, &found)?;
-        // A vacuum that came between took away what was looked for.
+        // A concurrent vacuum deleted the objects that were looked for.
         if report.damage.is_empty() || store.floor().ok() == floor {
             return Ok(report);
         }
     }
 }
 
-/// As [`verify_store`], of what was inspected already.
+/// Like [`verify_store`], for a store that was inspected already.
 pub(super) fn check(store: &Store, context: &ReadContext, found: &Inspection) -> Result<StoreReport> {
     let mut report = StoreReport {
         oldest: found.oldest(),
@@ -144,7 +145,8 @@ fn told(found: &Inspection, flaw: &Flaw) -> StoreDamage {
     StoreDamage { object: flaw.object.clone(), versions: flaw.versions.clone(), cells, message: flaw.message.clone() }
 }
 
-/// Corruption unless the file is there and as long as its fragments need; one that holds a single fragment exactly so long.
+/// Corruption unless the file exists and is as long as its fragments need; a file with a single fragment must have
+/// exactly that length.
 fn length(store: &Store, id: Id, fragments: &[(Id, Arc<Description>)]) -> Result<()> {
     let there = store.files().open(FileRef::Data(id))?.len();
     let end = fragments.iter().map(|(_, d)| d.location.offset.saturating_add(d.location.len)).max().unwrap_or(0);
@@ -155,7 +157,7 @@ fn length(store: &Store, id: Id, fragments: &[(Id, Arc<Description>)]) -> Result
     Ok(())
 }
 
-/// Reads every byte of the fragments in data files, except in those that are not sound anyway.
+/// Reads every byte of the fragments in data files, except in files already known to be damaged.
 fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, report: &mut StoreReport) -> Result<()> {
     let mut damaged: BTreeMap<Id, StoreDamage> = BTreeMap::new();
     let mut meter = Meter::of(found.arrays.values().flat_map(|array| &array.fragments));

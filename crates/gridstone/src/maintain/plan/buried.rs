@@ -1,7 +1,8 @@
-//! Fragments of tombstones made fewer: runs of them that no value stands between become one.
+//! Merges fragments of tombstones: a run of them without values in between becomes one.
 //!
-//! A delete by coordinates leaves one, a delete by condition in a dense array several, and over what may not be written anew for their sake
-//! they stay. Taken together they have the order of the newest: nothing with values lies over an older one and under that.
+//! A delete by coordinates leaves one such fragment, a delete by condition in a dense array several. Over data that may
+//! not be rewritten because of them, they stay. A merged fragment has the order of the newest: nothing with values lies
+//! over an older one and under that.
 
 use super::super::box_index::{BoxIndex, Item};
 use super::runs::{portions, tiers_of};
@@ -11,7 +12,7 @@ use crate::fragment::{Description, FragmentKind};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The merges of tombstones among `all`, but for those in `gone`, which go without.
+/// The merges of tombstones among `all`, except those in `gone`, which are removed without a merge.
 pub(super) fn merges(
     all: &[Arc<Description>],
     gone: &HashSet<Id>,
@@ -34,7 +35,7 @@ pub(super) fn merges(
     chosen.into_iter().filter(|run| run.len() > 1).map(of_cells).collect()
 }
 
-/// The merges of these fragments of tombstones, as many as fit into memory in each, if nothing stands between them.
+/// The merges of these fragments of tombstones, each with as many as fit into memory, if nothing stands between them.
 pub(super) fn of(all: &[Arc<Description>], inputs: &Run, limits: PlanLimits) -> Option<Vec<Merge>> {
     let wanted: HashSet<Id> = inputs.iter().map(|d| d.id).collect();
     let mut runs = runs(all, |d| wanted.contains(&d.id));
@@ -43,13 +44,13 @@ pub(super) fn of(all: &[Arc<Description>], inputs: &Run, limits: PlanLimits) -> 
     Some(portions(run, limits).into_iter().filter(|run| run.len() > 1).map(of_cells).collect())
 }
 
-/// Whether many of them fit into the memory of a merge, which holds all that it merges.
+/// Whether many of them fit into the memory of a merge, which holds all its inputs.
 fn is_light(d: &Description, limits: PlanLimits) -> bool {
     let whole = d.cells.saturating_mul(limits.cell_bytes).saturating_add(d.location.len);
     whole <= limits.memory_bytes / FAN_IN as u64
 }
 
-/// Those that `takes` accepts, cut where something with values touches one of them that is older.
+/// Those that `takes` accepts, split where something with values touches an older one of them.
 fn runs(all: &[Arc<Description>], takes: impl Fn(&Description) -> bool) -> Vec<Run> {
     let is_taken = |d: &&Arc<Description>| d.kind == FragmentKind::Tombstones && takes(d);
     let items = all.iter().filter(is_taken);

@@ -1,13 +1,14 @@
-//! Merges of dense fragments: the union of their boxes as few boxes, each a whole dense fragment afterwards.
+//! Merges of dense fragments: the union of their boxes becomes few boxes, each a whole dense fragment.
 //!
-//! 1. Dense fragments with the same attributes are laid together ([`super::super::cover`]). Into a cluster goes what lies wholly inside its
-//!    boxes and has no other attribute: updates, and dense fragments of fewer attributes.
-//! 2. What touches an older input of a cluster and stands between its inputs breaks it: the inputs before and those after
-//!    are laid together anew, each for themselves.
-//! 3. Tombstones between the inputs are applied. A dense fragment has no way to say that a cell was deleted; where not all attributes may
-//!    be null, which a cell without a value is, the merge leaves new tombstones right after its result. What is no input, or has fewer
-//!    attributes, and lies over the old ones and under the new, breaks the cluster.
-//! 4. A deleted box that stands between the inputs is cut out of the boxes, as long as that makes few of them.
+//! 1. Dense fragments with the same attributes are joined into clusters ([`super::super::cover`]). A cluster also takes
+//!    what lies wholly inside its boxes and has no other attribute: updates, and dense fragments with fewer attributes.
+//! 2. A fragment that touches an older input of a cluster and stands between its inputs breaks it: the inputs before it
+//!    and those after it are clustered anew, separately.
+//! 3. Tombstones between the inputs are applied. A dense fragment cannot mark a cell as deleted. Unless all attributes
+//!    may be null, as in a cell without a value, the merge leaves new tombstones right after its result. A fragment
+//!    that is no input, or has fewer attributes, and lies over the old tombstones and under the new ones, breaks the
+//!    cluster.
+//! 4. A deleted box that stands between the inputs is cut out of the boxes, as long as few boxes result.
 
 use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::{Step, clusters, hold, left};
@@ -18,25 +19,25 @@ use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// How often what was broken is laid together anew.
+/// How often a broken cluster is clustered anew.
 const DEPTH_MAX: usize = 8;
 
-/// Dense fragments with the same attributes, and what may go into them: places in the list of fragments.
+/// Dense fragments with the same attributes, and what may go into them: indexes in the list of fragments.
 #[derive(Debug, Clone)]
 struct Candidates {
     whole: Vec<usize>,
     others: Vec<usize>,
 }
 
-/// A merge as it takes shape.
+/// A merge under construction.
 #[derive(Debug, Clone)]
 struct Draft {
-    /// Places in the list of fragments, ascending; those that are dense with all the attributes apart.
+    /// Indexes in the list of fragments, ascending; those that are dense with all attributes are separate.
     whole: Vec<usize>,
     others: Vec<usize>,
     boxes: Vec<Subarray>,
     applied: Vec<usize>,
-    /// What breaks it.
+    /// The fragments that break it.
     breakers: Vec<usize>,
     /// The orders of the inputs.
     orders: (FragmentOrder, FragmentOrder),
@@ -53,29 +54,29 @@ impl Draft {
 struct Planner<'a> {
     schema: &'a Schema,
     all: &'a [Arc<Description>],
-    /// Whether deleted cells are to go even if that makes more fragments.
+    /// Whether deleted cells must go even if that makes more fragments.
     purges: bool,
 }
 
-/// All that can be merged.
+/// All possible merges.
 pub(super) fn all(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merge> {
     let planner = Planner { schema, all: fragments, purges: true };
     planner.merges((0..fragments.len()).collect(), &|_| true).0
 }
 
-/// What updates have passed a tenth of.
+/// Merges of fragments of which updates have passed a tenth.
 pub(super) fn updated(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merge> {
     let planner = Planner { schema, all: fragments, purges: false };
     planner.merges((0..fragments.len()).collect(), &|draft| planner.is_updated(draft)).0
 }
 
-/// What updates have passed a tenth of; then, from the smallest tier on, at least eight fragments of similar size that make few
-/// boxes.
+/// Merges of fragments of which updates have passed a tenth. Then, from the smallest tier on, merges of at least eight
+/// fragments of similar size that form few boxes.
 pub(super) fn tiers(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merge> {
     let planner = Planner { schema, all: fragments, purges: false };
     let dense = fragments.iter().filter(|d| part(d) == Some(Part::Box));
     let levels: BTreeSet<u32> = dense.map(|d| tier(d.location.len)).collect();
-    // With all that lies over each other first: what is taken away from that would hold the rest apart.
+    // Overlapping fragments first: removing some of them would keep the rest apart.
     let (mut made, taken) = planner.merges((0..fragments.len()).collect(), &|draft| planner.is_updated(draft));
     let mut left: Vec<usize> = (0..fragments.len()).filter(|place| !taken.contains(place)).collect();
     for level in levels {
@@ -88,7 +89,7 @@ pub(super) fn tiers(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merg
     made
 }
 
-/// What touches `sub`, and what must go with it.
+/// Merges of fragments that touch `sub`, and of those that must go with them.
 pub(super) fn within(schema: &Schema, fragments: &[Arc<Description>], sub: &Subarray) -> Vec<Merge> {
     let planner = Planner { schema, all: fragments, purges: true };
     let touching = fragments.iter().enumerate().filter(|(_, d)| d.bounds.intersects(sub)).map(|(place, _)| place);
@@ -104,7 +105,7 @@ pub(super) fn within(schema: &Schema, fragments: &[Arc<Description>], sub: &Suba
     planner.merges(candidates.into_iter().collect(), &|_| true).0
 }
 
-/// The merge of these fragments, some of them dense, if there is one.
+/// The merge of these fragments, some of them dense, if it is possible.
 pub(super) fn of(schema: &Schema, fragments: &[Arc<Description>], inputs: &Run) -> Option<Merge> {
     let planner = Planner { schema, all: fragments, purges: true };
     let wanted: HashSet<_> = inputs.iter().map(|d| d.id).collect();
@@ -129,14 +130,15 @@ impl<'a> Planner<'a> {
         all.saturating_sub(once).saturating_mul(UPDATED_SHARE) >= once
     }
 
-    /// Whether it is many fragments of which none is far larger than the others together.
+    /// Whether it has many fragments, none of them far larger than the others together.
     fn is_grown(&self, draft: &Draft) -> bool {
         let bytes = draft.whole.iter().filter_map(|p| self.at(*p)).map(|d| d.location.len);
         let (sum, largest) = bytes.fold((0u64, 0), |(s, l), b| (s + b, l.max(b)));
         draft.whole.len() >= FAN_IN && largest <= (sum - largest).saturating_mul(FACTOR)
     }
 
-    /// The candidates by their attributes, those with the most attributes first. What has fewer may go into what has more.
+    /// The candidates by their attributes, those with the most attributes first. A fragment with fewer may go into one
+    /// with more.
     fn by_attrs(&self, candidates: &[usize]) -> Vec<(Vec<u32>, Candidates)> {
         let mut dense: BTreeMap<&[u32], Vec<usize>> = BTreeMap::new();
         let mut cells: BTreeMap<&[u32], Vec<usize>> = BTreeMap::new();
@@ -160,7 +162,7 @@ impl<'a> Planner<'a> {
         sets
     }
 
-    /// The merges of the candidates that are accepted, and the places of their inputs.
+    /// The accepted merges of the candidates, and the indexes of their inputs.
     fn merges(&self, candidates: Vec<usize>, accepts: &dyn Fn(&Draft) -> bool) -> (Vec<Merge>, HashSet<usize>) {
         let (mut made, mut taken) = (Vec::new(), HashSet::new());
         for (attrs, mut set) in self.by_attrs(&candidates) {
@@ -187,7 +189,7 @@ impl<'a> Planner<'a> {
         (made, taken)
     }
 
-    /// What breaks the first clusters of the candidates and might go with them.
+    /// The fragments that break the first clusters of the candidates and might be merged with them.
     fn first_breakers(&self, candidates: &[usize]) -> Vec<usize> {
         let mut found = Vec::new();
         for (attrs, set) in self.by_attrs(candidates) {
@@ -209,7 +211,7 @@ impl<'a> Planner<'a> {
         Merge { inputs, applied: pick(&draft.applied), retired: Vec::new(), boxes: draft.boxes, as_cells: false }
     }
 
-    /// The clusters of the candidates that make fewer fragments than they are.
+    /// The clusters of the candidates that result in fewer fragments.
     fn drafts(&self, set: Candidates) -> Vec<Draft> {
         let boxes: Vec<&Subarray> = set.whole.iter().filter_map(|p| self.at(*p)).map(|d| &d.bounds).collect();
         let found = clusters(&boxes);
@@ -235,8 +237,8 @@ impl<'a> Planner<'a> {
         found.into_iter().zip(others).filter_map(draft).collect()
     }
 
-    /// Finds, for all drafts together, what stands between their inputs and touches an older one. The drafts are of the same
-    /// attributes.
+    /// Finds, for all drafts together, the fragments that stand between their inputs and touch an older one. The drafts
+    /// have the same attributes.
     fn find_breakers(&self, drafts: &mut [Draft], clearable: bool) {
         let Some(first) = drafts.first().and_then(|d| self.at(*d.whole.first()?)).cloned() else { return };
         let (Some(lo), Some(hi)) = (drafts.iter().map(|d| d.orders.0).min(), drafts.iter().map(|d| d.orders.1).max())
@@ -295,9 +297,10 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What breaks drafts that leave tombstones anew (`anew`: the number of the draft, the place of the old ones): what lies over the old
-    /// ones and under the new and is not merged, or has fewer attributes. What comes after all inputs cuts nothing apart: the old ones do
-    /// instead. `boxes`: those of the drafts, by number; `owners`: the number of the draft that a fragment is an input of.
+    /// Finds what breaks drafts that leave new tombstones (`anew`: the number of the draft, the index of the old
+    /// tombstones). That is a fragment over the old tombstones and under the new ones that is not merged, or has fewer
+    /// attributes. A fragment after all inputs splits nothing: the old tombstones do instead. `boxes`: those of the
+    /// drafts, by number; `owners`: the number of the draft that a fragment is an input of.
     fn over_tombstones(
         &self,
         drafts: &[Draft],
@@ -340,8 +343,8 @@ impl<'a> Planner<'a> {
         found
     }
 
-    /// The draft with the deleted boxes that break it cut out, if nothing else does, nothing of an input is lost by that, and the
-    /// boxes are few.
+    /// The draft without the deleted boxes that break it, if nothing else does, no data of an input is lost by that,
+    /// and few boxes result.
     fn pierced(&self, draft: &Draft) -> Option<Draft> {
         let holes: Vec<&Arc<Description>> = draft.breakers.iter().map(|p| self.at(*p)).collect::<Option<_>>()?;
         if holes.len() > HOLES_MAX || holes.iter().any(|d| d.kind != FragmentKind::Deletion) {
@@ -367,7 +370,7 @@ impl<'a> Planner<'a> {
         fits.then(|| Draft { boxes, applied, breakers: Vec::new(), ..draft.clone() })
     }
 
-    /// The inputs of a draft, cut where something breaks it.
+    /// The inputs of a draft, split where something breaks it.
     fn broken(&self, draft: &Draft) -> Vec<Candidates> {
         let mut cuts: Vec<FragmentOrder> = draft.breakers.iter().filter_map(|p| self.at(*p)).map(|d| d.order).collect();
         cuts.sort_unstable();

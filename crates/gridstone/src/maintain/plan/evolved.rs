@@ -1,8 +1,8 @@
-//! Fragments of older schemas in a plan: what they hold as the newest schema sees it.
+//! Fragments of older schemas in a plan: their content as the newest schema sees it.
 //!
-//! Attributes that were dropped count for nothing: fragments with the same others are merged, and the result is without
-//! them. A cell of a sparse array has all attributes, whenever it was written. A fragment of a dense array all of
-//! whose attributes were dropped is taken out.
+//! Dropped attributes are ignored: fragments with the same other attributes are merged, and the result is without them.
+//! A cell of a sparse array has all attributes, whenever it was written. A fragment of a dense array whose attributes
+//! were all dropped is removed.
 
 use super::{Merge, Part, Plan, Strategy, part};
 use crate::base::Id;
@@ -11,7 +11,7 @@ use crate::schema::{Attribute, Schema};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The attributes that a fragment has values of, as `schema` sees it.
+/// The attributes that a fragment has values of, according to `schema`.
 pub(in super::super) fn attrs_seen(schema: &Schema, d: &Description) -> Vec<u32> {
     if schema.sparse() && d.kind.holds_cells() {
         return schema.attrs().iter().map(Attribute::id).collect();
@@ -19,18 +19,18 @@ pub(in super::super) fn attrs_seen(schema: &Schema, d: &Description) -> Vec<u32>
     d.attrs.iter().copied().filter(|id| schema.attr_by_id(*id).is_some()).collect()
 }
 
-/// Whether a fragment has values of an attribute that was dropped.
+/// Whether a fragment has values of a dropped attribute.
 pub(in super::super) fn has_dropped(schema: &Schema, d: &Description) -> bool {
     d.attrs.iter().any(|id| schema.attr_by_id(*id).is_none())
 }
 
 /// Fragments as a schema sees them.
 pub(super) struct Seen {
-    /// Those with something to see, in their order.
+    /// Those with visible attributes, in their order.
     pub(super) fragments: Vec<Arc<Description>>,
-    /// Those of which nothing is left to see.
+    /// Those without any visible attribute.
     gone: Vec<Arc<Description>>,
-    /// Those that look other than they are, as they are.
+    /// Those that the schema sees differently, in their original form.
     others: HashMap<Id, Arc<Description>>,
 }
 
@@ -51,7 +51,7 @@ impl Seen {
         seen
     }
 
-    /// The strategy without fragments of which nothing is left to see.
+    /// The strategy without fragments that have no visible attribute.
     pub(super) fn asked(&self, strategy: &Strategy) -> Strategy {
         match strategy {
             Strategy::Fragments(ids) => {
@@ -62,8 +62,8 @@ impl Seen {
         }
     }
 
-    /// Adds to a plan what rids the array of dropped attributes: single fragments that have some are written anew, where that
-    /// was asked for, and those of which nothing is left are taken out.
+    /// Adds to a plan what rids the array of dropped attributes. Single fragments with dropped attributes are
+    /// rewritten, where that was requested, and fragments without visible attributes are removed.
     pub(super) fn rid(&self, schema: &Schema, plan: &mut Plan, strategy: &Strategy) {
         let asked = |d: &Description, always: bool| match strategy {
             Strategy::All => true,
@@ -85,7 +85,7 @@ impl Seen {
         plan.swept.extend(self.gone.iter().filter(|d| asked(d, true)).cloned());
     }
 
-    /// The plan with its fragments as they are.
+    /// The plan with its fragments in their original form.
     pub(super) fn restored(&self, mut plan: Plan) -> Plan {
         if self.others.is_empty() {
             return plan;

@@ -1,4 +1,4 @@
-//! Masks in a plan: those over the inputs of a merge go with them, and what is masked alone is written anew.
+//! Masks in a plan: masks over the inputs of a merge are applied by it, and single masked fragments are rewritten.
 
 use super::{Merge, Part, Plan, Strategy, UPDATED_SHARE, part};
 use crate::base::Id;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 type Over<'a> = HashMap<Id, Vec<&'a Arc<Description>>>;
 
-/// The fragments without the masks over them, and the masks.
+/// The fragments without masks, and the masks.
 pub(super) fn apart(fragments: &[Arc<Description>]) -> (Vec<Arc<Description>>, Vec<Arc<Description>>) {
     fragments.iter().cloned().partition(|d| d.kind != FragmentKind::Mask)
 }
 
-/// The plan with every mask over an input of a merge, and with merges of single fragments for the sake of their masks: of all of
-/// them, those of the box, or those of which a tenth of the cells is masked.
+/// The plan with every mask over an input of a merge, and with merges of single masked fragments. These are all masked
+/// fragments, those of the box, or those with a tenth of their cells masked.
 pub(super) fn applied(
     fragments: &[Arc<Description>],
     masks: &[Arc<Description>],

@@ -1,18 +1,20 @@
-//! What a consolidation merges: chosen from the descriptions of fragments alone, before anything is read.
+//! Plans a consolidation: chooses the merges from the descriptions of fragments alone, before anything is read.
 //!
-//! 1. Dense fragments that lie over each other or side by side, and updates inside them, become dense ones ([`dense`]).
-//! 2. Fragments of cells become larger ones ([`runs`]), small dense ones that lie scattered among them ([`patches`]).
-//! 3. Single fragments of which newer tombstones delete cells are written anew without them.
-//! 4. Fragments of tombstones that stay become fewer ([`buried`]).
-//! 5. Fragments are taken as the newest schema sees them ([`evolved`]).
+//! 1. Dense fragments that overlap or adjoin each other, and updates inside them, become dense ones ([`dense`]).
+//! 2. Sparse fragments become larger ones ([`runs`]); so do small dense ones that are scattered among them
+//!    ([`patches`]).
+//! 3. Single fragments with cells deleted by newer tombstones are rewritten without them.
+//! 4. Fragments of tombstones that stay are merged into fewer ([`buried`]).
+//! 5. Fragments are treated as the newest schema sees them ([`evolved`]).
 //!
-//! Before all of this goes what newer fragments hide ([`shadow`]), in a commit of its own: nothing is read or written for it.
+//! Before all of this, fragments that newer ones hide are removed ([`shadow`]), in a commit of its own: nothing is read
+//! or written for it.
 //!
-//! **A merge is legal** if no fragment that is left out, with an order above the least and up to the greatest of the inputs,
-//! touches an older input: whatever is older stays older than the result, whatever is newer stays newer. Tombstones are
-//! applied to the cells older than they, also those that are newer than all inputs: whoever sees the merge sees them. They
-//! go once nothing older is left under them. Everything is found by sorting and by trees of boxes: the work is near-linear in the
-//! number of fragments.
+//! **A merge is legal** if no omitted fragment with an order above the least and up to the greatest of the inputs
+//! touches an older input. Then everything older stays older than the result, and everything newer stays newer.
+//! Tombstones are applied to cells older than they, even if they are newer than all inputs: a reader that sees the
+//! merge sees them too. They are removed once nothing older is left under them. Sorting and trees of boxes find all of
+//! this: the work is near-linear in the number of fragments.
 
 mod buried;
 mod dense;
@@ -37,30 +39,31 @@ use patches::Patches;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Fragments merged at once by `tiered`, at least.
+/// The least number of fragments that `tiered` merges at once.
 const FAN_IN: usize = 8;
 /// How many times larger the fragments of the next tier are.
 const FACTOR: u64 = 8;
 /// The size of the smallest tier, in bytes.
 const TIER_BYTES: u64 = 32 << 10;
-/// More deleted boxes than this are not cut out of the inputs of one merge.
+/// The largest number of deleted boxes that are cut out of the inputs of one merge.
 const HOLES_MAX: usize = 64;
-/// One cell in so many must be an update before what it lies on is written again.
+/// The share of updated cells, one in so many, from which on the data under the updates is rewritten.
 const UPDATED_SHARE: u128 = 10;
 
 /// Which fragments to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Strategy {
-    /// Runs of at least eight fragments of similar size, again and again: each cell is rewritten a few times in the life
-    /// of an array, and the number of fragments grows with the logarithm of the number of commits.
+    /// Runs of at least eight fragments of similar size, repeatedly. Each cell is rewritten a few times in the life of
+    /// an array, and the number of fragments grows with the logarithm of the number of commits.
     Tiered,
-    /// All that can be merged.
+    /// Everything that can be merged.
     All,
-    /// These fragments, and no other.
+    /// These fragments, and no others.
     Fragments(Vec<Id>),
-    /// Small fragments of cells, and small dense ones, with each other; what they lie on only where they pass a tenth of its cells.
+    /// Small sparse fragments, and small dense ones, with each other; the data under them only where they pass a tenth
+    /// of its cells.
     Updates,
-    /// All that touches the box, and what must go with it.
+    /// Everything that touches the box, and what must go with it.
     Box(Subarray),
     /// No fragment: the list of fragments itself is packed.
     Manifest,
@@ -69,25 +72,25 @@ pub enum Strategy {
 /// Limits of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanLimits {
-    /// Bytes of memory that the inputs of one merge may take while they are read, about.
+    /// The approximate memory in bytes that the inputs of one merge may take while they are read.
     pub memory_bytes: u64,
-    /// Bytes of memory that a decoded cell takes, about.
+    /// The approximate memory in bytes of a decoded cell.
     pub cell_bytes: u64,
 }
 
-/// Fragments that merged ones take the place of.
+/// A set of fragments to be replaced by merged ones.
 #[derive(Debug, Clone)]
 pub struct Merge {
-    /// The fragments whose cells are merged, by ascending order.
+    /// The fragments whose cells are merged, in ascending order.
     pub inputs: Vec<Arc<Description>>,
     /// The tombstones and deletions that are applied to inputs older than they, and the masks over inputs.
     pub applied: Vec<Arc<Description>>,
-    /// Tombstones that nothing older is left under: they are taken out with the inputs.
+    /// Tombstones that have nothing older left under them: they are removed with the inputs.
     pub retired: Vec<Arc<Description>>,
-    /// The boxes that become dense fragments, disjoint; none if the inputs become fragments of cells, or nothing is left of
-    /// them.
+    /// The boxes that become dense fragments, disjoint; none if the inputs become sparse fragments, or nothing is left
+    /// of them.
     pub boxes: Vec<Subarray>,
-    /// Whether some of the inputs are dense, and become cells with the others.
+    /// Whether some of the inputs are dense, and become cells like the others.
     pub as_cells: bool,
 }
 
@@ -97,34 +100,35 @@ impl Merge {
         self.inputs.iter().map(|d| d.order).max().unwrap_or(FragmentOrder { version: 0, index: 0 })
     }
 
-    /// Whether its inputs become fragments of cells.
+    /// Whether its inputs become sparse fragments.
     pub fn is_of_cells(&self) -> bool {
-        // Of a dense fragment that is deleted wholly no box is left.
+        // A dense fragment that is deleted completely leaves no box.
         self.as_cells || self.boxes.is_empty() && self.inputs.iter().all(|d| d.kind != FragmentKind::Dense)
     }
 
-    /// Whether its inputs are tombstones, which become one fragment of them.
+    /// Whether its inputs are tombstones, which become one fragment.
     pub fn is_of_tombstones(&self) -> bool {
         !self.inputs.is_empty() && self.inputs.iter().all(|d| d.kind == FragmentKind::Tombstones)
     }
 
-    /// Whether every attribute of the inputs may be null: a dense result then needs no tombstone where a cell was deleted.
+    /// Whether every attribute of the inputs may be null: then a dense result needs no tombstone where a cell was
+    /// deleted.
     pub fn is_clearable(&self, schema: &Schema) -> bool {
         let mut attrs = self.inputs.iter().flat_map(|d| attrs_seen(schema, d));
         attrs.all(|id| schema.attr_by_id(id).is_some_and(Attribute::nullable))
     }
 
-    /// Bytes that are read, at most.
+    /// The bytes that are read, at most.
     pub fn bytes(&self) -> u64 {
         self.inputs.iter().chain(&self.applied).map(|d| d.location.len).sum()
     }
 
-    /// Cells that are read, at most.
+    /// The cells that are read, at most.
     pub fn cells(&self) -> u64 {
         self.inputs.iter().map(|d| d.cells).sum()
     }
 
-    /// Stored bytes of a cell of the result, about.
+    /// The approximate stored bytes of a cell of the result.
     pub fn bytes_per_cell(&self) -> u64 {
         let like = |d: &&Arc<Description>| self.is_of_cells() || d.kind == FragmentKind::Dense;
         let (bytes, cells) =
@@ -132,7 +136,7 @@ impl Merge {
         bytes / cells.max(1) + 1
     }
 
-    /// Cells that are written, at most.
+    /// The cells that are written, at most.
     pub fn cells_written(&self) -> u64 {
         if self.is_of_cells() {
             return self.cells();
@@ -140,22 +144,23 @@ impl Merge {
         u64::try_from(self.boxes.iter().map(Subarray::cells).sum::<u128>()).unwrap_or(u64::MAX)
     }
 
-    /// Bytes that are written, about.
+    /// The approximate bytes that are written.
     pub fn bytes_written(&self) -> u64 {
         self.cells_written().saturating_mul(self.bytes_per_cell()).min(self.bytes().max(1))
     }
 }
 
-/// What is merged, in this order. Merges have no input in common, and each is legal after those before it.
+/// The merges of a consolidation, in this order. Merges have no input in common, and each is legal after those before
+/// it.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// The merges.
     pub merges: Vec<Merge>,
-    /// Tombstones that nothing older is left under once all merges are done.
+    /// Tombstones that have nothing older left under them once all merges are done.
     pub swept: Vec<Arc<Description>>,
 }
 
-/// The merges of `strategy` over all `fragments` of an array, by ascending order. Input if fragments that were named cannot be
+/// The merges of `strategy` over all `fragments` of an array, in ascending order. Input if named fragments cannot be
 /// merged.
 pub fn plan(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, limits: PlanLimits) -> Result<Plan> {
     if *strategy == Strategy::Manifest {
@@ -172,7 +177,7 @@ pub fn plan(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy
     Ok(seen.restored(masks::applied(&unmasked, &masks, found, strategy)))
 }
 
-/// The merges of a strategy over all fragments but masks.
+/// The merges of a strategy over all fragments except masks.
 fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, limits: PlanLimits) -> Plan {
     let dense = match strategy {
         _ if schema.sparse() => Vec::new(),
@@ -181,11 +186,11 @@ fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, 
         Strategy::Box(sub) => dense::within(schema, fragments, sub),
         Strategy::All | Strategy::Fragments(_) | Strategy::Manifest => dense::all(schema, fragments),
     };
-    // What the dense merges leave, with their results where they will stand.
+    // The fragments that the dense merges leave, with their results in place.
     let mut rest = after(fragments, &dense);
     let patches = match strategy {
         Strategy::Tiered | Strategy::Updates => Patches::found(&mut rest, &dense),
-        // These merge what lies in a dense fragment with it, or were not asked to.
+        // These strategies merge what lies in a dense fragment with it, or were not asked to.
         Strategy::All | Strategy::Box(_) | Strategy::Fragments(_) | Strategy::Manifest => Patches::none(),
     };
     let runs = runs::neighbours(&rest);
@@ -207,12 +212,12 @@ fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, 
 
 type Run = Vec<Arc<Description>>;
 
-/// The merge of a run of fragments of cells.
+/// The merge of a run of sparse fragments.
 fn of_cells(inputs: Run) -> Merge {
     Merge { inputs, applied: Vec::new(), retired: Vec::new(), boxes: Vec::new(), as_cells: false }
 }
 
-/// What a fragment does to what lies under it; `None`: nothing that a merge could do for it.
+/// The effect of a fragment on what lies under it; `None`: nothing that a merge could apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Box,
@@ -235,7 +240,7 @@ fn related(a: &Description, b: &Description) -> bool {
     !(holds_values(a) && holds_values(b)) || a.attrs.iter().any(|attr| b.attrs.contains(attr))
 }
 
-/// The fragments, by ascending order, after these merges.
+/// The fragments, in ascending order, after these merges.
 fn after(fragments: &[Arc<Description>], merges: &[Merge]) -> Run {
     let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
     let mut rest: Run = fragments.iter().filter(|d| !taken.contains(&d.id)).cloned().collect();
@@ -257,7 +262,7 @@ fn between(all: &[Arc<Description>], above: FragmentOrder, to: FragmentOrder) ->
     all.get(from..to.max(from)).unwrap_or_default()
 }
 
-/// The merge of the fragments with these ids, or several where they are cells that do not fit into memory together.
+/// The merge of the fragments with these ids, or several merges if they are sparse and do not fit into memory together.
 fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id], limits: PlanLimits) -> Result<Plan> {
     let wanted: HashSet<Id> = ids.iter().copied().collect();
     let inputs: Run = fragments.iter().filter(|d| wanted.contains(&d.id)).cloned().collect();
@@ -287,7 +292,7 @@ fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id], limits: Pl
     Ok(tombstones::applied(schema, fragments, merges, &Strategy::Fragments(Vec::new())))
 }
 
-/// What is said of fragments that were named and cannot be merged.
+/// The error for named fragments that cannot be merged.
 fn refused() -> Error {
     Error::input(
         "these fragments cannot be merged: they must be cells with the same attributes, or dense boxes that make few boxes together, \

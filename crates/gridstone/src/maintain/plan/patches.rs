@@ -1,8 +1,8 @@
-//! Small dense fragments that lie scattered, merged as fragments of cells.
+//! Small scattered dense fragments, merged as sparse fragments.
 //!
-//! Many patches here and there over a large dense fragment make no few boxes together, and are not worth writing that again for. As
-//! cells with their coordinates they become few like any other updates. What makes few boxes has gone before: this is of what
-//! dense merges leave.
+//! Many patches scattered over a large dense fragment do not form few boxes, and do not justify rewriting that
+//! fragment. As cells with their coordinates they are merged like any other updates. Patches that form few boxes were
+//! merged before: this module handles what the dense merges leave.
 
 use super::super::box_index::{BoxIndex, Item};
 use super::{Merge, Run};
@@ -11,23 +11,25 @@ use crate::fragment::{Description, FragmentKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Cells of such a fragment at most: of larger ones reading the coordinates takes longer than opening one fragment more.
+/// The largest number of cells of a patch: with more, reading the coordinates takes longer than opening another
+/// fragment.
 const CELLS_MAX: u64 = 1_024;
 
-/// Fragments that count as fragments of cells, as they are.
+/// Dense fragments that are treated as sparse ones, in their original form.
 pub(super) struct Patches(HashMap<Id, Arc<Description>>);
 
 impl Patches {
-    /// None.
+    /// No patches.
     pub(super) fn none() -> Self {
         Self(HashMap::new())
     }
 
-    /// Those among what `merges` leave that lie in one larger dense fragment, which are fragments of cells in `rest` from here on. Of
-    /// several such fragments the one with most of them is taken: cells that lie in two are a part of neither, and would keep either from
-    /// being merged with what lies in it. Where nothing larger lies beneath, patches may still become a box.
+    /// Finds the patches among the fragments that `merges` leave: those in one larger dense fragment. They are treated
+    /// as sparse fragments in `rest` from here on. Among several such larger fragments the one with most patches is
+    /// chosen: cells that lie in two belong to neither, and would keep either from being merged with its patches. Where
+    /// nothing larger lies beneath, patches may still become a box.
     pub(super) fn found(rest: &mut Run, merges: &[Merge]) -> Self {
-        // The results of the merges, which go by the name of an input, are not there yet.
+        // The results of the merges, which have the id of an input, do not exist yet.
         let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
         let is_patch = |d: &Description| d.cells <= CELLS_MAX && d.is_small();
         let grounds = rest.iter().enumerate().filter(|(_, d)| d.kind == FragmentKind::Dense && !is_patch(d));
@@ -61,7 +63,7 @@ impl Patches {
         Self(found)
     }
 
-    /// A merge of cells with its inputs as they are.
+    /// A merge of cells with its inputs in their original form.
     pub(super) fn restored(&self, mut merge: Merge) -> Merge {
         for d in &mut merge.inputs {
             if let Some(patch) = self.0.get(&d.id) {

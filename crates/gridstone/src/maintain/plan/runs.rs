@@ -1,4 +1,4 @@
-//! Merges of fragments of cells: runs of neighbours in order, which are legal wherever they lie.
+//! Merges of sparse fragments: runs of neighbours in order, which are legal wherever they lie.
 
 use super::super::box_index::{BoxIndex, Item};
 use super::{FACTOR, FAN_IN, Merge, Part, PlanLimits, Run, TIER_BYTES, between, of_cells, part, related};
@@ -8,13 +8,13 @@ use crate::schema::Subarray;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A fragment is small beside one that has so many times its bytes.
+/// A fragment is small beside one that has this many times its bytes.
 const SMALL_SHARE: u128 = 100;
 
-/// Rounds of looking for what must go with the fragments of a box.
+/// The largest number of rounds that search for what must go with the fragments of a box.
 const ROUNDS_MAX: usize = 8;
 
-/// Fragments of cells with the same attributes that only tombstones stand between.
+/// Sparse fragments with the same attributes that have only tombstones between them.
 pub(super) fn neighbours(fragments: &[Arc<Description>]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut open = false;
@@ -35,15 +35,15 @@ pub(super) fn neighbours(fragments: &[Arc<Description>]) -> Vec<Run> {
     runs
 }
 
-/// Bytes of memory that a fragment takes while it is merged. One that is larger than a share is streamed, so it may go with
-/// others, but not many.
+/// The memory in bytes that a fragment takes while it is merged. A fragment larger than a share is streamed, so it may
+/// be merged with a few others.
 pub(super) fn weight(fragment: &Description, limits: PlanLimits) -> u64 {
     let whole = fragment.cells.saturating_mul(limits.cell_bytes).saturating_add(fragment.location.len);
     whole.min(limits.memory_bytes / FAN_IN as u64)
 }
 
-/// A run cut into portions that fit into memory. The outputs of an earlier merge, which share an order, are not cut apart
-/// where something older goes with the first of them.
+/// Splits a run into portions that fit into memory. The outputs of an earlier merge, which share an order, are not
+/// separated where something older goes with the first of them.
 pub(super) fn portions(run: Run, limits: PlanLimits) -> Vec<Run> {
     let mut portions: Vec<Run> = Vec::new();
     let mut held = u64::MAX;
@@ -77,13 +77,13 @@ pub(super) fn tier(bytes: u64) -> u32 {
     (bytes / TIER_BYTES).checked_ilog(FACTOR).map_or(0, |tier| tier + 1)
 }
 
-/// Groups of neighbours of which [`FAN_IN`] or more lie in the same tier or below, from the smallest tier on; the groups of a
-/// tier count as one fragment in the next.
+/// Groups of neighbours of which [`FAN_IN`] or more are in the same tier or below, from the smallest tier on; the
+/// groups of a tier count as one fragment in the next.
 pub(super) fn tiers(run: Run, limits: PlanLimits) -> Vec<Run> {
     tiers_of(run.chunk_by(|a, b| a.order == b.order).map(<[_]>::to_vec).collect(), limits)
 }
 
-/// As [`tiers`], of fragments that are in groups already.
+/// Like [`tiers`], for fragments that are in groups already.
 pub(super) fn tiers_of(groups: Vec<Run>, limits: PlanLimits) -> Vec<Run> {
     let sum = |group: &Run| group.iter().map(|d| d.location.len).sum::<u64>();
     let sized = |group: Run| (sum(&group), group);
@@ -94,7 +94,7 @@ pub(super) fn tiers_of(groups: Vec<Run>, limits: PlanLimits) -> Vec<Run> {
         for stretch in groups.chunk_by(|a, b| (tier(a.0) <= level) == (tier(b.0) <= level)) {
             let low = stretch.first().is_some_and(|(bytes, _)| tier(*bytes) <= level);
             let (sum, largest) = stretch.iter().fold((0, 0), |(s, l), (b, _)| (s + b, l.max(*b)));
-            // A large one is not written again for the sake of a few small ones.
+            // A large fragment is not rewritten because of a few small ones.
             if low && stretch.len() >= FAN_IN && largest <= (sum - largest) * FACTOR {
                 let all = stretch.iter().flat_map(|(_, group)| group).cloned().collect();
                 next.extend(portions(all, limits).into_iter().map(sized));
@@ -107,8 +107,8 @@ pub(super) fn tiers_of(groups: Vec<Run>, limits: PlanLimits) -> Vec<Run> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// The small fragments of each run that stand side by side. Small is what fits a record, and what has a hundredth of the bytes of
-/// something that it touches.
+/// The adjacent small fragments of each run. A fragment is small if it fits into a record, or has a hundredth of the
+/// bytes of one that it touches.
 pub(super) fn small(all: &[Arc<Description>], runs: Vec<Run>, limits: PlanLimits) -> Vec<Run> {
     let held = all.iter().filter(|d| part(d) != Some(Part::Clears)).enumerate();
     let items = held.map(|(place, d)| Item {
@@ -134,7 +134,8 @@ pub(super) fn small(all: &[Arc<Description>], runs: Vec<Run>, limits: PlanLimits
     made
 }
 
-/// The fragments of a run that touch `sub`, and those that must go with them: newer ones, up to the last of them, that touch them.
+/// The fragments of a run that touch `sub`, and those that must go with them: newer ones, up to the last of them, that
+/// touch them.
 pub(super) fn within(run: Run, sub: &Subarray, limits: PlanLimits) -> Vec<Run> {
     let mut taken: Vec<bool> = run.iter().map(|d| d.bounds.intersects(sub)).collect();
     for round in 0.. {
@@ -142,7 +143,7 @@ pub(super) fn within(run: Run, sub: &Subarray, limits: PlanLimits) -> Vec<Run> {
         let Some(last) = inputs.iter().map(|item| item.orders.1).max() else { return Vec::new() };
         let index = BoxIndex::new(inputs);
         let mut grew = false;
-        // One that leads to another again and again: all in between are neighbours, and so legal.
+        // A fragment leads to another again and again: all in between are neighbours, and so legal.
         let all = round == ROUNDS_MAX;
         for (d, taken) in run.iter().zip(&mut taken) {
             if !*taken && d.order <= last && (all || index.any_older(&d.bounds, d.order)) {
@@ -160,7 +161,7 @@ fn item(d: &Description, place: usize) -> Item<'_> {
     Item { bounds: &d.bounds, orders: (d.order, d.order), size: u128::from(d.location.len), place }
 }
 
-/// Whether `inputs`, which ascend, can be merged with everything else of `all` left out.
+/// Whether `inputs`, which ascend, can be merged without everything else of `all`.
 fn is_legal(all: &[Arc<Description>], inputs: &[Arc<Description>]) -> bool {
     let (Some(first), Some(last)) = (inputs.first(), inputs.last()) else { return false };
     let taken: HashSet<Id> = inputs.iter().map(|d| d.id).collect();
@@ -171,7 +172,8 @@ fn is_legal(all: &[Arc<Description>], inputs: &[Arc<Description>]) -> bool {
         .all(|d| !index.any_older(&d.bounds, d.order))
 }
 
-/// The run, or what is left of it if outputs of an earlier merge, which share its last order, were cut apart where that matters.
+/// The run, or the rest of it if outputs of an earlier merge, which share its last order, were separated where that
+/// matters.
 pub(super) fn untied(mut run: Run, all: &[Arc<Description>]) -> Option<Run> {
     let last = run.last()?.order;
     let siblings = |list: &[Arc<Description>]| list.iter().rev().take_while(|d| d.order == last).count();
@@ -182,7 +184,7 @@ pub(super) fn untied(mut run: Run, all: &[Arc<Description>]) -> Option<Run> {
     (run.len() > 1).then_some(run)
 }
 
-/// The merge of these fragments of cells, if there is one.
+/// The merge of these sparse fragments, if it is legal.
 pub(super) fn of(all: &[Arc<Description>], inputs: Run) -> Option<Merge> {
     let first = inputs.first()?;
     let alike = inputs.iter().all(|d| part(d) == Some(Part::Cells) && d.attrs == first.attrs);

@@ -1,4 +1,5 @@
-//! Fragments that newer ones hide: nobody who reads the newest version sees a cell of them, and they go without a merge.
+//! Fragments that newer ones hide: no reader of the newest version sees a cell of them, and they are removed without a
+//! merge.
 //!
 //! ```text
 //! order 3        [  dense a b   ]        hides the attributes that it has
@@ -6,12 +7,14 @@
 //!       1     [old] [ old ]  [ old ]     the second goes, and the third if the two above lie over it together
 //! ```
 //! 1. A fragment with values is hidden if newer dense fragments and deletions lie over its whole box, for each of its attributes.
-//! 2. Tombstones and a deletion are hidden if they do so for every attribute of the schema: what they delete stays unseen.
-//! 3. A mask goes with the fragment that it lies over.
+//! 2. Tombstones and a deletion are hidden if newer fragments cover them so for every attribute of the schema: the
+//!    cells that they delete stay invisible.
+//! 3. A mask is removed with the fragment that it lies over.
 //!
-//! What hides may be hidden too: then something newer lies over both, and the newest of all stays. A delete of an earlier order that comes
-//! later changes none of this, since what it deletes is hidden already, or deleted with what hides it. A dense fragment of which cells are absent
-//! hides nothing. The work is bounded by a number of looks that grows with the number of fragments alone.
+//! A fragment that hides others may itself be hidden: then something newer lies over both, and the newest of all stays.
+//! A later delete of an earlier order changes none of this, since its cells are hidden already, or deleted together
+//! with what hides them. A dense fragment with absent cells hides nothing. The number of checks is bounded, and grows
+//! only with the number of fragments.
 
 use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::minus;
@@ -23,20 +26,20 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Newer fragments over one that are looked at together, at most.
+/// The largest number of newer fragments over one that are considered together.
 const OVERLAPS_MAX: usize = 4_096;
-/// Boxes that what is left of one may fall into.
+/// The largest number of boxes that the visible rest of a fragment may fall into.
 const PIECES_MAX: usize = 256;
-/// Looks per fragment, on average, and looks that any number of fragments may take.
+/// The number of checks per fragment, on average, and the number that is allowed for any number of fragments.
 const LOOKS: (usize, usize) = (64, 1 << 16);
-/// Different lists of attributes over one fragment that are told apart.
+/// The largest number of different attribute lists over one fragment that are distinguished.
 const LISTS_MAX: usize = 64;
 
-/// Bytes that one record may have for hidden fragments, which it names one by one. What is left goes later.
+/// The bytes that one record may spend on hidden fragments, which it names one by one. The rest is removed later.
 pub const HIDDEN_BYTES_MAX: usize = 8 << 20;
 
-/// The fragments among `all`, those of an array by ascending order, that newer ones hide as `schema` sees them: the oldest, with the masks over
-/// them, as many as a record names in `room` bytes, which becomes what is left of it.
+/// The fragments among `all`, those of an array in ascending order, that newer ones hide as `schema` sees them. They
+/// are the oldest, with the masks over them, as many as a record names in `room` bytes. `room` becomes the bytes left.
 pub fn hidden(schema: &Schema, all: &[Arc<Description>], room: &mut usize) -> Vec<Arc<Description>> {
     let shadow = Shadow::new(schema, all);
     let mut masks: HashMap<Id, usize> = HashMap::new();
@@ -54,14 +57,14 @@ pub fn hidden(schema: &Schema, all: &[Arc<Description>], room: &mut usize) -> Ve
     found
 }
 
-/// What may hide others.
+/// The fragments that may hide others.
 struct Shadow<'a> {
     schema: &'a Schema,
     /// All attributes of the schema, ascending.
     whole: Vec<u32>,
-    /// The lists of attributes of those that hide.
+    /// The attribute lists of those that hide.
     lists: Vec<Vec<u32>>,
-    /// The boxes of those that hide; the place is that of the list, or past all lists for a deletion.
+    /// The boxes of those that hide; the place is the index of the list, or past all lists for a deletion.
     boxes: BoxIndex<'a>,
     looks: Cell<usize>,
 }
@@ -90,7 +93,7 @@ impl<'a> Shadow<'a> {
         Self { schema, whole, lists, boxes: BoxIndex::new(items), looks }
     }
 
-    /// Whether `d` is hidden. A mask is never hidden by itself, nor what has no attribute to see.
+    /// Whether `d` is hidden. A mask is never hidden by itself, nor is a fragment without visible attributes.
     fn hides(&self, d: &Description) -> bool {
         let needed = match part(d) {
             Some(Part::Box | Part::Cells) => attrs_seen(self.schema, d),
@@ -100,7 +103,7 @@ impl<'a> Shadow<'a> {
         !needed.is_empty() && (self.is_under_one(d, &needed) || self.is_under_many(d, &needed))
     }
 
-    /// Whether what stands at `place` has values of `attr`, or deletes all.
+    /// Whether the fragment of `place` has values of `attr`, or deletes all.
     fn has(&self, place: usize, attr: u32) -> bool {
         self.lists.get(place).is_none_or(|list| list.binary_search(&attr).is_ok())
     }
@@ -132,7 +135,7 @@ impl<'a> Shadow<'a> {
         if many || over.len() < 2 {
             return false;
         }
-        // Attributes that the same lists have are hidden by the same boxes.
+        // Attributes of the same lists are hidden by the same boxes.
         let mut lists: Vec<usize> = over.iter().map(|(_, place)| *place).collect();
         lists.sort_unstable();
         lists.dedup();
@@ -148,14 +151,14 @@ impl<'a> Shadow<'a> {
         })
     }
 
-    /// Whether `boxes` lie over all of `bounds`.
+    /// Whether `boxes` cover all of `bounds`.
     fn is_whole<'b>(&self, bounds: &Subarray, boxes: impl Iterator<Item = &'b Subarray>) -> bool {
         let mut common: Vec<Subarray> = boxes.filter_map(|b| b.intersect(bounds)).collect();
         let cells = common.iter().map(Subarray::cells).fold(0u128, u128::saturating_add);
         if cells < bounds.cells() {
             return false;
         }
-        // The largest first, neighbours after each other: so what is left stays few boxes.
+        // The largest first, adjacent ones consecutively, so that few boxes remain.
         common.sort_by_cached_key(|b| {
             (std::cmp::Reverse(b.cells()), b.ranges().iter().map(|r| r.lo).collect::<Vec<_>>())
         });
@@ -175,7 +178,7 @@ impl<'a> Shadow<'a> {
         false
     }
 
-    /// Takes so many looks; whether there were as many left.
+    /// Spends as many checks; returns whether as many were left.
     fn look(&self, count: usize) -> bool {
         let left = self.looks.get();
         self.looks.set(left.saturating_sub(count));

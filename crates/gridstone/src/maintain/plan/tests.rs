@@ -1,4 +1,5 @@
-//! Plans: what they choose, that reading is the same after them (against a model that reads cell by cell), and how long they take.
+//! Plans: the chosen merges, equal reads after them (against a model that reads cell by cell), and the time of
+//! planning.
 
 use super::super::box_index::STEPS;
 use super::{Strategy, *};
@@ -88,7 +89,7 @@ fn a_dense_fragment_stands_between_updates() {
     let named = |places: &[usize]| Strategy::Fragments(places.iter().map(|p| fragments[*p].id).collect());
     assert!(plan(&schema(false, false), &fragments, &named(&[7, 9]), LIMITS).is_err());
     assert_eq!(orders(&merges(&fragments, named(&[10, 9]), false)[0]), [10, 11]);
-    // Where nothing touches, neighbours they need not be.
+    // If none of them touch, they need not be neighbours.
     let apart: Vec<_> = (1..5).map(|n| fragment(n, FragmentKind::Sparse, (n * 10, n * 10 + 9), 10)).collect();
     let ids = Strategy::Fragments(vec![apart[0].id, apart[3].id]);
     assert_eq!(orders(&merges(&apart, ids, true)[0]), [1, 4]);
@@ -133,7 +134,7 @@ fn dense_fragments_become_their_union() {
         Arc::new(described(n, FragmentKind::Dense, rect(x, y), rect(x, y).cells() as u64))
     };
     let update = |n: u64, x: (u64, u64), y: (u64, u64)| Arc::new(described(n, FragmentKind::Sparse, rect(x, y), 10));
-    // Overwrites and updates inside a base, and slabs that go on from it; the last update reaches out.
+    // Overwrites and updates inside a base, and slabs that continue it; the last update reaches out.
     let mut fragments = vec![dense(1, (0, 99), (0, 99))];
     fragments.extend((2..20).map(|n| dense(n, (n, n + 5), (n * 2, n * 2 + 3))));
     fragments.extend((20..30).map(|n| update(n, (n, n + 5), (0, 99))));
@@ -163,7 +164,7 @@ fn deleted_boxes_are_cut_out_of_dense_fragments() {
     let gone = |n: u64, x: (u64, u64), y: (u64, u64)| Arc::new(described(n, FragmentKind::Deletion, rect(x, y), 0));
     let boxes = |found: &Plan| found.merges.iter().map(|m| m.boxes.clone()).collect::<Vec<_>>();
     let planned = |all: &[Arc<Description>], strategy| plan(&schema(false, false), all, &strategy, LIMITS).unwrap();
-    // One fragment, a hole in its middle; a few cells, so that `tiered` does not care.
+    // One fragment with a hole in its middle; few cells, so that `tiered` ignores it.
     let base = dense(1, (0, 99), (0, 99));
     let small = [base.clone(), gone(2, (40, 49), (40, 49))];
     assert!(planned(&small, Strategy::Tiered).merges.is_empty());
@@ -183,7 +184,7 @@ fn deleted_boxes_are_cut_out_of_dense_fragments() {
     );
     let all = planned(&[base.clone(), gone(2, (0, 200), (0, 99))], Strategy::Tiered);
     assert_eq!((boxes(&all), versions(&all.merges[0].retired)), (vec![vec![]], vec![2]));
-    // Between two: what was written since stays, what lies under the hole goes; an update in the hole holds them apart.
+    // Between two: data written since stays, data under the hole goes; an update in the hole keeps them apart.
     let slabs = [base.clone(), gone(2, (50, 149), (0, 99)), dense(3, (60, 199), (0, 99))];
     let found = planned(&slabs, Strategy::All);
     assert_eq!(sorted(found.merges[0].boxes.clone()), [rect((0, 49), (0, 99)), rect((60, 199), (0, 99))]);
@@ -193,7 +194,7 @@ fn deleted_boxes_are_cut_out_of_dense_fragments() {
     assert!(planned(&with, Strategy::All).merges.iter().all(|m| m.inputs.len() == 1));
 }
 
-/// A fragment with its cells: values by cell and attribute, of which only the writer's number matters.
+/// A fragment with its cells: values by cell and attribute, identified by the writer's number alone.
 #[derive(Debug, Clone)]
 struct Held {
     description: Arc<Description>,
@@ -202,7 +203,7 @@ struct Held {
 
 type Reading = BTreeMap<((u64, u64), u32), u64>;
 
-/// What a reader finds, and whether two fragments of one order have a cell in common.
+/// The cells that a reader finds, and whether two fragments of one order have a cell in common.
 fn read(held: &[Held]) -> (Reading, bool) {
     let mut sorted: Vec<&Held> = held.iter().collect();
     sorted.sort_by_key(|h| h.description.order);
@@ -221,7 +222,8 @@ fn read(held: &[Held]) -> (Reading, bool) {
     (found, tied)
 }
 
-/// Does a plan to the model. A dense result holds a cell that is deleted only as null, or under tombstones that are left over it.
+/// Applies a plan to the model. A dense result has a deleted cell only as null, or under tombstones that are left over
+/// it.
 fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
     for merge in &plan.merges {
         let of = |d: &Arc<Description>| held.iter().find(|h| h.description.id == d.id).unwrap().clone();
@@ -267,10 +269,10 @@ fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
     held
 }
 
-/// What is drawn of a fragment: kind, corner, extents, attributes, a mask of cells, how large.
+/// The random properties of a fragment: kind, corner, extents, attributes, a mask of cells, size.
 type Drawn = (u8, (u64, u64), (u64, u64), u8, u64, u64);
 
-/// `together`: how many of them each commit has.
+/// `together`: the number of them in each commit.
 fn held(drawn: &[Drawn], sparse: bool, together: u64) -> Vec<Held> {
     let mut all = Vec::new();
     for (number, (kind, (x, y), (w, h), attrs, mask, len)) in (1u64..).zip(drawn) {
@@ -340,7 +342,7 @@ proptest! {
     }
 }
 
-/// What is left without the fragments that are hidden, which are those that a look at every cell finds.
+/// The fragments that are not hidden; the hidden ones must be those that a check of every cell finds.
 fn shown(schema: &Schema, whole: &[Held]) -> Vec<Held> {
     let fragments: Vec<_> = whole.iter().map(|h| h.description.clone()).collect();
     let gone: HashSet<Id> = hidden(schema, &fragments, &mut { usize::MAX }).iter().map(|d| d.id).collect();
@@ -376,7 +378,7 @@ fn what_is_hidden_goes_with_its_masks_and_what_shows_through_stays() {
     all.push(deletion(400, (1_400, 1_600)));
     let under = (142..=161).filter(|version| *version != 151);
     assert_eq!(ids(&all, false), [1].into_iter().chain(under).collect::<Vec<u64>>(), "a deletion lies in the gap");
-    // With absent cells, as a later format may have them, it hides nothing; with one attribute of two neither.
+    // With absent cells, as a later format may have them, it hides nothing; nor does it with one attribute of two.
     let some = |cells: u64, attrs: Vec<u32>| {
         let whole = Description::clone(&dense(2, (0, 9)));
         Arc::new(Description { cells, attrs, ..whole })
@@ -397,7 +399,7 @@ fn what_is_hidden_goes_with_its_masks_and_what_shows_through_stays() {
     assert!(ids(&later, true).is_empty(), "a deletion of part of another one's box");
 }
 
-/// Steps that planning takes, per fragment.
+/// The steps of planning, per fragment.
 fn steps(fragments: &[Arc<Description>], strategy: &Strategy, sparse: bool) -> u64 {
     STEPS.with(|steps| steps.set(0));
     let limits = PlanLimits { memory_bytes: 128 << 20, cell_bytes: 40 };
@@ -410,8 +412,8 @@ fn steps(fragments: &[Arc<Description>], strategy: &Strategy, sparse: bool) -> u
 /// Whether the array is sparse, and its n-th fragment.
 type Layout = (bool, Box<dyn Fn(u64) -> Description>);
 
-/// Everything over everything, with tombstones; slabs; patches on a base; cells far apart; patches written over in turn, one of them
-/// deleted once.
+/// Layouts: all fragments over each other, with tombstones; slabs; patches on a base; cells far apart; patches
+/// overwritten in turn, one of them deleted once.
 #[test]
 fn choosing_among_a_hundred_thousand_is_near_linear() {
     let every =

@@ -1,4 +1,5 @@
-//! Which tombstones a plan applies, which fragments it writes anew for their sake, and which tombstones can go.
+//! Tombstones in a plan: which ones it applies, which fragments it rewrites because of them, and which ones can be
+//! removed.
 
 use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::{Step, left};
@@ -9,15 +10,15 @@ use crate::schema::{Schema, Subarray};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// More newer tombstones than this are not applied to one merge: reading them would be most of the work.
+/// The largest number of newer tombstones that are applied to one merge: reading more would be most of the work.
 const NEWER_MAX: usize = 1_024;
-/// More pairs of tombstones and merges than this are not looked at when tombstones are swept.
+/// The largest number of pairs of tombstones and merges that are checked when tombstones are swept.
 const PAIRS_MAX: usize = 1 << 22;
 
 type All<'a> = &'a [Arc<Description>];
 
 fn item(d: &Description, place: usize) -> Item<'_> {
-    // How many cells a box takes is not known: any number.
+    // The number of cells in a deleted box is unknown: any number.
     let size = if d.kind == FragmentKind::Deletion { u128::from(u64::MAX) } else { u128::from(d.cells) };
     Item { bounds: &d.bounds, orders: (d.order, d.order), size, place }
 }
@@ -26,8 +27,8 @@ fn is_tombstone(d: &Description) -> bool {
     part(d) == Some(Part::Clears)
 }
 
-/// The plan of `merges`, with the tombstones that they apply and those that can go, and merges of single fragments whose cells
-/// tombstones delete.
+/// The plan of `merges`, with the tombstones that they apply and those that can be removed, and merges of single
+/// fragments whose cells tombstones delete.
 pub(super) fn applied(schema: &Schema, all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy) -> Plan {
     let clears: Vec<Item<'_>> =
         all.iter().enumerate().filter(|(_, d)| is_tombstone(d)).map(|(p, d)| item(d, p)).collect();
@@ -60,14 +61,15 @@ pub(super) fn applied(schema: &Schema, all: All<'_>, mut merges: Vec<Merge>, str
     let only = matches!(strategy, Strategy::Fragments(_) | Strategy::Box(_));
     swept.retain(|d| !known.contains(&d.id) && (!only || asked.contains(&d.id)));
     if *strategy == Strategy::Tiered {
-        // A fragment is written anew only if that rids the array of a tombstone; else it would be again and again.
+        // A fragment is rewritten only if that removes a tombstone; else it would be rewritten again and again.
         let goes: HashSet<Id> = swept.iter().map(|d| d.id).chain(known.iter().copied()).collect();
         alone.retain(|m| m.applied.iter().any(|d| goes.contains(&d.id)));
     }
     Plan { merges: merges.into_iter().chain(alone).collect(), swept }
 }
 
-/// Gives a merge of cells the tombstones that touch an older input; those newer than all inputs if `newer` and they are few.
+/// Adds to a merge of cells the tombstones that touch an older input. Those newer than all inputs are included if
+/// `newer` and they are few.
 fn apply(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge, newer: bool) {
     let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order))
     else {
@@ -96,7 +98,7 @@ fn apply(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge, newer: bool) {
     }
 }
 
-/// Cuts the boxes that were deleted since out of a merge of dense fragments, as long as that makes few boxes.
+/// Cuts the boxes that were deleted since out of a merge of dense fragments, as long as few boxes result.
 fn cut_out(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
     let Some(hull) = merge.boxes.iter().cloned().reduce(|a, b| a.union(&b)) else { return };
     let holes = newer_holes(all, clears, (&hull, merge.order()));
@@ -111,16 +113,16 @@ fn cut_out(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
     merge.applied.extend(holes);
 }
 
-/// Gives a merge of dense fragments the tombstones that are newer than it; not those alone that an earlier merge left over its newest
-/// input: what they delete is not stored.
+/// Adds to a merge of dense fragments the tombstones that are newer than it. Tombstones that an earlier merge left over
+/// its newest input do not suffice alone: the cells that they delete are not stored.
 fn erase(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
     let order = merge.order();
     let mut new: Vec<Arc<Description>> = Vec::new();
     for bounds in &merge.boxes {
         new.extend(newer(all, clears, (bounds, order), FragmentKind::Tombstones, NEWER_MAX));
     }
-    // What is left over the result takes the place of those, behind all that was committed with its newest input: were something of that
-    // commit newer than the tombstone, it would be deleted.
+    // The tombstones left over the result replace those, behind all that was committed with its newest input. If
+    // something of that commit were newer than the tombstone, it would be deleted.
     let inputs: HashSet<Id> = merge.inputs.iter().map(|d| d.id).collect();
     let is_above = |v: &Arc<Description>| !is_tombstone(v) && !inputs.contains(&v.id);
     new.retain(|d| {
@@ -132,7 +134,8 @@ fn erase(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
     }
 }
 
-/// What clears, is of this kind, newer than `order` and touches `bounds`, oldest first; none if it is more than `most`.
+/// The clearing fragments of this kind that are newer than `order` and touch `bounds`, oldest first; none if there are
+/// more than `most`.
 fn newer(
     all: All<'_>,
     clears: &BoxIndex<'_>,
@@ -165,8 +168,8 @@ fn is_worth(boxes: &[Subarray], before: usize, holes: &[Arc<Description>]) -> bo
     boxes.len() <= before + holes.len() * sides
 }
 
-/// The single dense fragments of which boxes were deleted since, without these, and those of which cells were: all of them, those of
-/// the box, or those that lose a tenth of their cells.
+/// The single dense fragments of which boxes were deleted since, without these, and those of which cells were deleted:
+/// all of them, those of the box, or those that lose a tenth of their cells.
 fn pierced(schema: &Schema, all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Strategy) -> Vec<Merge> {
     let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
     let asked = |d: &Description| match strategy {
@@ -180,7 +183,7 @@ fn pierced(schema: &Schema, all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_
         cut_out(all, clears, &mut merge);
         let kept: u128 = merge.boxes.iter().map(Subarray::cells).sum();
         let mut lost = d.bounds.cells().saturating_sub(kept);
-        // Where the tombstones would only be others afterwards, that is done for who asks to be rid of what was deleted.
+        // If the tombstones were only replaced by others, a rewrite happens only where deleted data must be removed.
         if *strategy != Strategy::Tiered || merge.is_clearable(schema) {
             let holes = merge.applied.len();
             erase(all, clears, &mut merge);
@@ -195,7 +198,7 @@ fn pierced(schema: &Schema, all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_
     made
 }
 
-/// Merges of the single fragments of cells that newer tombstones touch: all of them, those of the box, or those of which
+/// Merges of the single sparse fragments that newer tombstones touch: all of them, those of the box, or those of which
 /// tombstones may delete a tenth of the cells.
 fn singles(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Strategy) -> Vec<Merge> {
     let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
@@ -229,7 +232,7 @@ fn singles(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Str
     made
 }
 
-/// The tombstones among those a merge applies that nothing older is left under.
+/// The tombstones that a merge applies and that have nothing older left under them.
 fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Description>> {
     let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order))
     else {
@@ -239,7 +242,7 @@ fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Descri
         return Vec::new();
     }
     let taken: HashSet<Id> = merge.inputs.iter().map(|d| d.id).collect();
-    // Left out although they stand between: few, or none.
+    // Omitted although they stand between: few, or none.
     let left = between(all, first, last).iter().filter(|d| !is_tombstone(d) && !taken.contains(&d.id));
     let twins = all.iter().skip(all.partition_point(|d| d.order < first)).take_while(|d| d.order == first);
     let left = left.chain(twins.filter(|d| !is_tombstone(d) && !taken.contains(&d.id)));
@@ -254,8 +257,8 @@ fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Descri
     merge.applied.iter().filter(|d| !under(d)).cloned().collect()
 }
 
-/// The tombstones that nothing older is left under once all merges are done: everything older that they touch is the input of a
-/// merge that applies them.
+/// The tombstones that have nothing older left under them once all merges are done: everything older that they touch is
+/// the input of a merge that applies them.
 fn swept(all: All<'_>, merges: &[Merge], alone: &[Merge]) -> Vec<Arc<Description>> {
     let planned: Vec<&Merge> = merges.iter().chain(alone).collect();
     let taken: HashSet<Id> = planned.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();

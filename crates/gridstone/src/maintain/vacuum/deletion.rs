@@ -1,24 +1,24 @@
-//! Deleting many objects: in batches, which a bucket takes as one request each.
+//! Deletes many objects in batches; a bucket takes each batch as one request.
 
 use super::report::Tally;
 use crate::base::{Cancel, Progress, Result};
 use crate::storage::Storage;
 
-/// Objects of a batch, at most: what a bucket takes at once.
+/// The largest number of objects in a batch: what a bucket accepts at once.
 const BATCH: usize = 1_000;
 
-/// Deletions of which somebody is told.
+/// Deletions with progress reports.
 pub(super) struct Deletion<'a> {
     pub(super) storage: &'a dyn Storage,
     pub(super) cancel: &'a dyn Cancel,
     pub(super) progress: &'a dyn Progress,
-    /// Objects deleted, and those that are to be in all.
+    /// The number of objects deleted, and the total.
     pub(super) done: u64,
     pub(super) total: u64,
 }
 
 impl Deletion<'_> {
-    /// Deletes objects, given with their bytes, and counts them in `tally`.
+    /// Deletes objects, which are passed with their bytes, and counts them in `tally`.
     pub(super) fn run(&mut self, objects: impl Iterator<Item = (String, u64)>, tally: &mut Tally) -> Result<()> {
         let mut objects = objects.peekable();
         while objects.peek().is_some() {

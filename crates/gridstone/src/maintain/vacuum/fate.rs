@@ -1,9 +1,9 @@
-//! What becomes of the files of a folder: they stay, they go, or they are too young to tell.
+//! Decides the fate of the files of a folder: they stay, they go, or they are too young to decide.
 
 use super::report::Tally;
 use crate::base::Id;
 
-/// The most files that one vacuum condemns; ids take room in the log.
+/// The most files that one vacuum condemns, since ids take room in the log.
 const CONDEMNED_MAX: usize = 1 << 20;
 
 /// Why a file goes or stays.
@@ -13,9 +13,9 @@ pub(super) enum Fate {
     Stays,
     /// It was condemned by an earlier vacuum.
     Condemned,
-    /// Only forgotten versions named it, or nobody for a long time.
+    /// Only forgotten versions named it, or it has been unnamed for a long time.
     Goes,
-    /// Nobody names it, but it was written a short while ago.
+    /// It is unnamed, but was written recently.
     Young,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn fate(named: bool, condemned: bool, dropped: bool, old: bool) -> Fa
     }
 }
 
-/// Files of one folder that go, with their bytes.
+/// The files of one folder that go, with their bytes.
 #[derive(Debug, Default)]
 pub(super) struct Going {
     pub(super) fresh: Vec<(Id, u64)>,

@@ -1,4 +1,4 @@
-//! Which version becomes the floor: the least that is to stay by age or number, that has a tag, or that a lease names.
+//! Chooses the floor: the least version that must stay because of its age or number, a tag, or a lease.
 
 use super::listing::Listing;
 use super::report::Holder;
@@ -7,7 +7,7 @@ use crate::base::Result;
 use crate::store::Snapshot;
 
 impl Attempt<'_> {
-    /// The floor, at least `base`, and what holds it lower than was asked for.
+    /// The floor, at least `base`, and what holds it lower than requested.
     pub(super) fn floor(
         &self,
         newest: &Snapshot,
@@ -16,7 +16,7 @@ impl Attempt<'_> {
         now_us: i64,
     ) -> Result<(u64, Vec<Holder>)> {
         let asked = match self.options.keep {
-            // Also one that took hidden fragments out just now.
+            // Includes a version that just removed hidden fragments.
             Keep::AgeUs(0) => newest.version(),
             Keep::AgeUs(age) => listing.newest_at(now_us.saturating_sub(age), base, newest.version()),
             Keep::Versions(count) => self.counted(newest.version(), base, count)?,
@@ -27,16 +27,16 @@ impl Attempt<'_> {
         let tags = newest.retained().tags().iter();
         let tags = tags.map(|(name, version)| Holder { tag: Some(name.clone()), version: *version });
         let (mut floor, holders) = lowered(asked, base, tags, leases);
-        // What a vacuum committed changed nothing: the version before is the same, and a floor that moved on for it would move
-        // with every vacuum.
+        // A vacuum's own commits change nothing: the version before is the same. A floor that advanced because of them
+        // would move with every vacuum.
         while floor > base && self.store.record(floor)?.is_upkeep() {
             floor -= 1;
         }
         Ok((floor, holders))
     }
 
-    /// The first of the `count` newest versions that changed something. Where the newest alone is to stay, one that only took hidden
-    /// fragments out stays in the place of the one before, which holds the same.
+    /// The first of the `count` newest versions that changed something. If only the newest is to stay, a version that
+    /// only removed hidden fragments replaces the one before, which has the same cells.
     fn counted(&self, newest: u64, base: u64, count: u64) -> Result<u64> {
         let (mut version, mut left) = (newest, count);
         loop {

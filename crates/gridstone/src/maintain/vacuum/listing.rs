@@ -1,4 +1,4 @@
-//! What lies in a store's folders, and since when by the storage's own clock.
+//! Lists the objects in a store's folders, with their times by the storage's own clock.
 
 use crate::base::{Id, Result};
 use crate::storage::{DATA, LOG, Listed, MANIFEST};
@@ -29,7 +29,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// What lies in `store`. What is not named like a store's object is not the store's.
+    /// The objects of `store`. An object whose name is not in the store's layout is ignored.
     pub(super) fn of(store: &Store) -> Result<Self> {
         let mut listing = Self { data: files(store, DATA, ".frag")?, ..Self::default() };
         listing.manifest = files(store, MANIFEST, "")?;
@@ -47,14 +47,16 @@ impl Listing {
         self.records.values().map(|entry| entry.modified_us).max()
     }
 
-    /// The version that was the newest at `time_us`, of those from `base` to `newest`; `base` if none of them was there. A version came when its
-    /// record and all before it were there: what was copied, or put back, lately keeps more.
+    /// The version that was the newest at `time_us`, among those from `base` to `newest`; `base` if none of them
+    /// existed. A version exists from the time when its record and all before it exist: recent copies or restores keep
+    /// more.
     pub(super) fn newest_at(&self, time_us: i64, base: u64, newest: u64) -> u64 {
         let is_old = |version: &u64| self.records.get(version).is_some_and(|entry| entry.modified_us <= time_us);
         (base..=newest).take_while(is_old).last().unwrap_or(base)
     }
 
-    /// Takes the records below `floor` that were written at `before_us` or earlier out of the listing.
+    /// Removes the records below `floor` that were written at `before_us` or earlier from the listing, and returns
+    /// them.
     pub(super) fn take_records(&mut self, floor: u64, before_us: i64) -> Vec<(u64, u64)> {
         let old = self.records.range(..floor).filter(|(_, entry)| entry.modified_us <= before_us);
         let old: Vec<(u64, u64)> = old.map(|(version, entry)| (*version, entry.bytes)).collect();

@@ -1,21 +1,22 @@
-//! Vacuum: forgetting versions that nobody wants any more, and deleting the files that only they named.
+//! Vacuum: forgets versions that are no longer needed, and deletes the files that only they named.
 //!
-//! 1. Folders are listed. What earlier vacuums condemned and left behind is deleted, and what lies below the published floor: so a full disk gets
-//!    room before anything is written to it.
-//! 2. Fragments of the newest version that newer ones hide are taken out, in a version of its own ([`super::plan`]). Folders are listed again then.
-//! 3. The floor is chosen: the least version that is to stay by age or number, that has a tag, or that a lease names.
-//! 4. A root of exactly that version is written, unless there is one, made durable and read back.
-//! 5. Files that no version from the floor on names go: if a version below the floor named them, if they
-//!    were condemned before, or if they are older than the safety age.
-//! 6. They are committed as `condemn`, together with the floor. From here on nobody can put them to use: a commit that tries is
-//!    a conflict. A file that another commit named first leaves the list; a tag, or another vacuum, that came first: all
-//!    over again.
-//! 7. The floor is published, durable. From here on versions below it cannot be opened.
-//! 8. What is condemned is deleted, then records below the floor, but for young ones.
+//! 1. Folders are listed. Files that earlier vacuums condemned and left behind are deleted, and so is what lies below
+//!    the published floor. So a full disk gets room before anything is written to it.
+//! 2. Fragments of the newest version that newer ones hide are removed, in a version of its own ([`super::plan`]).
+//!    Folders are listed again then.
+//! 3. The floor is chosen: the least version that must stay because of its age or number, a tag, or a lease.
+//! 4. A root of exactly that version is written, unless it exists, made durable and read back.
+//! 5. Files that no version from the floor on names are deleted if a version below the floor named them, if they were
+//!    condemned before, or if they are older than the safety age.
+//! 6. They are committed as `condemn`, together with the floor. From here on no commit can use them: one that tries
+//!    gets a conflict. A file that another commit named first leaves the list. If a tag or another vacuum came first,
+//!    the vacuum starts again.
+//! 7. The floor is published, durably. From here on versions below it cannot be opened.
+//! 8. The condemned files are deleted, then records below the floor, except young ones.
 //!
-//! Now is what the storage's own clock shows, by which it dates what is written: this machine's clock decides nothing. Stopped anywhere, what is
-//! left is found by the next vacuum: before 6 as unnamed files, after it as condemned ones, and the
-//! floor to be published in the state. Memory: ids of the files named, and of those that are there.
+//! The current time is that of the storage's own clock, by which it dates objects: this machine's clock decides
+//! nothing. If a vacuum is interrupted, the next one finds the rest: before step 6 as unnamed files, after it as
+//! condemned ones, with the floor to publish in the state. Memory: ids of the named files, and of the existing ones.
 
 mod deletion;
 mod fate;
@@ -40,35 +41,38 @@ use spare::Spare;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How often a vacuum begins again because another commit came first.
+/// How often a vacuum starts again because another commit came first.
 const ATTEMPTS: usize = 8;
 
-/// Which versions are to stay; the newest always does.
+/// Which versions must stay; the newest always does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Those that were the newest at some moment of the last so many microseconds, by the storage's own times of their records.
+    /// Those that were the newest at some moment of the last so many microseconds, by the storage's times of their
+    /// records.
     AgeUs(i64),
-    /// The newest ones, so many. Versions that only a vacuum made do not count, nor, of several, those that only took hidden fragments out.
+    /// As many of the newest ones. Versions made only by a vacuum do not count; nor do, if several versions stay, those
+    /// that only removed hidden fragments.
     Versions(u64),
 }
 
-/// What a vacuum is to do.
+/// The options of a vacuum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VacuumOptions {
-    /// Which versions are to stay.
+    /// Which versions must stay.
     pub keep: Keep,
-    /// Files that no version names are left alone until they are so old, and records of forgotten versions for an hour: somebody
-    /// may be about to commit them. With 0 nothing is, and nobody else may be writing.
+    /// The age up to which unnamed files are kept, and up to an hour records of forgotten versions: a writer may be
+    /// about to commit them. With 0 nothing is kept, and no writer may be active.
     pub safety_us: i64,
-    /// Whether to say only what would be done.
+    /// Whether to report only what would be done.
     pub dry_run: bool,
 }
 
 /// Vacuums the store.
 ///
 /// # Errors
-/// Input (impossible options), Corruption (a record, root or page that is needed to tell what is named), Storage (it says how much was
-/// deleted before), Cancelled. Whenever it stops, every version that is kept reads as before, and the next vacuum goes on.
+/// Input (impossible options), Corruption (a record, root or page needed to find the named files), Storage (the message
+/// says how much was deleted before), Cancelled. Wherever it stops, every kept version reads as before, and the next
+/// vacuum continues.
 pub fn vacuum(
     store: &Store,
     options: &VacuumOptions,
@@ -91,7 +95,7 @@ pub fn vacuum(
         .unwrap_or_else(|| Error::conflict("the store changes faster than it can be vacuumed; try again later")))
 }
 
-/// An error of the storage with what was deleted before it came.
+/// An error of the storage, with the amount deleted before it.
 fn told(error: Error, freed: Tally) -> Error {
     match error.kind() {
         ErrorKind::Storage if freed.objects > 0 => error.context(format!(
@@ -102,7 +106,7 @@ fn told(error: Error, freed: Tally) -> Error {
     }
 }
 
-/// Whether another vacuum has been at work since, which may have taken away what was looked at, or a root just written.
+/// Whether another vacuum has run since, which may have deleted objects read before, or a root just written.
 fn is_overtaken(store: &Store, published: Option<Floor>, newest: &Snapshot) -> Result<bool> {
     if store.floor()? != published {
         return Ok(true);
@@ -128,12 +132,12 @@ struct Attempt<'a> {
     progress: &'a dyn Progress,
 }
 
-/// What one try has found out.
+/// The findings of one try.
 struct Found {
     newest: Arc<Snapshot>,
-    /// The floor's version, resting on its root (not in a dry run).
+    /// The floor's version, based on its root (not in a dry run).
     rooted: Arc<Snapshot>,
-    /// The least version that a vacuum before this one may have left.
+    /// The least version that an earlier vacuum may have left.
     base: u64,
     floor: u64,
     named: Names,
@@ -182,8 +186,8 @@ impl Attempt<'_> {
         self.delete_leases(now_us, report)
     }
 
-    /// Publishes the floor that a vacuum before this one has decided, if that died before it did; gives the one that is published. Without room
-    /// for it the old one stays.
+    /// Publishes the floor that an earlier vacuum has decided, if it died before it published it; returns the published
+    /// floor. If there is no room for it, the old one stays.
     fn finished(&self, published: u64, newest: &Snapshot) -> Result<u64> {
         match newest.retained().floor().filter(|root| root.version > published && !self.options.dry_run) {
             None => Ok(published),
@@ -195,8 +199,9 @@ impl Attempt<'_> {
         }
     }
 
-    /// Now, by the storage's clock. Where that cannot be asked, since it takes a write, the time at which the newest record was written: then
-    /// things are younger than they are, and more stays. A dry run, after which nothing is missing, takes this machine's clock if that is later.
+    /// The current time by the storage's clock. If that cannot be read, since it takes a write, it is the time at which
+    /// the newest record was written: then files count as younger than they are, and more stays. A dry run, which
+    /// deletes nothing, uses this machine's clock if that is later.
     fn now_us(&self, listing: &Listing) -> Result<i64> {
         let latest_us = listing.latest_us();
         match (self.store.storage().now_us(), latest_us) {
@@ -211,7 +216,7 @@ impl Attempt<'_> {
         Deletion { storage, cancel: self.cancel, progress: self.progress, done: 0, total }
     }
 
-    /// Deletes what was condemned before and is there: no version from the published floor, `oldest`, on names it.
+    /// Deletes existing files that were condemned before: no version from the published floor, `oldest`, on names them.
     fn release(&self, newest: &Snapshot, oldest: u64, listing: &mut Listing, report: &mut VacuumReport) -> Result<()> {
         let retained = newest.retained();
         let is_left = |files: &[File], condemned: &BTreeSet<Id>| files.iter().any(|file| condemned.contains(&file.id));
@@ -234,7 +239,7 @@ impl Attempt<'_> {
         deletion.run(manifest.iter().map(|file| (manifest_name(file.id), file.bytes)), &mut report.manifest)
     }
 
-    /// The newest version, without the fragments that newer ones hide: committed so, or, in a dry run, as if.
+    /// The newest version without the fragments that newer ones hide: committed so, or, in a dry run, simulated.
     fn uncovered(&self, newest: Arc<Snapshot>, report: &mut VacuumReport) -> Result<Arc<Snapshot>> {
         let (mut operations, mut bare) = (Vec::new(), Arc::clone(&newest));
         let (mut room, mut hidden) = (HIDDEN_BYTES_MAX, 0);
@@ -265,7 +270,7 @@ impl Attempt<'_> {
         Ok(hidden.iter().map(|d| Removed::of(d)).collect())
     }
 
-    /// Who names what, and what of it goes.
+    /// Finds which versions name each file, and which files go.
     fn find(
         &self,
         newest: Arc<Snapshot>,
@@ -279,7 +284,7 @@ impl Attempt<'_> {
         self.add_records(&mut named, floor, newest.version(), floor)?;
         let mut dropped = Names::default();
         if self.options.dry_run && floor == newest.version() {
-            // What would be taken out before.
+            // Includes what would be removed before.
             dropped.add_snapshot(self.store, &*self.store.at_version(floor)?)?;
         }
         if floor > oldest {
@@ -302,7 +307,7 @@ impl Attempt<'_> {
         Ok(Found { newest, rooted, base, floor, named, data, manifest })
     }
 
-    /// The floor's version, resting on its root. Where there is no room for that, a lower floor that has one already.
+    /// The floor's version, based on its root. If there is no room for that, a lower floor that already has a root.
     fn rooted(&self, newest: &Arc<Snapshot>, oldest: u64, (base, floor): (u64, u64)) -> Result<(u64, Arc<Snapshot>)> {
         if self.options.dry_run && floor == newest.version() {
             return Ok((floor, Arc::clone(newest)));
@@ -318,7 +323,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Adds what the records after `after` up to `to` name; roots from version `from` on.
+    /// Adds the files that the records after `after` up to `to` name; roots from version `from` on.
     fn add_records(&self, names: &mut Names, after: u64, to: u64, from: u64) -> Result<()> {
         for record in self.store.history(after.saturating_add(1), to)? {
             self.cancel.check()?;
@@ -327,7 +332,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Commits the floor and what goes, if there is anything new in it; gives the state that has it.
+    /// Commits the floor and the files that go, if either is new; returns the state with them.
     fn condemn(&self, found: &Found) -> Result<Arc<Snapshot>> {
         let raised = found.floor > found.base;
         if !raised && found.data.fresh.is_empty() && found.manifest.fresh.is_empty() {
@@ -346,12 +351,13 @@ impl Attempt<'_> {
         self.store.commit(&base, changes, &mut spare)
     }
 
-    /// What was written then or earlier has an age of `age_us`. Without a safety age everything has: times may be of whole seconds.
+    /// The time up to which a file is at least `age_us` old. With a safety age of 0 every file is: times may be whole
+    /// seconds.
     fn old_us(&self, now_us: i64, age_us: i64) -> i64 {
         if self.options.safety_us == 0 { i64::MAX } else { now_us.saturating_sub(age_us) }
     }
 
-    /// Deletes what was condemned, as far as it is still to go.
+    /// Deletes the condemned files that are still to go.
     fn delete(&self, found: &Found, condemned: &Retained, report: &mut VacuumReport) -> Result<()> {
         let mut deletion = self.deletion(found.data.tally().objects + found.manifest.tally().objects);
         let data = found.data.all().filter(|(id, _)| condemned.condemned_data().contains(id));
@@ -360,7 +366,7 @@ impl Attempt<'_> {
         deletion.run(manifest.map(|(id, bytes)| (manifest_name(*id), *bytes)), &mut report.manifest)
     }
 
-    /// Deletes records below `floor`, but for young ones: of these a commit under way may have to ask whether it counted.
+    /// Deletes records below `floor`, except young ones: a commit in progress may need them to determine its outcome.
     fn delete_records(&self, listing: &mut Listing, floor: u64, now_us: i64, report: &mut VacuumReport) -> Result<()> {
         let old = listing.take_records(floor, self.old_us(now_us, RECORD_GRACE_US));
         if self.options.dry_run {
@@ -371,7 +377,7 @@ impl Attempt<'_> {
         self.deletion(old.len() as u64).run(names, &mut report.records)
     }
 
-    /// Deletes leases that have expired.
+    /// Deletes expired leases.
     fn delete_leases(&self, now_us: i64, report: &mut VacuumReport) -> Result<()> {
         let expired = self.store.leases_at(now_us)?.expired;
         report.leases += expired.len() as u64;
@@ -382,7 +388,7 @@ impl Attempt<'_> {
         self.deletion(report.leases).run(names, &mut Tally::default())
     }
 
-    /// Deletes what dead writers left half-written.
+    /// Deletes the incomplete files of dead writers.
     fn sweep(&self, before_us: i64, report: &mut VacuumReport) -> Result<()> {
         for folder in [LOG, DATA, MANIFEST, LEASE] {
             let swept = self.store.storage().sweep(folder, before_us, !self.options.dry_run)?;
@@ -392,7 +398,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Files condemned before that are not there any more.
+/// Files condemned before that do not exist any more.
 fn forgotten(retained: &Retained, found: &Found) -> Vec<Id> {
     let gone = |ids: &BTreeSet<Id>, going: &Going| {
         let mut left = ids.clone();

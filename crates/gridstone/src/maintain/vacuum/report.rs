@@ -1,4 +1,4 @@
-//! What a vacuum did, or would do.
+//! The report of a vacuum, or of its dry run.
 
 use crate::base::Id;
 
@@ -20,14 +20,14 @@ impl Tally {
         Self { objects: files.len() as u64, bytes: files.iter().map(|(_, bytes)| bytes).sum() }
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub(super) fn and(self, other: Self) -> Self {
         Self { objects: self.objects + other.objects, bytes: self.bytes + other.bytes }
     }
 }
 
-/// What keeps a version that need not stay otherwise.
+/// A tag or lease that keeps a version which would otherwise go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// The tag; `None` for a reader's lease.
@@ -36,37 +36,38 @@ pub struct Holder {
     pub version: u64,
 }
 
-/// What a vacuum did, or would do.
+/// The report of a vacuum, or of its dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VacuumReport {
     /// The oldest version before.
     pub oldest_before: u64,
     /// The oldest version that stays.
     pub oldest: u64,
-    /// The newest version, not counting the one in which the vacuum condemns files; the one without hidden fragments, if it made that.
+    /// The newest version, not counting the one in which the vacuum condemns files; the one without hidden fragments,
+    /// if the vacuum made it.
     pub newest: u64,
     /// Log records deleted; younger ones are left to the next vacuum.
     pub records: Tally,
     /// Data files deleted.
     pub data: Tally,
-    /// Manifest roots and pages deleted. A dry run cannot tell all of them.
+    /// Manifest roots and pages deleted. A dry run does not know all of them.
     pub manifest: Tally,
     /// Temporary files deleted.
     pub temporary: Tally,
     /// Expired leases deleted.
     pub leases: u64,
-    /// Files left that no version names and that are not old enough.
+    /// Files kept that no version names and that are not old enough.
     pub young: Tally,
-    /// Tags and leases that keep versions older than those asked for.
+    /// Tags and leases that keep versions older than those requested.
     pub held_by: Vec<Holder>,
     /// The version in which the files were condemned, if there were new ones.
     pub committed: Option<u64>,
-    /// Fragments of the newest version that newer ones hide, which were taken out before.
+    /// Fragments of the newest version that newer ones hide, which were removed before.
     pub hidden: u64,
 }
 
 impl VacuumReport {
-    /// All that was deleted, but for leases.
+    /// The total deleted, without leases.
     pub(super) fn freed(&self) -> Tally {
         self.records.and(self.data).and(self.manifest).and(self.temporary)
     }

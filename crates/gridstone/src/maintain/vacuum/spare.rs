@@ -1,10 +1,10 @@
-//! What a vacuum's commit does about those that came first.
+//! How a vacuum's commit adapts to commits that came first.
 
 use crate::base::{Error, Result};
 use crate::store::{Changes, Condemned, Names, Operation, Rebase, Record, Recorded, Snapshot, Store};
 use std::sync::Arc;
 
-/// Looks at the commits that came before the one that condemns: what they name leaves the list.
+/// Checks the commits that came before the one that condemns: files that they name leave the list.
 pub(super) struct Spare<'a> {
     pub(super) store: &'a Store,
     pub(super) floor: u64,
