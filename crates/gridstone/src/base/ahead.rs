@@ -1,21 +1,23 @@
-//! Which of the ranges that will be read are to be told beforehand.
+//! Chooses which upcoming ranges to prefetch.
 
 use super::{ByteRange, ByteSource};
 
-/// Bytes that are told before they are read, at most: what a fast device brings in a few milliseconds.
+/// The largest number of bytes prefetched ahead of reads: what a fast device delivers in a few milliseconds.
 const WINDOW_BYTES: u64 = 4 << 20;
 
-/// How far a list of ranges has been told to a source (`ByteSource::prefetch`) while they are read one after the other.
+/// How far a list of ranges has been prefetched from a source (`ByteSource::prefetch`) while they are read one after
+/// the other.
 #[derive(Debug, Default)]
 pub struct Ahead {
     told: usize,
-    /// Bytes of what was told and is not read.
+    /// Bytes that were prefetched and are not read yet.
     outstanding: u64,
 }
 
 impl Ahead {
-    /// To be called before range number `at` of `ranges` is read, for each in turn. If `source` is waited for, tells it the
-    /// ranges from there on, as many as a window holds, once half of what was told has been read.
+    /// Must be called before range number `at` of `ranges` is read, for each in turn. If recent reads of `source`
+    /// waited, prefetches the ranges from there on, as many as a window holds, once half of the prefetched bytes have
+    /// been read.
     pub fn before(&mut self, at: usize, ranges: &[ByteRange], source: &dyn ByteSource) {
         if at < self.told {
             let read = at.checked_sub(1).and_then(|before| ranges.get(before)).map_or(0, |range| range.len);
@@ -54,7 +56,8 @@ mod tests {
         (0..count).map(|n| ByteRange::new(n * RUN, RUN)).collect()
     }
 
-    /// A source that is waited for from its `slow`th look on, and notes what it is told: at which look, where, how many ranges.
+    /// A source that is cold from its `slow`th query on, and records each prefetch: at which query, where, how many
+    /// ranges.
     #[derive(Debug, Default)]
     struct Noted {
         slow: usize,
@@ -83,7 +86,7 @@ mod tests {
         }
     }
 
-    /// What was told before which range was read.
+    /// The prefetches, and the range that was read after each.
     fn told(ranges: &[ByteRange], slow: usize) -> Vec<(usize, u64, usize)> {
         let (mut ahead, mut all) = (Ahead::default(), Vec::new());
         let source = Noted { slow, ..Noted::default() };

@@ -1,7 +1,8 @@
-//! A byte buffer aligned to 16 bytes, so that any element type can be viewed in it in place.
+//! A byte buffer aligned to 16 bytes, so that a slice of any element type can view it in place.
 //!
-//! Safe throughout: the storage is a vector of 16-byte blocks, viewed as bytes by `bytemuck`. Not 64, the
-//! width of a cache line: up to 16 the allocator gives large zeroed memory untouched, beyond it writes every byte.
+//! It is entirely safe code: the storage is a vector of 16-byte blocks, viewed as bytes by `bytemuck`. The alignment is
+//! not 64, the width of a cache line: up to 16 the allocator returns large zeroed memory untouched, beyond it writes
+//! every byte.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -35,22 +36,22 @@ impl AlignedBuf {
         Ok(Self { blocks, len })
     }
 
-    /// Bytes that it can hold without moving.
+    /// How many bytes it can hold without reallocation.
     pub fn capacity(&self) -> usize {
         self.blocks.len() * ALIGNMENT
     }
 
-    /// Bytes of memory that it takes.
+    /// How many bytes of memory it takes.
     pub fn allocated_bytes(&self) -> usize {
         self.blocks.capacity() * ALIGNMENT
     }
 
-    /// Shows the first `len` bytes, whatever they hold; fewer if there is less memory.
+    /// Sets the length to `len` bytes, whatever they contain; to fewer if there is less memory.
     pub fn set_len(&mut self, len: usize) {
         self.len = len.min(self.capacity());
     }
 
-    /// A buffer that holds a copy of `bytes`.
+    /// A buffer with a copy of `bytes`.
     pub fn from_slice(bytes: &[u8]) -> Self {
         let mut buf = Self::zeroed(bytes.len());
         buf.as_mut_slice().copy_from_slice(bytes);
@@ -62,7 +63,7 @@ impl AlignedBuf {
         self.len
     }
 
-    /// Whether the buffer holds no byte.
+    /// Whether the buffer has no byte.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -72,12 +73,13 @@ impl AlignedBuf {
         bytemuck::cast_slice(&self.blocks).get(..self.len).unwrap_or_default()
     }
 
-    /// The bytes, to be written.
+    /// The bytes, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.blocks).get_mut(..self.len).unwrap_or_default()
     }
 
-    /// Makes room for `more` bytes, so that they can be appended without a move; a Budget error if there is no memory.
+    /// Reserves room for `more` bytes, so that appending them needs no reallocation; a Budget error if there is no
+    /// memory.
     pub fn try_reserve(&mut self, more: usize) -> super::Result<()> {
         let blocks = self.len.saturating_add(more).div_ceil(ALIGNMENT).saturating_sub(self.blocks.len());
         self.blocks.try_reserve(blocks).map_err(|e| {
@@ -103,7 +105,7 @@ impl AlignedBuf {
         if needed > self.blocks.capacity() {
             self.blocks.reserve(needed.max(self.blocks.len() * 2) - self.blocks.len());
         }
-        // Bytes past the length may be stale: what growing shows of them is cleared.
+        // Bytes past the length may be stale: those that become visible are cleared.
         let (old, held) = (self.len, self.capacity());
         if let Some(stale) = bytemuck::cast_slice_mut(&mut self.blocks).get_mut(old..len.min(held).max(old)) {
             stale.fill(0u8);

@@ -10,7 +10,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
 
-/// The CRC32C of what has `sum` with `bytes` behind it; nothing has 0.
+/// The CRC32C of data with checksum `sum`, followed by `bytes`; empty data has 0.
 pub fn crc32c_append(sum: u32, bytes: &[u8]) -> u32 {
     ::crc32c::crc32c_append(sum, bytes)
 }

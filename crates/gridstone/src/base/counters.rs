@@ -29,27 +29,28 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Fragments of the snapshot that the plan looked at.
+    /// Fragments of the snapshot that the plan considered.
     fragments_considered,
     /// Fragments whose index was used.
     fragments_touched,
-    /// Data tiles that the plan looked at.
+    /// Data tiles that the plan considered.
     tiles_considered,
     /// Data tiles of which at least one block was fetched.
     tiles_read,
     /// Dense data tiles (or parts) not fetched because a newer fragment covers them.
     tiles_shadowed,
-    /// Data tiles in the box of which a condition let nothing be fetched, because of their statistics and boxes.
+    /// Data tiles in the box that were not fetched because a condition excluded them by their statistics and boxes.
     tiles_pruned,
-    /// Blocks of cells that a condition was evaluated on without selecting one, so that nothing else of them was fetched.
+    /// Blocks of cells on which a condition was evaluated without selecting one, so that nothing else of them was
+    /// fetched.
     blocks_rejected,
     /// Data tiles that a merge copied as they are stored, without decoding them.
     tiles_copied,
     /// Blocks decoded (one attribute or dimension of one block each).
     blocks_decoded,
-    /// Blocks that were copied without a merge because one fragment serves them alone.
+    /// Blocks that were copied without a merge because only one fragment has them.
     blocks_alone,
-    /// Cells looked at (coordinates tested against the box, or dense cells copied).
+    /// Cells scanned (coordinates tested against the box, or dense cells copied).
     cells_scanned,
     /// Cells that went through a merge of several fragments.
     cells_merged,
@@ -61,10 +62,10 @@ counters! {
     bytes_fetched,
     /// Bytes after decoding.
     bytes_decoded,
-    /// Parts of a box left out because they are damaged.
+    /// Parts of a box omitted because they are damaged.
     regions_skipped,
-    /// Entries of the overlay that were applied, each once, on however many attributes; by a read of a dense array with a
-    /// condition once for its attributes and once for the others.
+    /// Entries of the overlay that were applied, each once, on however many attributes. A read of a dense array with a
+    /// condition counts them once for its attributes and once for the others.
     overlay_entries,
 }
 

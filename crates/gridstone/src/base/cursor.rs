@@ -1,4 +1,4 @@
-//! A checked little-endian cursor: every read says what it was reading when the bytes ran out.
+//! A checked little-endian cursor: if the bytes run out, the error names what was being read.
 
 use super::{Error, Id, Result};
 
@@ -52,7 +52,7 @@ impl<'a> ByteReader<'a> {
         Ok(id)
     }
 
-    /// A length read as u32 that must leave `width` bytes each in the rest, so that nothing huge is allocated.
+    /// A length read as u32, for which at least `width` bytes each must remain, so that nothing huge is allocated.
     pub fn count(&mut self, width: usize) -> Result<usize> {
         let n = self.u32()? as usize;
         if n.checked_mul(width.max(1)).is_none_or(|need| need > self.remaining()) {
@@ -97,7 +97,7 @@ impl<'a> ByteReader<'a> {
     }
 }
 
-/// Writes little-endian numbers; the mirror of [`ByteReader`].
+/// Writes little-endian numbers; the counterpart of [`ByteReader`].
 #[derive(Debug, Default, Clone)]
 pub struct ByteWriter {
     bytes: Vec<u8>,

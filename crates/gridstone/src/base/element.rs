@@ -1,6 +1,6 @@
-//! What a filter may know of the values it packs: width, sign, float.
+//! The properties of values that a filter may use: width, sign, float.
 
-/// How the bits of an element are to be read.
+/// How the bits of an element are interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementKind {
     /// Unsigned integers, booleans and raw bytes.
@@ -14,7 +14,7 @@ pub enum ElementKind {
 /// The element type of a byte stream: a kind and a width of 1, 2, 4 or 8 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Element {
-    /// How to read the bits.
+    /// How to interpret the bits.
     pub kind: ElementKind,
     /// Bytes per element: 1, 2, 4 or 8.
     pub width: u8,

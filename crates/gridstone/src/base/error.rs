@@ -1,5 +1,5 @@
-//! The one error type of the engine: a kind that answers "what would the caller do?", a message that says what
-//! was asked, what was found and what to do, and the error underneath.
+//! The one error type of the engine: a kind that answers "what would the caller do?", a message, and the error
+//! underneath. The message says what was asked, what was found and what to do.
 
 use super::printable;
 use std::borrow::Cow;
@@ -12,23 +12,23 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The schema asked for is contradictory or unsupported, or data does not fit it.
+    /// The requested schema is contradictory or unsupported, or data does not fit it.
     Schema,
     /// A position or coordinate lies outside the domain.
     Bounds,
     /// The store, array, group, attribute or version does not exist.
     NotFound,
-    /// The thing to be created exists.
+    /// The object to create exists.
     Exists,
     /// Another commit made this one impossible.
     Conflict,
-    /// Whether the commit happened could not be found out; nothing was deleted.
+    /// It is unknown whether the commit happened; nothing was deleted.
     CommitUnknown,
     /// Bytes on disk are not what was written.
     Corruption,
     /// A foreign source changed since it was attached.
     SourceChanged,
-    /// The version asked for has been vacuumed.
+    /// The requested version has been vacuumed.
     SnapshotExpired,
     /// The work does not fit into the memory budget.
     Budget,
@@ -38,13 +38,13 @@ pub enum ErrorKind {
     Access,
     /// Valid, but not supported by this version or this storage.
     Unsupported,
-    /// The caller's values are wrong: type, shape, NaN, duplicates; names the row and column where known.
+    /// The caller's values are wrong: type, shape, NaN, duplicates. The message names the row and column where known.
     Input,
-    /// The caller asked for the work to stop.
+    /// The caller cancelled the work.
     Cancelled,
 }
 
-/// An error: kind, message (without control characters; on one line, unless it was made of lines), and what caused it.
+/// An error: kind, message (without control characters; on one line, unless made of lines), and cause.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -55,50 +55,50 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of `kind` that says `message`.
+    /// An error of `kind` with `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: shown(message.into()), without_effect: false, foreign: false, source: None }
     }
 
-    /// An error of `kind` that says `lines`, one below the other.
+    /// An error of `kind` whose message is `lines`, one below the other.
     pub fn of_lines<const N: usize>(kind: ErrorKind, lines: [String; N]) -> Self {
         Self { kind, message: lines.map(shown).join("\n"), without_effect: false, foreign: false, source: None }
     }
 
-    /// The same error with the error that caused it.
+    /// The same error with its cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The same error with `context` put before its message: "context: message".
+    /// The same error with `context` before its message: "context: message".
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
         self.message = format!("{}: {}", shown(context.to_string()), self.message);
         self
     }
 
-    /// The same error of a write that certainly did not happen, and will not.
+    /// The same error, marked as that of a write that certainly did not happen, and will not.
     #[must_use]
     pub fn without_effect(mut self) -> Self {
         self.without_effect = true;
         self
     }
 
-    /// Whether the write that failed certainly did not happen, and will not. Of other errors nobody knows.
+    /// Whether the write that failed certainly did not happen, and will not. For other errors this is unknown.
     pub fn had_no_effect(&self) -> bool {
         self.without_effect
     }
 
-    /// The same error, of an object that was read and is of another store than the one known.
+    /// The same error, marked as that of an object that was read and belongs to another store than the known one.
     #[must_use]
     pub fn foreign(mut self) -> Self {
         self.foreign = true;
         self
     }
 
-    /// Whether an object was read that is of another store than the one known.
+    /// Whether an object was read that belongs to another store than the known one.
     pub fn is_foreign(&self) -> bool {
         self.foreign
     }
@@ -108,7 +108,7 @@ impl Error {
         self.kind
     }
 
-    /// Whether this is how it looks when an object is missing, which a vacuum may have removed.
+    /// Whether the error may come from a missing object, which a vacuum may have removed.
     pub fn may_be_missing(&self) -> bool {
         matches!(self.kind, ErrorKind::NotFound | ErrorKind::Corruption)
     }
@@ -118,7 +118,7 @@ impl Error {
         &self.message
     }
 
-    /// The operating system's error number, where one of the causes has it.
+    /// The operating system's error number, if one of the causes has it.
     pub fn os_error(&self) -> Option<i32> {
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
@@ -149,7 +149,7 @@ constructors! {
     cancelled => Cancelled,
 }
 
-/// A message as it may be shown: names that it speaks of may hold anything.
+/// A message in printable form: names in it may contain any character.
 fn shown(message: String) -> String {
     match printable(&message) {
         Cow::Borrowed(_) => message,

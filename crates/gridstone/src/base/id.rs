@@ -1,17 +1,18 @@
-//! Permanent random identities of arrays, fragments, manifests and commits.
+//! Permanent random ids of arrays, fragments, manifests and commits.
 
 use super::{Error, Result};
 use std::fmt;
 
-/// A random 128-bit identity, written as 32 lower-case hexadecimal digits.
+/// A random 128-bit id, written as 32 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub [u8; 16]);
 
-/// By what the id of a sorted copy differs from those of its pack and array. Random ids do so as rarely as two are the same.
+/// The constant by which the id of a sorted copy is derived from those of its pack and array. A collision with another
+/// id is as unlikely as one of two random ids.
 const BESIDE: u128 = 0x6772_6964_7374_6f6e_6520_736f_7274_6564;
 
 impl Id {
-    /// The identity written in `text`; a Corruption error if that is not 32 lower-case hexadecimal digits.
+    /// Parses the id in `text`; a Corruption error if that is not 32 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self> {
         let bad = || Error::corruption(format!("an id has 32 lower-case hexadecimal digits, found {text:?}"));
         let digits = text.as_bytes();
@@ -22,14 +23,15 @@ impl Id {
         Ok(Self(number.to_be_bytes()))
     }
 
-    /// The identity of the sorted copy of the fragments of `array` in the pack that has this one: nobody has to be told of it.
+    /// The id of the sorted copy of the fragments of `array` in the pack with this id. It is derived, so it is stored
+    /// nowhere.
     #[must_use]
     pub fn beside(self, array: Self) -> Self {
         Self((u128::from_be_bytes(self.0) ^ u128::from_be_bytes(array.0) ^ BESIDE).to_be_bytes())
     }
 }
 
-/// One of `ids` that is there twice, if one is.
+/// An id that occurs twice in `ids`, if any.
 pub fn id_named_twice(ids: impl IntoIterator<Item = Id>) -> Option<Id> {
     let mut sorted: Vec<u128> = ids.into_iter().map(|id| u128::from_be_bytes(id.0)).collect();
     sorted.sort_unstable();

@@ -1,18 +1,18 @@
-//! The traits through which bytes come and go. Only the `storage` floor implements them for real devices.
+//! The traits for reading and writing bytes. Only the `storage` floor implements them for real devices.
 //!
-//! A source is a completion queue: ranges are submitted, work goes on, then their bytes are waited for.
+//! A source is a completion queue: a caller submits ranges, continues its work, then waits for their bytes.
 
 use super::{Error, Id, Result};
 use bytes::Bytes;
 use std::io::IoSliceMut;
 use std::sync::Arc;
 
-/// A run of bytes in a file.
+/// A range of bytes in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ByteRange {
-    /// Where it starts, in bytes from the start of the source.
+    /// Its start, in bytes from the start of the source.
     pub offset: u64,
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     pub len: u64,
 }
 
@@ -28,13 +28,14 @@ impl ByteRange {
     }
 }
 
-/// Submitted reads that can be waited for.
+/// Submitted reads, to wait for.
 pub trait Pending: Send {
-    /// Blocks until all ranges are there; one `Bytes` per range submitted, in that order and of its exact length.
+    /// Blocks until all ranges have arrived; returns one `Bytes` per submitted range, in that order and of its exact
+    /// length.
     fn wait(self: Box<Self>) -> Result<Vec<Bytes>>;
 }
 
-/// Reads that are there already.
+/// Reads that have completed.
 #[derive(Debug)]
 pub struct Ready(pub Vec<Bytes>);
 
@@ -44,10 +45,10 @@ impl Pending for Ready {
     }
 }
 
-/// Reads that were begun ahead of whoever needs their bytes; dropped, they are given up.
+/// Reads started ahead of the callers that need their bytes. Dropping it gives them up.
 pub trait Begun: Send + Sync + std::fmt::Debug {}
 
-/// An immutable run of bytes that can be read at any place.
+/// Immutable bytes with random access.
 pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// The length in bytes.
     fn len(&self) -> u64;
@@ -57,7 +58,7 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         self.len() == 0
     }
 
-    /// Starts reading `ranges`. A range past the end is a Corruption error (here or in `wait`), never short bytes.
+    /// Starts to read `ranges`. A range past the end is a Corruption error (here or in `wait`), never short bytes.
     fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>>;
 
     /// Reads `ranges` and waits for them.
@@ -75,12 +76,13 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
-    /// Whether [`ByteSource::read_into_each`] takes no more than one call of the operating system, and copies nothing twice.
+    /// Whether [`ByteSource::read_into_each`] takes at most one call of the operating system, and copies nothing twice.
     fn scatters(&self) -> bool {
         false
     }
 
-    /// Fills `outs`, one after the other, with the bytes from `offset` on. What they are afterwards is of no use.
+    /// Fills `outs`, one after the other, with the bytes from `offset` on. The slices' contents are unspecified
+    /// afterwards.
     fn read_into_each(&self, offset: u64, outs: &mut [IoSliceMut<'_>]) -> Result<()> {
         let mut offset = offset;
         for out in outs {
@@ -90,25 +92,26 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
-    /// Whether a device was waited for lately, so that telling what comes next is worth its while.
+    /// Whether a recent read waited for a device, so that prefetching is worthwhile.
     fn is_cold(&self) -> bool {
         false
     }
 
-    /// Tells that `ranges` will be read soon, in this order: a source that is waited for begins to fetch what of them it has.
+    /// Announces that `ranges` will be read soon, in this order; a source that is cold starts to fetch those that it
+    /// has.
     fn prefetch(&self, ranges: &[ByteRange]) {
         let _ = ranges;
     }
 
-    /// `Some` if the answer to a request takes so long that many ranges should be submitted together: ranges no further apart
-    /// than so many bytes are then fetched with what lies between them.
+    /// `Some` if a request has such a latency that many ranges should be submitted together. Ranges no further apart
+    /// than this many bytes are then fetched together with the gap.
     fn remote_gap(&self) -> Option<u64> {
         None
     }
 
-    /// Begins to fetch `ranges`, which will be read soon, if the answer to a request takes long ([`ByteSource::remote_gap`]); ranges near
-    /// each other together. As long as what is returned is held, who reads of them waits for what is under way, and does not ask again. What goes
-    /// wrong is told to him.
+    /// Starts to fetch `ranges`, which will be read soon, if requests have a high latency ([`ByteSource::remote_gap`]);
+    /// nearby ranges together. As long as the result is held, reads of these ranges wait for the requests in flight
+    /// instead of sending new ones. Errors are reported to those reads.
     fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {
         let _ = ranges;
         None
@@ -125,43 +128,44 @@ pub trait ByteSink: Send {
     /// Appends `bytes`.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Makes the bytes and the file's name durable (as far as the storage's durability setting asks) and closes
-    /// it. Dropped without `finish`, the file is removed as far as possible.
+    /// Makes the bytes and the file's name durable (as far as the storage's durability setting requires) and closes it.
+    /// If it is dropped without `finish`, the file is removed as far as possible.
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// Which object of a store holds some bytes.
+/// The object of a store that holds some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileRef {
     /// The data file (one fragment, or a pack of small ones) of this id.
     Data(Id),
     /// The log record of this version, whose body holds inline fragments.
     Log(u64),
-    /// None: what there is to say is said where it is referred to.
+    /// No file: the reference itself has all the content.
     Nowhere,
 }
 
-/// A store's files, by identity and never by path.
+/// A store's files, by id and never by path.
 pub trait Files: Send + Sync + std::fmt::Debug {
-    /// Opens the file for reading; NotFound if it is not there.
+    /// Opens the file for reading; NotFound if it does not exist.
     fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>>;
 
-    /// Where the bytes of a fragment lie now, if the file that it was in is gone and they were moved to another; `None` if
-    /// they were not.
+    /// The current location of a fragment's bytes, if its former file is gone and they were moved to another; `None` if
+    /// they were not moved.
     fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {
         let _ = fragment;
         Ok(None)
     }
 
-    /// What `error`, met while files were read, means to who reads: the files may be gone for a reason that is known here.
+    /// Explains `error`, met while files were read, to the reader: the files may be gone for a reason that is known
+    /// here.
     fn explain(&self, error: Error) -> Error {
         error
     }
 
-    /// Whether a look for a file costs next to nothing, a system call and not a request.
+    /// Whether a lookup of a file costs next to nothing: a system call, not a request.
     fn is_near(&self) -> bool;
 
-    /// Creates the data file `id`; Exists if it is there.
+    /// Creates the data file `id`; Exists if it exists.
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>>;
 }
 

@@ -1,5 +1,5 @@
-//! Keys of sealed stores. A key shows itself to nobody: its text for debugging is its type's name, and its bytes are
-//! wiped when it is dropped.
+//! Keys of sealed stores. A key is never shown: its debug text is its type's name, and its bytes are wiped when it is
+//! dropped.
 
 use super::{Error, Result};
 use std::fmt;
@@ -23,8 +23,8 @@ impl Key {
         Ok(Self(key))
     }
 
-    /// The key written in `text` as 64 hexadecimal digits or as base64 (of either alphabet, padded or not), spaces around
-    /// it left out; an Input error, which does not show the text, if it is neither.
+    /// Parses the key in `text`: 64 hexadecimal digits or base64 (either alphabet, padded or not), ignoring surrounding
+    /// spaces. An Input error, which does not show the text, if it is neither.
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim().as_bytes();
         let digits: Option<Zeroizing<Vec<u8>>> = match text.len() {
@@ -89,7 +89,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The name of a key: derived from it, no secret, written as 32 hexadecimal digits.
+/// The id of a key: derived from it, not secret, written as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(pub [u8; 16]);
 
@@ -105,17 +105,17 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// Gives keys when they are needed.
+/// Returns keys when they are needed.
 pub trait Keys: Send + Sync + fmt::Debug {
-    /// The key of this id, which some object is sealed with; without an id the current key, with which new objects are
-    /// sealed. What is given for an id is compared with it by who asked.
+    /// The key of this id, with which some object is sealed; without an id the current key, with which new objects are
+    /// sealed. The caller compares the result with the requested id.
     ///
     /// # Errors
-    /// Access if the key cannot be had.
+    /// Access if the key is not available.
     fn key(&self, id: Option<KeyId>) -> Result<Key>;
 }
 
-/// A key alone is all keys there are.
+/// A single key acts as the whole set of keys.
 impl Keys for Key {
     fn key(&self, _id: Option<KeyId>) -> Result<Key> {
         Ok(self.clone())

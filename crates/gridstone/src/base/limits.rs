@@ -1,80 +1,83 @@
-//! Numbers that bound what the engine accepts from a caller or from disk, and those that several floors have to share.
+//! Limits on what the engine accepts from a caller or from disk, and numbers that several floors share.
 
 use super::{Error, Result};
 
 /// The largest number of dimensions of an array.
 pub const DIMENSIONS_MAX: usize = 8;
-/// The largest number of axes of an array: of its dimensions, those of text as many as their words.
+/// The largest number of axes of an array: one per dimension, and for a text dimension one per word.
 pub const AXES_MAX: usize = 32;
-/// Boxes that are read or deleted at once, at most.
+/// The largest number of boxes that are read or deleted at once.
 pub const BOXES_MAX: usize = 1 << 16;
 /// The largest number of attributes of an array.
 pub const ATTRIBUTES_MAX: usize = 4_096;
 /// The largest length of a dimension's, attribute's or array's name, in bytes of UTF-8.
 pub const NAME_BYTES_MAX: usize = 255;
 
-/// Lists and objects of a metadata value lie in each other so deep at most: what common readers of JSON take.
+/// The largest nesting depth of lists and objects in a metadata value: what common readers of JSON accept.
 pub const METADATA_LEVELS_MAX: usize = 128;
 /// The largest capacity of a sparse data tile, in cells.
 pub const CAPACITY_MAX: u64 = 1 << 30;
 /// The largest space tile of a dense array, in cells.
 pub const TILE_CELLS_MAX: u64 = 1 << 31;
-/// The largest decoded block, in bytes: what a length found on disk may make the engine allocate at once.
+/// The largest decoded block, in bytes: it bounds what a length found on disk may make the engine allocate at once.
 pub const BLOCK_BYTES_MAX: usize = 1 << 30;
 /// The largest single value of a variable-length attribute, in bytes.
 pub const VALUE_BYTES_MAX: usize = 1 << 29;
 /// The largest cell of a fixed-width attribute, in bytes.
 pub const CELL_BYTES_MAX: usize = 1 << 16;
-/// Blocks of wide cells have fewer of them, so that no column of a block takes more than this, in bytes.
+/// The largest size in bytes of a column of a block. Blocks of wide cells have fewer cells, so that no column exceeds
+/// it.
 pub const WIDE_BLOCK_BYTES: usize = 1 << 20;
-/// Bytes of variable length that a block holds besides its largest cell, at most: so that reading one cell takes no more memory than that.
+/// The largest number of variable-length bytes in a block besides its largest cell, so that reading one cell takes no
+/// more memory than that.
 pub const BLOCK_ROOM_BYTES: u64 = 64 << 20;
-/// Categories of an enumerated attribute at most: the list is in the schema, which every opening reads.
+/// The largest number of categories of an enumerated attribute: the list is in the schema, which every opening reads.
 pub const CATEGORIES_MAX: usize = 1 << 16;
-/// Bytes of the categories of an attribute together at most.
+/// The largest total size of an attribute's categories, in bytes.
 pub const CATEGORIES_BYTES_MAX: usize = 1 << 20;
-/// Cells of any block at most: what a fragment found on disk may claim.
+/// The largest number of cells in any block: what a fragment found on disk may claim.
 pub const BLOCK_CELLS_MAX: u32 = 1 << 20;
-/// Cells of a dense block at most, unless a context says otherwise.
+/// The largest number of cells in a dense block, unless a context sets another.
 pub const DENSE_BLOCK_CELLS: u64 = 16_384;
-/// Cells of a sparse block at most, unless a context says otherwise.
+/// The largest number of cells in a sparse block, unless a context sets another.
 pub const SPARSE_BLOCK_CELLS: u64 = 1_024;
-/// Fragments up to this size live in the body of the record that commits them, in bytes.
+/// Fragments up to this size are stored in the body of the record that commits them, in bytes.
 pub const INLINE_BYTES_MAX: usize = 128 * 1024;
-/// Fragment descriptions in a manifest page at most.
+/// The largest number of fragment descriptions in a manifest page.
 pub const PAGE_FRAGMENTS_MAX: usize = 4_096;
 /// A writer that finds the newest root this many versions behind folds first.
 pub const FOLD_VERSIONS: u64 = 64;
-/// A writer that finds so many bytes of records since the newest root, or more, folds first: an opening reads all of them.
-/// Records of 64 KiB, as a thousand cells of ten numbers make, are still folded by their number.
+/// A writer that finds at least this many bytes of records since the newest root folds first, since an opening reads
+/// all of them. Records of 64 KiB, the size of a thousand cells of ten numbers, are still folded by their number.
 pub const FOLD_BYTES: u64 = 4 << 20;
-/// A log record's line at most, in bytes.
+/// The largest size of a log record's line, in bytes.
 pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
-/// The bodies of a log record together at most, in bytes.
+/// The largest total size of the bodies of a log record, in bytes.
 pub const RECORD_BODIES_BYTES_MAX: usize = 1 << 30;
-/// The line of a manifest root at most, in bytes.
+/// The largest size of the line of a manifest root, in bytes.
 pub const ROOT_LINE_BYTES_MAX: usize = 1 << 30;
-/// What a commit may make a manifest root grow to, in bytes: every opening of the store reads it.
+/// The size in bytes to which a commit may let a manifest root grow: every opening of the store reads it.
 pub const ROOT_BYTES_MAX: u64 = 192 << 20;
-/// A key of metadata at most, in bytes.
+/// The largest size of a metadata key, in bytes.
 pub const METADATA_KEY_BYTES_MAX: usize = 1 << 16;
-/// A value of metadata at most, in bytes of its JSON text.
+/// The largest size of a metadata value, in bytes of its JSON text.
 pub const METADATA_VALUE_BYTES_MAX: usize = 64 << 20;
 /// Parts of a file no further apart than this are read together. A pread that hits the page cache costs about half a
 /// microsecond with its buffer, in which a core copies some 8 KiB (measured: 0.4 µs for 64 bytes, 0.9 µs for 8 KiB,
-/// 1.35 µs for 16 KiB): reading a smaller gap is cheaper than another call.
+/// 1.35 µs for 16 KiB). So reading a smaller gap is cheaper than another call.
 pub const GAP_BYTES: u64 = 8 * 1024;
-/// Buffers that one read of a file fills, at most; systems take 1,024.
+/// The largest number of buffers that one read of a file fills; systems accept 1,024.
 pub const READ_PARTS_MAX: usize = 1_000;
 
-/// Cells of the blocks that are written, at most, and bytes of values whose lengths differ. Each fragment records its own; readers go by that.
+/// Limits of the blocks that are written: cells, and bytes of variable-length values. Each fragment records its own
+/// limits, which its readers use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockCells {
-    /// Of dense fragments.
+    /// The largest number of cells in a block of dense fragments.
     pub dense: u32,
-    /// Of sparse fragments and of tombstones.
+    /// The largest number of cells in a block of sparse fragments and of tombstones.
     pub sparse: u32,
-    /// Bytes of variable length that a block holds besides its largest cell, at most.
+    /// The largest number of variable-length bytes in a block besides its largest cell.
     pub room_bytes: u64,
 }
 
@@ -85,7 +88,7 @@ impl Default for BlockCells {
 }
 
 impl BlockCells {
-    /// These, or fewer where cells of `width` bytes would make large blocks.
+    /// These limits, or fewer cells if cells of `width` bytes would make large blocks.
     #[must_use]
     pub fn fitting(self, width: usize) -> Self {
         if width <= WIDE_BLOCK_BYTES / DENSE_BLOCK_CELLS as usize {
@@ -95,7 +98,7 @@ impl BlockCells {
         Self { dense: self.dense.min(most), sparse: self.sparse.min(most), ..self }
     }
 
-    /// An Input error if no reader would accept such blocks.
+    /// An Input error if readers would refuse such blocks.
     pub fn check(self) -> Result<()> {
         for (kind, cells) in [("dense", self.dense), ("sparse", self.sparse)] {
             if cells == 0 || cells > BLOCK_CELLS_MAX {

@@ -1,7 +1,7 @@
-//! Floor `base`: the words every floor speaks, and the small traits through which floors meet.
+//! Floor `base`: the basic types that every floor uses, and the small traits between floors.
 //!
-//! Nothing here knows what an array is. Invariants: no path, no thread, no clock, no randomness of its own;
-//! imports nothing from the other floors.
+//! Nothing here depends on arrays. Invariants: no path, no thread, no clock, no randomness of its own; no imports from
+//! the other floors.
 
 mod ahead;
 mod buffer;

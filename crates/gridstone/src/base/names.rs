@@ -1,21 +1,21 @@
-//! Names of people's making: which characters a new one must not hold, and how texts that hold them are shown.
+//! Names chosen by users: which characters a new name must not contain, and how texts with such characters are printed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// What a name with a character that [`is_unprintable`] is told.
+/// The advice for a name with a character that [`is_unprintable`].
 pub const PRINTABLE: &str =
     "a name holds no control characters, line separators or marks that turn the direction of text";
 
-/// Whether `c` does something to what it is shown on instead of being shown: a control character, a line or paragraph separator, or a
-/// mark that turns the direction of the text after it.
+/// Whether `c` acts on the display instead of being shown: a control character, a line or paragraph separator, or a
+/// mark that changes the direction of the text after it.
 pub fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` as it may be shown: with `\u{1b}` and the like in the place of what [`is_unprintable`].
+/// `text` in printable form: characters that are [`is_unprintable`] become `\u{1b}` and the like.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    // Those of ASCII are bytes below the space, and one above; all others start with one of two bytes.
+    // In ASCII they are the bytes below the space, and one above; all others start with one of two bytes.
     if !text.bytes().any(|b| b < b' ' || matches!(b, 0x7f | 0xc2 | 0xe2)) || !text.contains(is_unprintable) {
         return Cow::Borrowed(text);
     }

@@ -1,7 +1,8 @@
-//! What a newer release wrote, told from what is damaged.
+//! Distinguishes data of a newer release from damaged data.
 //!
-//! Behind a right checksum a field, operation or kind that is not known is no damage: a later release put it there. Text is read as its types say,
-//! which costs nothing; only if that fails it is read once more, with errors that keep apart what is unknown from what is wrong.
+//! An unknown field, operation or kind under a matching checksum is no damage: a later release wrote it. Text is parsed
+//! by its types, which costs nothing extra. Only if that fails is it parsed once more, with errors that separate
+//! unknown names from other errors.
 
 use super::Error;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
@@ -9,14 +10,14 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Vi
 use serde_json::Value;
 use std::fmt;
 
-/// The Unsupported error of `what`, which holds `unknown` behind a right checksum.
+/// The Unsupported error of `what`, which has `unknown` under a matching checksum.
 pub fn newer(what: impl fmt::Display, unknown: impl fmt::Display) -> Error {
     Error::unsupported(format!(
         "{what} was written by a newer release of Gridstone: it holds {unknown}, which this one does not know; use a newer Gridstone"
     ))
 }
 
-/// The first name in `json` that the type `T` does not know, quoted; `None` if there is none before something else is wrong.
+/// The first name in `json` that the type `T` does not know, quoted; `None` if another error comes first.
 pub fn unknown_name<T: DeserializeOwned>(json: &str) -> Option<String> {
     let value: Value = serde_json::from_str(json).ok()?;
     match T::deserialize(Looked(&value)) {
@@ -25,10 +26,10 @@ pub fn unknown_name<T: DeserializeOwned>(json: &str) -> Option<String> {
     }
 }
 
-/// Why a value is not of a type.
+/// Why a value does not have a type.
 #[derive(Debug)]
 enum Cause {
-    /// It holds a field, or is of a variant, that the type does not have.
+    /// It has a field or variant that the type does not know.
     Unknown(String),
     /// Anything else.
     Other,
@@ -56,7 +57,7 @@ impl serde::de::Error for Cause {
     }
 }
 
-/// A value whose errors are [`Cause`]s. The names of a struct's fields are looked at before the fields.
+/// A value whose errors are [`Cause`]s. The field names of a struct are checked before the fields.
 struct Looked<'a>(&'a Value);
 
 type Fields<'a> = MapDeserializer<'a, std::vec::IntoIter<(&'a str, Looked<'a>)>, Cause>;

@@ -1,16 +1,16 @@
-//! What a caller should hear of although nothing failed.
+//! Notices: texts for the user about operations that did not fail.
 
 use std::sync::{Mutex, PoisonError};
 
-/// So many are kept; more would not be read.
+/// The largest number of notices kept; more would not be read.
 const KEPT_MAX: usize = 16;
 
-/// Texts for the caller, until somebody takes them.
+/// Texts for the caller, kept until they are taken.
 #[derive(Debug, Default)]
 pub struct Notices(Mutex<Vec<String>>);
 
 impl Notices {
-    /// Keeps `text`, unless it waits already or too many do.
+    /// Keeps `text`, unless it is kept already or there are too many.
     pub fn add(&self, text: String) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT_MAX && !kept.contains(&text) {
@@ -18,9 +18,9 @@ impl Notices {
         }
     }
 
-    /// Gives all that wait.
+    /// Returns and removes all notices.
     pub fn take(&self) -> Vec<String> {
-        // In the child of a fork the lock may be held by a thread that is not there.
+        // In the child of a fork the lock may be held by a thread that does not exist there.
         self.0.try_lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
     }
 }

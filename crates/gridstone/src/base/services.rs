@@ -1,4 +1,4 @@
-//! What the engine needs from its surroundings, as traits, so that the floors above stay free of clocks,
+//! The services that the engine needs from its environment, as traits, so that the floors above are free of clocks,
 //! randomness, signals and global state.
 
 use super::{Error, Id, Result};
@@ -6,22 +6,22 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells the time.
+/// Reads the time.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// UTC, in microseconds since 1970-01-01.
     fn now_us(&self) -> i64;
 }
 
-/// Gives random identities and secrets.
+/// Generates random ids and secrets.
 pub trait Entropy: Send + Sync + std::fmt::Debug {
-    /// A fresh id. It differs from all others, and need not be hard to guess.
+    /// A fresh id. It differs from all others, but need not be hard to guess.
     fn id(&self) -> Id;
 
-    /// Fresh random bytes, for sealing: from the source of randomness, or a Storage error if that is out of order.
+    /// Fresh random bytes for sealing, from the source of randomness; a Storage error if that fails.
     fn secret(&self) -> Result<[u8; 32]>;
 }
 
-/// Asked at least once per block whether to go on.
+/// A cancellation, checked at least once per block.
 pub trait Cancel: Send + Sync {
     /// Whether the work should stop.
     fn cancelled(&self) -> bool;
@@ -32,7 +32,7 @@ pub trait Cancel: Send + Sync {
     }
 }
 
-/// Work that cannot be stopped.
+/// A cancellation that never happens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NeverCancel;
 
@@ -42,19 +42,19 @@ impl Cancel for NeverCancel {
     }
 }
 
-/// A piece of work that stands alone.
+/// An independent piece of work.
 pub type Task<'a> = Box<dyn FnOnce() -> Result<()> + Send + 'a>;
 
-/// Does pieces of work, side by side where there are threads for it.
+/// Runs pieces of work, in parallel if there are threads for it.
 pub trait Spawner: Send + Sync {
-    /// How many pieces are done at once.
+    /// How many pieces run at once.
     fn threads(&self) -> usize;
 
-    /// Does all tasks; after an error, or once `cancel` says so, no further one is begun.
+    /// Runs all tasks; after an error or a cancellation no further one is started.
     fn each(&self, tasks: Vec<Task<'_>>, cancel: &dyn Cancel) -> Result<()>;
 }
 
-/// Does one piece of work after the other.
+/// Runs one piece of work after the other.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Inline;
 
@@ -68,13 +68,13 @@ impl Spawner for Inline {
     }
 }
 
-/// Told how far the work is.
+/// Receives the progress of the work.
 pub trait Progress: Send + Sync {
     /// `done` of `total` units (cells) are done; `total` is 0 while it is not known.
     fn report(&self, done: u64, total: u64);
 }
 
-/// Progress that nobody watches.
+/// Ignores progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -82,13 +82,14 @@ impl Progress for Silent {
     fn report(&self, _done: u64, _total: u64) {}
 }
 
-/// The progress of a part of what `whole` is told of: `before` units of its `total` were done before the part began.
+/// The progress of a part of the work that `whole` reports: `before` of its `total` units were done before the part
+/// began.
 pub struct Part<'a> {
-    /// Told of all of it.
+    /// Receives the progress of the whole.
     pub whole: &'a dyn Progress,
-    /// Done before.
+    /// Units done before.
     pub before: u64,
-    /// All there is to do.
+    /// Total units.
     pub total: u64,
 }
 
@@ -106,26 +107,26 @@ impl Progress for Part<'_> {
 
 /// Raised once by one thread, waited for by another.
 pub trait Signal: Send + Sync + std::fmt::Debug {
-    /// Lets whoever waits go on, now and later.
+    /// Wakes all waiting threads; later waits return at once.
     fn raise(&self);
 
     /// Blocks until the signal is raised.
     fn wait(&self);
 }
 
-/// Makes signals: how threads wait is for the runtime to say, and in tests for a scheduler.
+/// Makes signals: the runtime decides how threads wait, and in tests a scheduler does.
 pub trait Signals: Send + Sync + std::fmt::Debug {
     /// A signal that is not raised.
     fn signal(&self) -> Arc<dyn Signal>;
 }
 
-/// One number for scratch memory, caches and indexes, shared by all work of a context.
+/// One memory budget for scratch memory, caches and indexes, shared by all work of a context.
 #[derive(Debug)]
 pub struct Budget {
     limit_bytes: u64,
     used_bytes: AtomicU64,
     peak_bytes: AtomicU64,
-    /// What this is a part of.
+    /// The budget that this is a part of.
     whole: Option<Arc<Self>>,
 }
 
@@ -135,7 +136,7 @@ impl Budget {
         Self { limit_bytes, used_bytes: AtomicU64::new(0), peak_bytes: AtomicU64::new(0), whole: None }
     }
 
-    /// At most `limit_bytes` of `whole`, for one piece of work: what is taken here is taken there.
+    /// At most `limit_bytes` of `whole`, for one piece of work: bytes taken here are taken there too.
     pub fn part_of(whole: &Arc<Self>, limit_bytes: u64) -> Self {
         Self { whole: Some(Arc::clone(whole)), ..Self::new(limit_bytes.min(whole.limit_bytes)) }
     }
@@ -155,42 +156,42 @@ impl Budget {
         self.peak_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes`, always: the caller has cut its work to size beforehand; the mark shows whether it did.
+    /// Takes `bytes`, always: the caller has sized its work beforehand; the high-water mark shows whether it did.
     pub fn take(&self, bytes: u64) {
         let used = self.used_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak_bytes.fetch_max(used, Ordering::Relaxed);
         self.whole.iter().for_each(|whole| whole.take(bytes));
     }
 
-    /// Gives `bytes` back.
+    /// Returns `bytes`.
     pub fn give(&self, bytes: u64) {
         self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.whole.iter().for_each(|whole| whole.give(bytes));
     }
 }
 
-/// What a cached value belongs to.
+/// Identifies a cached value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CacheKey {
     /// The store's own id, so that one cache serves many stores.
     pub store: Id,
-    /// What kind of value: "index", "overlay", …
+    /// The kind of value: "index", "overlay", …
     pub what: &'static str,
     /// The fragment or array it was made from.
     pub id: Id,
-    /// A snapshot version where the value depends on one, else 0.
+    /// The snapshot version if the value depends on one, else 0.
     pub version: u64,
 }
 
 /// A cache of decoded structures of any type, bounded in bytes.
 pub trait Cache: Send + Sync + std::fmt::Debug {
-    /// The value under `key`, if it is held.
+    /// The value of `key`, if it is cached.
     fn get(&self, key: &CacheKey) -> Option<Arc<dyn Any + Send + Sync>>;
 
-    /// The most bytes it holds; a larger value is not kept.
+    /// The size limit in bytes; a larger value is not kept.
     fn limit_bytes(&self) -> u64;
 
-    /// Holds `value`, which takes about `bytes`; older values may go.
+    /// Caches `value`, which takes about `bytes`; older values may be dropped.
     fn put(&self, key: CacheKey, value: Arc<dyn Any + Send + Sync>, bytes: u64);
 }
 

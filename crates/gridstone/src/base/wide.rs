@@ -1,9 +1,10 @@
-//! Loops over values compiled twice: for every processor, and for those with AVX2, chosen when they run.
+//! Loops over values compiled twice: for every processor, and for those with AVX2, chosen at run time.
 //!
-//! The package is built for processors of 2003, whose vectors neither compare nor shift words of 64 bits one by one: the least of a
-//! column of int64 takes ten times as long that way.
+//! The package is built for processors of 2003, whose vectors neither compare nor shift 64-bit words individually:
+//! finding the least value of a column of int64 takes ten times as long that way.
 
-/// Defines a function that runs the body of another one, which has to be `#[inline(always)]`, as compiled for the processor at hand.
+/// Defines a function that runs the body of another one, which has to be `#[inline(always)]`, compiled for the
+/// processor at hand.
 ///
 /// ```text
 /// wide! {
@@ -22,7 +23,7 @@ macro_rules! wide {
                     $any($($arg),*)
                 }
                 if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has what the function is compiled for, which is safe in all else.
+                    // SAFETY: the processor has what the function is compiled for; it is safe in all other respects.
                     return unsafe { with_avx2($($arg),*) };
                 }
             }

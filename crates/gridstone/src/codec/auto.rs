@@ -1,7 +1,7 @@
-//! The choice of a pipeline from a sample of a tile: what is stored weighed against the time to decode and encode it.
+//! Chooses a pipeline from a sample of a tile: weighs the stored size against the time to decode and encode.
 //!
-//! 1. Take a run of values from the middle of each block of the sample, of at most 4,096 values. Runs are encoded one by
-//!    one, as blocks are: what repeats in the next block is of no use to this one.
+//! 1. Take a run of values from the middle of each block of the sample, of at most 4,096 values. Runs are encoded one
+//!    by one, like blocks: repetition across blocks does not count.
 //! 2. Encode them with each candidate of the element's class.
 //! 3. Take the candidate of least cost, `none` (cost 1,000 per byte) included, provided that it saves 3 %:
 //!
@@ -11,12 +11,13 @@
 //!
 //! The weights are constants, so that the choice is deterministic. A nanosecond of decoding costs 0.05 bytes and one of
 //! encoding 0.03: a filter that decodes 1 GB/s must save 5 % for that alone. Filters that work value by value (`for`,
-//! `pco`) have their weight per value, the others per byte. Candidates are tried in order of weight, until the best
-//! cost so far is less than what the next one's weight alone costs: constant values end at the first.
+//! `pco`) have a weight per value, the others per byte. Candidates are tried in order of weight, until the weight of
+//! the next one alone exceeds the best cost so far. Constant values end at the first candidate.
 //!
-//! Measured on one core, blocks of 16,384 cells: stored / raw size, then encoding and decoding in GB/s of raw bytes. AIS
-//! is a US coast guard sample of 99,999 reports, in the order of 0.1 degree cells where "cells" is said, else as
-//! received (by time); `f64` as in the CSV, integers scaled (degrees by 1e5, SOG and COG by 10).
+//! The table was measured on one core, with blocks of 16,384 cells: stored / raw size, then encoding and decoding in
+//! GB/s of raw bytes. AIS is a US coast guard sample of 99,999 reports. Rows marked "cells" are in the order of 0.1
+//! degree cells, the others as received (by time). `f64` is as in the CSV; integers are scaled (degrees by 1e5, SOG and
+//! COG by 10).
 //!
 //! | values | `for` | `delta,for` | `shuffle,zstd:1` | `zstd:1` | `zstd:3` | `pco:1` | `pco:4` |
 //! |---|---|---|---|---|---|---|---|
@@ -40,9 +41,9 @@
 //! | sine + noise, f32 | .919 3.1 6.2 | | .574 1.1 4.8 | .911 1.4 1.7 | .911 1.3 1.7 | .924 .37 2.3 | .540 .27 1.7 |
 //! | 0..1 at random, f64 | .876 2.6 8.0 | | .878 1.1 3.9 | .939 1.4 1.7 | .939 1.3 1.7 | .864 .66 3.8 | .847 .50 3.6 |
 //!
-//! Blocks of 1,024 cells, as sparse arrays have them, are another matter: compressors and `pco` set up their tables for
-//! each. Nanoseconds per value to encode and decode, medians over the columns of real sparse arrays (`blocks --rates`), while
-//! other programs took half of the machine:
+//! Blocks of 1,024 cells, as sparse arrays have them, behave differently: compressors and `pco` set up their tables for
+//! each. The next table has nanoseconds per value to encode and decode: medians over the columns of real sparse arrays
+//! (`blocks --rates`), while other programs took half of the machine:
 //!
 //! | values | `for` | `shuffle,zstd:1` | `zstd:1` | `zstd:3` | `pco:1` | `pco:4` |
 //! |---|---|---|---|---|---|---|
@@ -50,20 +51,21 @@
 //! | integers of 8 bytes, 11 columns | 3.5 1.6 | 18.9 8.0 | 37.9 14.5 | 42.1 13.4 | 29.6 5.8 | 45.5 8.2 |
 //! | floats of 8 bytes, 7 columns | 4.8 2.2 | 36.3 15.4 | 34.9 14.3 | 35.0 14.3 | 41.1 11.6 | 55.9 9.2 |
 //!
-//! There `zstd:3` takes no longer than `zstd:1`, and `pco:1`, hardly quicker than `pco:4` and up to twice its size, is no
-//! candidate. The weights are those of half these times, but for `pco` on integers of 8 bytes, which has its full time: at half of it
-//! savings of a tenth of the raw size made merges and loads of such columns take a third longer. (Values of 1 and 2 bytes and floats of 4 are weighed alike in
-//! blocks of every length: no sparse column of such floats was measured.)
+//! There `zstd:3` takes no longer than `zstd:1`. `pco:1`, hardly faster than `pco:4` and up to twice its size, is no
+//! candidate. The weights correspond to half these times, except for `pco` on integers of 8 bytes, which has its full
+//! time. At half of it, savings of a tenth of the raw size made merges and loads of such columns take a third longer.
+//! (Values of 1 and 2 bytes and floats of 4 are weighed alike in blocks of every length: no sparse column of such
+//! floats was measured.)
 //!
-//! What these figures say: `pco` serves floats best by far, at half the size of `zstd:3` or less; packed integers
-//! decode at 5 to 10 GB/s and are rarely larger than `zstd:3` makes them; `delta` pays only in sequences. Of two levels
-//! that differ little in size the faster wins, which is why `pco:8` (a few per cent smaller than `pco:4`, at half its
-//! encoding speed) is no candidate, nor `pco:1` for integers.
+//! The figures show that `pco` serves floats best by far, at half the size of `zstd:3` or less. Packed integers decode
+//! at 5 to 10 GB/s and are rarely larger than with `zstd:3`. `delta` pays only in sequences. Between two levels that
+//! differ little in size the faster wins. So `pco:8` (a few per cent smaller than `pco:4`, at half its encoding speed)
+//! is no candidate, nor is `pco:1` for integers.
 
 use super::Pipeline;
 use crate::base::{Element, ElementKind};
 
-/// Values of one block encoded per candidate, at most.
+/// The largest number of values of one block that are encoded per candidate.
 const RUN_VALUES_MAX: usize = 4_096;
 /// A pipeline must save this share of the raw size, in thousandths.
 const SAVING_MIN: u64 = 30;
@@ -80,8 +82,8 @@ struct Candidate {
 pub enum Effort {
     /// All candidates are tried.
     Full,
-    /// Only those that encode at gigabytes per second: for small commits, where trying the others would take longer than
-    /// everything else.
+    /// Only candidates that encode at gigabytes per second are tried: for small commits, where trying the others would
+    /// take longer than everything else.
     Quick,
 }
 
@@ -106,9 +108,9 @@ const PCO_INTEGER: Candidate = candidate("pco:4", 0, 650);
 const PCO_FLOAT_FAST: Candidate = candidate("pco:1", 0, 710);
 const PCO_FLOAT: Candidate = candidate("pco:4", 0, 960);
 
-/// Runs of at most so many integers of 4 and 8 bytes and floats of 8 are weighed as short ones.
+/// Runs of at most this many integers of 4 and 8 bytes and floats of 8 are weighed as short ones.
 const BRIEF_RUN: usize = 2_048;
-// Of short runs: compressors and `pco` set up their tables for every block.
+// For short runs: compressors and `pco` set up their tables for every block.
 const BRIEF_DELTA_SHUFFLE_ZSTD: Candidate = candidate("delta,shuffle,zstd:1", 160, 0);
 const BRIEF_SHUFFLE_ZSTD: Candidate = candidate("shuffle,zstd:1", 80, 0);
 const BRIEF_ZSTD_1: Candidate = candidate("zstd:1", 115, 0);
@@ -117,7 +119,7 @@ const BRIEF_PCO_INTEGER: Candidate = candidate("pco:4", 0, 850);
 const BRIEF_PCO_FLOAT: Candidate = candidate("pco:4", 0, 1_100);
 const BRIEF_PCO_LONG: Candidate = candidate("pco:4", 0, 1_780);
 
-// Each in order of weight at the widths it is for.
+// Each in order of weight, for its widths.
 const BYTES: [Candidate; 3] = [LZ4, FRAME, ZSTD_1];
 const SHORTS: [Candidate; 5] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, DELTA_SHUFFLE_ZSTD, ZSTD_1];
 const WORDS: [Candidate; 7] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, DELTA_SHUFFLE_ZSTD, ZSTD_1, ZSTD_3, PCO_INTEGER];
@@ -131,8 +133,8 @@ const BRIEF_LONGS: [Candidate; 7] =
     [FRAME, DELTA_FRAME, BRIEF_SHUFFLE_ZSTD, BRIEF_ZSTD_1, BRIEF_ZSTD_3, BRIEF_DELTA_SHUFFLE_ZSTD, BRIEF_PCO_LONG];
 const BRIEF_DOUBLES: [Candidate; 5] = [FRAME, BRIEF_SHUFFLE_ZSTD, BRIEF_ZSTD_1, BRIEF_ZSTD_3, BRIEF_PCO_FLOAT];
 
-/// The pipeline for a tile of which `blocks` (the raw values of some of its blocks) are typical; `none` if nothing saves
-/// 3 %.
+/// The pipeline for a tile with typical blocks `blocks` (raw values of some of its blocks); `none` if nothing saves 3
+/// %.
 ///
 /// Deterministic: the same sample gives the same pipeline on every machine. The result accepts `element`.
 pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
@@ -149,7 +151,7 @@ pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
         }
         let Ok(pipeline) = Pipeline::parse(candidate.pipeline) else { continue };
         stored.clear();
-        // A pipeline that does not accept the element is not for this tile.
+        // A pipeline that does not accept the element is skipped.
         if runs.iter().any(|run| pipeline.encode_into(run, element, &mut stored).is_err()) {
             continue;
         }
@@ -161,7 +163,7 @@ pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
     best.1
 }
 
-/// What is tried where the longest run of the sample has `longest` values.
+/// The candidates if the longest run of the sample has `longest` values.
 fn candidates(element: Element, longest: usize) -> &'static [Candidate] {
     match (element.kind, element.width) {
         (ElementKind::Float, 8) if longest <= BRIEF_RUN => &BRIEF_DOUBLES,
@@ -177,7 +179,7 @@ fn candidates(element: Element, longest: usize) -> &'static [Candidate] {
     }
 }
 
-/// The run of whole values that stands for a block.
+/// The run of whole values that represents a block.
 fn middle(block: &[u8], width: usize) -> &[u8] {
     let values = block.len() / width;
     let run = values.min(RUN_VALUES_MAX);
@@ -228,7 +230,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "calls C")]
     fn short_blocks_are_weighed_as_such() {
-        // Tenths, which `pco` makes small at any level: of the lower one the tables weigh most where blocks are short.
+        // Tenths, which `pco` makes small at any level; the tables of the lower level weigh most where blocks are
+        // short.
         let tenths: Vec<u8> =
             noise(16_384 * 8).chunks_exact(8).flat_map(|b| (f64::from(b[0]) * 0.1).to_le_bytes()).collect();
         let double = Element::float(8);

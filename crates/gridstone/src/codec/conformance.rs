@@ -1,4 +1,4 @@
-//! The suite that every filter passes: what goes in comes out, and damage is an error, never a panic.
+//! The conformance suite of filters: decoding returns what was encoded, and damage is an error, never a panic.
 
 use super::Filter;
 use crate::base::{Element, ErrorKind};
@@ -34,7 +34,7 @@ pub(super) fn check(filter: &dyn Filter) {
     }
 }
 
-/// Encodes and decodes `input` behind bytes that must stay, into a buffer at an odd address.
+/// Encodes and decodes `input` behind bytes that must not change, into a buffer at an odd address.
 pub(super) fn roundtrip(filter: &dyn Filter, input: &[u8], element: Element) {
     let mut stored = vec![1, 2, 3];
     match filter.encode(input, element, &mut stored) {
@@ -64,7 +64,7 @@ pub(super) fn roundtrip(filter: &dyn Filter, input: &[u8], element: Element) {
     }
 }
 
-/// Rows of `count` elements: none, all, the first, the last, every third, those of a stretch, a few anywhere.
+/// Rows of `count` elements: none, all, the first, the last, every third, a contiguous part, a few random ones.
 fn selections(count: u32) -> [Vec<u32>; 7] {
     let few = |row: &u32| row.wrapping_mul(0x9e37_79b9).rotate_left(9).is_multiple_of(23);
     [
@@ -92,7 +92,8 @@ fn picks(filter: &dyn Filter, stored: &[u8], input: &[u8], element: Element) {
 }
 
 fn roundtrips(filter: &dyn Filter, element: Element) {
-    // Under Miri a byte takes a thousand times as long: few lengths, few cases, every line of the filters.
+    // Under Miri a byte takes a thousand times as long, so lengths and cases are few; every line of the filters is
+    // covered.
     let long: &[usize] = if cfg!(miri) { &[7, 9, 136] } else { &[511, 512, 8191, 8192, 8200, 65_536, 70_001] };
     let short = if cfg!(miri) { 2 } else { 40 };
     for len in (0..short).chain(long.iter().copied()) {
@@ -139,7 +140,7 @@ fn shape(kind: usize, len: usize, seed: u64, element: Element) -> Vec<u8> {
     (0..len.div_ceil(element.size()) as u64).map(value).flat_map(number).take(len).collect()
 }
 
-/// Where all elements decode to something, those found are the same; where they do not, that is said in the same words.
+/// If all elements decode, the picked ones are equal to them; if not, the error is the same.
 fn picks_of_damaged(
     filter: &dyn Filter,
     bytes: &[u8],
@@ -163,7 +164,7 @@ fn picks_of_damaged(
     }
 }
 
-/// Every cut and every changed byte of encoded blocks decodes to something or is Corruption.
+/// Every truncated or changed encoded block decodes to something or is Corruption.
 fn damage(filter: &dyn Filter, element: Element) {
     let inputs: &[(usize, usize)] = &[(0, 96), (1, 4000), (2, 1600), (3, 2400), (4, 2400), (5, 2400)];
     for (kind, len) in if cfg!(miri) { [(2, 32), (3, 48)].iter() } else { inputs.iter() }.copied() {

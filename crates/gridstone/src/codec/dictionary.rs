@@ -1,4 +1,5 @@
-//! Filter `dict`: the distinct values once, and for each value its place among them, in as few bits as the largest needs.
+//! Filter `dict`: stores each distinct value once, and for each value its index among them, in as few bits as the
+//! largest index needs.
 //!
 //! Layout: with W = the element's width in bytes, numbers little-endian,
 //!
@@ -11,7 +12,7 @@
 //!                  unused bits are 0
 //! ```
 //!
-//! Floats are equal where their bits are.
+//! Floats are equal if their bits are.
 
 use super::Filter;
 use super::filter::{check_whole, front, refused};
@@ -38,7 +39,7 @@ impl Filter for Dictionary {
     }
 
     fn encoded_len_max(&self, len: usize) -> usize {
-        // Where all values differ: they, and places of no more bits than they have.
+        // If all values differ: the values, and indexes of at most as many bits.
         2 * len + 16
     }
 
@@ -52,7 +53,7 @@ impl Filter for Dictionary {
     }
 }
 
-/// The bits of a place among `distinct` values.
+/// The number of bits of an index among `distinct` values.
 fn bits_of(distinct: usize) -> u32 {
     usize::BITS - distinct.saturating_sub(1).leading_zeros()
 }
@@ -110,11 +111,11 @@ fn decode<W: Word>(input: &[u8], out: &mut [u8]) -> Result<usize> {
     Ok(len)
 }
 
-/// Numbers of some bits each, read one after the other.
+/// Numbers of a few bits each, read one after the other.
 struct Places<'a> {
     packed: &'a [u8],
     word: u64,
-    /// Bits of the word that are not read yet.
+    /// How many bits of the word are not read yet.
     held: u32,
 }
 
@@ -150,7 +151,7 @@ mod tests {
         let input: Vec<u8> = [500i16, -1, 500, 7, -1].iter().flat_map(|v| v.to_le_bytes()).collect();
         let mut out = vec![];
         Dictionary.encode(&input, Element::signed(2), &mut out).unwrap();
-        // Places 0, 1, 0, 2, 1 in two bits each.
+        // Indexes 0, 1, 0, 2, 1 in two bits each.
         assert_eq!(out, [5, 0, 0, 0, 3, 0, 0, 0, 0xf4, 0x01, 0xff, 0xff, 7, 0, 0b1000_0100, 0b01]);
         out.clear();
         Dictionary.encode(&[9, 9, 9], Element::BYTE, &mut out).unwrap();

@@ -1,4 +1,4 @@
-//! What every filter can do, and the checks that filters share.
+//! The trait of all filters, and the checks that they share.
 
 use crate::base::{Element, Error, Result};
 use std::fmt::Debug;
@@ -17,14 +17,14 @@ pub trait Filter: Send + Sync + Debug {
     /// The largest number of bytes `encode` makes of `len` bytes.
     fn encoded_len_max(&self, len: usize) -> usize;
 
-    /// The largest number of bytes that any `len` encoded bytes decode to: what a length found on disk is held against
-    /// before memory is had for it. A filter whose encoding knows no bound keeps this one.
+    /// The largest number of bytes that any `len` encoded bytes decode to. A length found on disk is checked against it
+    /// before memory is allocated. A filter whose encoding has no bound keeps this default.
     fn decoded_len_max(&self, len: usize) -> usize {
         let _ = len;
         usize::MAX
     }
 
-    /// An Unsupported error if it is not there, so that nothing can be encoded or decoded with it.
+    /// An Unsupported error if the filter is missing, so that nothing can be encoded or decoded with it.
     fn check_available(&self) -> Result<()> {
         Ok(())
     }
@@ -41,7 +41,7 @@ pub trait Filter: Send + Sync + Debug {
     /// `out.len()` bytes; `out` is then unspecified.
     fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize>;
 
-    /// The way to decode single elements, of a filter that has one shorter than to decode everything.
+    /// The way to decode single elements, if the filter has one that is shorter than decoding everything.
     fn picks(&self) -> Option<&dyn Picks> {
         None
     }
@@ -49,8 +49,9 @@ pub trait Filter: Send + Sync + Debug {
 
 /// A filter that decodes some elements without the others.
 pub trait Picks {
-    /// Decodes of `input`, which should hold `count` elements, those in `rows` (ascending) alone, side by side into `out`, which has
-    /// room for them. Gives the bytes that [`Filter::decode`] would write, and refuses what that refuses given room for `count`.
+    /// Decodes from `input`, which should have `count` elements, only those in `rows` (ascending), side by side into
+    /// `out`, which has room for them. Returns the number of bytes that [`Filter::decode`] would write, and refuses
+    /// what that refuses given room for `count`.
     fn decode_rows(&self, input: &[u8], element: Element, count: usize, rows: &[u32], out: &mut [u8]) -> Result<usize>;
 }
 
@@ -72,7 +73,7 @@ pub(super) fn refused(filter: &str, element: Element) -> Error {
     Error::schema(format!("filter {filter} does not accept {kind:?} elements of {width} bytes"))
 }
 
-/// The Corruption error of a block whose content passes the buffer meant for it.
+/// The Corruption error of a block whose content exceeds its buffer.
 pub(super) fn too_long(filter: &str, needed: usize, room: usize) -> Error {
     Error::corruption(format!("filter {filter}: the block holds {needed} bytes or more, at most {room} were expected"))
 }
@@ -90,7 +91,7 @@ pub(super) fn grow(out: &mut Vec<u8>, len: usize) -> &mut [u8] {
     out.get_mut(start..).unwrap_or_default()
 }
 
-/// Lets `write` fill up to `len_max` bytes appended to `out`, and keeps as many as it says it wrote.
+/// Lets `write` fill up to `len_max` bytes appended to `out`, and keeps as many as it returns.
 pub(super) fn append_with(
     out: &mut Vec<u8>,
     len_max: usize,

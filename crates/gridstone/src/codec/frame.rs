@@ -1,5 +1,5 @@
 //! Filter `for`: frame of reference. Groups of up to 1,024 values, each stored as its smallest value and the
-//! differences from it in as few bits as the largest needs.
+//! differences from it, in as few bits as the largest difference needs.
 //!
 //! Layout: with W = the element's width in bytes, numbers little-endian,
 //!
@@ -14,8 +14,8 @@
 //!                  p mod 8 of byte floor(p / 8), and the lowest bit of a difference comes first; unused bits are 0
 //! ```
 //!
-//! Value 0 stands alone because after `delta` it is the only one that is not a difference: in a group it would cost
-//! 1,023 others its width. Floats are packed as bit patterns, which pays where they are equal. A decoder adds modulo
+//! Value 0 is separate because after `delta` it is the only one that is not a difference: in a group it would force its
+//! width on 1,023 others. Floats are packed as bit patterns, which pays where they are equal. A decoder adds modulo
 //! 2^(8 W), so it need not know the sign.
 
 use super::filter::{check_whole, front, refused, too_long};
@@ -26,11 +26,11 @@ use std::ops::Range;
 
 /// Values per group.
 const GROUP: usize = 1_024;
-/// Values that are unpacked at a time: as many as make every run of them end at a word.
+/// How many values are unpacked at a time: every run of so many values ends at a word.
 const RUN: usize = 64;
-/// Fewer values of a run are unpacked one by one, which takes as long as a dozen and a half of them take together with the others.
+/// Fewer values of a run are unpacked one by one, which takes as long as unpacking a dozen and a half of them together.
 const FEW: usize = 16;
-/// Bytes of a run of the widest values, and as many as a word that begins in its last byte takes.
+/// The bytes of a run of the widest values, and of a word that begins in its last byte.
 const PADDED: usize = RUN * 8 + 8;
 
 /// The filter `for`.
@@ -103,7 +103,7 @@ fn encode_group<W: Word>(group: &[W::Bytes], sign: W, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the low `bits` (1 to 64) of each value; the others must be 0.
+/// Appends the low `bits` (1 to 64) of each value; the other bits must be 0.
 pub(super) fn pack(values: impl Iterator<Item = u64>, bits: u32, out: &mut Vec<u8>) {
     let (mut word, mut used) = (0u64, 0u32);
     for value in values {
@@ -112,7 +112,7 @@ pub(super) fn pack(values: impl Iterator<Item = u64>, bits: u32, out: &mut Vec<u
         if used >= u64::BITS {
             out.extend_from_slice(&word.to_le_bytes());
             used -= u64::BITS;
-            // What did not fit: the value's upper `used` bits. A shift by 64 means that none is left.
+            // The rest: the value's upper `used` bits. A shift by 64 means that none is left.
             word = value.checked_shr(bits - used).unwrap_or(0);
         }
     }
@@ -133,7 +133,7 @@ fn decode<W: Word>(input: &[u8], out: &mut [u8]) -> Result<usize> {
     Ok(len)
 }
 
-/// The values `rows` alone of a block that should hold `count`; how many bytes all of them are.
+/// Decodes only the values `rows` of a block that should have `count`; returns the number of bytes of all of them.
 fn decode_rows<W: Word>(input: &[u8], count: usize, rows: &[u32], out: &mut [u8]) -> Result<usize> {
     let mut reader = ByteReader::new(input, "a block of filter for");
     let held = reader.u32()? as usize;
@@ -146,7 +146,7 @@ fn decode_rows<W: Word>(input: &[u8], count: usize, rows: &[u32], out: &mut [u8]
         let (firsts, mut rows) = rows.split_at(rows.partition_point(|row| *row == 0));
         let (to, mut slots) = split_words::<W>(words_mut::<W>(out), firsts.len());
         to.fill(first);
-        // Every group is looked at, so that what is damaged anywhere is refused.
+        // Every group is checked, so that damage anywhere is refused.
         for from in (1..held).step_by(GROUP) {
             let group = from..held.min(from + GROUP);
             let (here, later) = rows.split_at(rows.partition_point(|row| (*row as usize) < group.end));
@@ -159,12 +159,12 @@ fn decode_rows<W: Word>(input: &[u8], count: usize, rows: &[u32], out: &mut [u8]
     Ok(len)
 }
 
-/// The first `count` words, or as many as there are, and the others.
+/// The first `count` words, or as many as there are, and the rest.
 fn split_words<W: Word>(words: &mut [W::Bytes], count: usize) -> (&mut [W::Bytes], &mut [W::Bytes]) {
     words.split_at_mut(count.min(words.len()))
 }
 
-/// The values `rows` of those numbered `group`.
+/// Decodes the values `rows` among those numbered `group`.
 fn decode_group_rows<W: Word>(
     reader: &mut ByteReader<'_>,
     group: Range<usize>,
@@ -191,7 +191,7 @@ fn decode_group_rows<W: Word>(
     Ok(())
 }
 
-/// Value number `place` of those packed with `bits` bits; bytes that `packed` lacks count as 0.
+/// Value number `place` of those packed with `bits` bits; bytes missing in `packed` count as 0.
 #[inline(always)]
 fn unpack_one(packed: &[u8], place: usize, bits: usize) -> u64 {
     let (at, shift) = (place * bits / 8, place * bits % 8);
@@ -231,7 +231,7 @@ fn word<W: Word>(reader: &mut ByteReader<'_>) -> Result<W> {
 }
 
 wide! {
-    /// Unpacks the first 64 values of `bits` bits; bytes that `packed` lacks count as 0.
+    /// Unpacks the first 64 values of `bits` bits; bytes missing in `packed` count as 0.
     fn unpack_run(packed: &[u8], bits: usize) -> [u64; RUN] { unpack_run_any }
 }
 
@@ -244,8 +244,9 @@ fn unpack_run_any(packed: &[u8], bits: usize) -> [u64; RUN] {
         39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64)
 }
 
-/// Compiled once per number of bits, so that every shift is a constant. A value is taken from the eight bytes that it begins in, and the
-/// ninth if it reaches there. Of the last run of a group, behind which there are too few bytes for that, a copy is unpacked.
+/// Compiled once per number of bits, so that every shift is a constant. A value is taken from the eight bytes that it
+/// begins in, and the ninth if it reaches there. The last run of a group, which has too few bytes behind it, is
+/// unpacked from a copy.
 #[inline(always)]
 fn unpack_values<const BITS: usize>(packed: &[u8]) -> [u64; RUN] {
     let len = RUN / 8 * BITS + 8;

@@ -1,8 +1,8 @@
 //! Floor `codec`: filters, and pipelines of filters, that turn the bytes of a block into the bytes of a page.
 //!
-//! A filter sees bytes and an [`crate::base::Element`] (kind and width), never a datatype, and does no I/O. A pipeline
+//! A filter gets bytes and an [`crate::base::Element`] (kind and width), never a datatype, and does no I/O. A pipeline
 //! is named by text, `"delta,for"` or `"shuffle,zstd:3"`: encoding runs the filters from left to right, decoding from
-//! right to left. Each filter is a file of this folder with `encode` beside its mirror `decode`; the file's doc is the
+//! right to left. Each filter is a file of this folder with `encode` beside its inverse `decode`; the file's doc is the
 //! bit-exact layout. Numbers on disk are little-endian; bits are numbered from the least significant.
 //!
 //! ```text
@@ -27,11 +27,11 @@
 //! Invariants:
 //!
 //! - `decode(encode(x)) == x`, bit for bit, NaN payloads and -0.0 included.
-//! - No input makes `decode` panic, hang or write past the buffer it was given; what it allocates besides is bounded by
-//!   that buffer's length and a fixed two MiB or so. Bytes that cannot have been written by `encode` give an error of
-//!   kind Corruption, *if* the filter can tell: checksums are the caller's.
+//! - No input makes `decode` panic, hang or write past its buffer; further allocations are bounded by that buffer's
+//!   length plus about two MiB. Bytes that `encode` cannot have written give an error of kind Corruption, *if* the
+//!   filter can detect it: checksums are the caller's.
 //! - Encoding is deterministic, [`choose`] included: no clock, no randomness.
-//! - No filter lengthens its input by more than [`Filter::encoded_len_max`] says: a header and a small fraction.
+//! - No filter lengthens its input beyond [`Filter::encoded_len_max`]: a header and a small fraction.
 
 mod auto;
 pub mod bits;

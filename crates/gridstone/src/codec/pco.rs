@@ -10,9 +10,9 @@
 //!   bytes              its only page
 //! ```
 //!
-//! Bit-exact, NaN payloads and -0.0 included. Of the format's modes, dictionaries are refused, and so are lookback
-//! windows over 2^15 values: the encoder makes neither, and their lengths in a damaged block would allocate far more
-//! than the block decodes to.
+//! The filter is bit-exact, NaN payloads and -0.0 included. Two features of the format are refused: the dictionary
+//! mode, and lookback windows over 2^15 values. The encoder makes neither, and their lengths in a damaged block would
+//! allocate far more than the block decodes to.
 
 use super::Filter;
 use super::filter::{check_whole, front, refused};
@@ -24,7 +24,7 @@ use ::pco::wrapped::{FileCompressor, FileDecompressor};
 use ::pco::{ChunkConfig, DecompressorScratch, DeltaSpec, PagingSpec};
 use std::cell::RefCell;
 
-// The crate gives native numbers, and the bytes of a block are little-endian.
+// The crate returns native numbers, and the bytes of a block are little-endian.
 const _: () = assert!(cfg!(target_endian = "little"), "filter pco is written for little-endian machines");
 
 /// Values per chunk.
@@ -34,11 +34,11 @@ const WINDOW_LOG_MAX: u32 = 15;
 /// The mode of a chunk (the low four bits of its first byte) that holds a dictionary.
 const MODE_DICTIONARY: u8 = 4;
 
-/// In a run of fewer values it is decided here whether they are stored as differences: the crate compresses a part of them in
-/// several ways to find out, which for 1,024 values takes longer than everything else (measured on columns of ships' reports:
-/// 25 of 42 ns per value; sizes stay within 4 %, half of them smaller).
+/// In a shorter run this module decides whether values are stored as differences. The crate would compress a part of
+/// them in several ways to find out, which for 1,024 values takes longer than everything else (measured on columns of
+/// ships' reports: 25 of 42 ns per value; sizes stay within 4 %, half of them smaller).
 const SHORT_RUN: usize = 8_192;
-/// Values of a run that are looked at for that.
+/// The number of values of a run that are sampled for that.
 const SAMPLE: usize = 256;
 /// The distance in rank over which the density of the sample is measured.
 const SPACING: usize = 8;
@@ -85,7 +85,7 @@ impl Filter for Pco {
     }
 
     fn encoded_len_max(&self, len: usize) -> usize {
-        // pco promises the values' own bytes and a few bytes of metadata per chunk.
+        // pco guarantees the values' own bytes and a few bytes of metadata per chunk.
         len + 6 + 64 * (len / (2 * CHUNK) + 1)
     }
 
@@ -132,7 +132,8 @@ fn encode<N: Number + bytemuck::Pod>(input: &[u8], element: Element, level: u8, 
     Ok(())
 }
 
-/// Whether the differences of neighbours take fewer bits than the values, by the entropy of a stretch from the middle.
+/// Whether the differences of neighbours take fewer bits than the values, by the entropy of a contiguous sample from
+/// the middle.
 fn differences_pay(values: &[u8], element: Element) -> bool {
     let width = usize::from(element.width);
     let count = values.len() / width.max(1);
@@ -144,7 +145,7 @@ fn differences_pay(values: &[u8], element: Element) -> bool {
     bits(&mut differences) < bits(&mut values)
 }
 
-/// A value as a number of the same order.
+/// A value as a number with the same order.
 fn ordered(cell: &[u8], kind: ElementKind) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(cell).for_each(|(to, from)| *to = *from);
@@ -152,14 +153,14 @@ fn ordered(cell: &[u8], kind: ElementKind) -> u64 {
     match kind {
         ElementKind::Unsigned => word,
         ElementKind::Signed => word ^ sign,
-        // Of negative numbers all bits are turned, so that the greater magnitude is the smaller number.
+        // All bits of negative numbers are flipped, so that the greater magnitude is the smaller number.
         ElementKind::Float if word & sign != 0 => !word & (sign | (sign - 1)),
         ElementKind::Float => word | sign,
     }
 }
 
-/// The bits that one of `values` takes, but for a constant: the logarithm of the distance to the value some ranks higher, on average
-/// (the estimator of entropy of Vasicek, "A test for normality based on sample entropy", 1976).
+/// The bits that one of `values` takes, up to a constant: the mean logarithm of the distance to the value a few ranks
+/// higher (the estimator of entropy of Vasicek, "A test for normality based on sample entropy", 1976).
 fn bits(values: &mut [u64]) -> f64 {
     values.sort_unstable();
     let spans = values.iter().zip(values.iter().skip(SPACING)).step_by(2);
@@ -253,7 +254,7 @@ mod tests {
         let long = |f: &dyn Fn(i64) -> i64| (0..1_024).flat_map(|i| f(i).to_le_bytes()).collect::<Vec<u8>>();
         let float = |f: &dyn Fn(i64) -> f64| (0..1_024).flat_map(|i| f(i).to_le_bytes()).collect::<Vec<u8>>();
         let (signed, double) = (Element::signed(8), Element::float(8));
-        // Sequences, rising and falling through zero; and what is constant but for some values, or random.
+        // Sequences, rising and falling through zero; and values that are mostly constant, or random.
         assert!(differences_pay(&long(&|i| i * 1_000 + random(i)), signed));
         assert!(differences_pay(&long(&|i| 500_000 - i * 1_000 - random(i)), signed));
         assert!(differences_pay(&float(&|i| (i - 500) as f64 * 0.25 + random(i) as f64 * 1e-5), double));

@@ -1,4 +1,4 @@
-//! A pipeline: the ordered filters between the bytes of a block and what is stored of it.
+//! A pipeline: the ordered filters between the raw bytes of a block and its stored bytes.
 
 use super::Filter;
 use super::{registry, user};
@@ -7,14 +7,14 @@ use crate::base::{Element, Error, Result};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Scratch buffers above this size are given back after use, in bytes.
+/// Scratch buffers above this size in bytes are freed after use.
 const SCRATCH_BYTES_MAX: usize = 16 << 20;
 
-/// User-defined filters of one pipeline at most.
+/// The largest number of user-defined filters in one pipeline.
 const USER_FILTERS_MAX: usize = 4;
 
 thread_local! {
-    /// What lies between two filters. Taken while in use, so that a filter may itself run a pipeline.
+    /// The intermediate results between two filters. Taken while in use, so that a filter may itself run a pipeline.
     static SCRATCH: Cell<[Vec<u8>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
 }
 
@@ -43,9 +43,9 @@ impl Pipeline {
         Self { filters }
     }
 
-    /// The pipeline that `text` names: filters separated by commas, or `"none"`. Levels may be left out.
+    /// Parses the pipeline in `text`: filters separated by commas, or `"none"`. Levels may be omitted.
     ///
-    /// Errors: Schema for a filter that is not known (the message lists those that are) or a level out of range.
+    /// Errors: Schema for an unknown filter (the message lists the known ones) or a level out of range.
     pub fn parse(text: &str) -> Result<Self> {
         if text.trim() == "none" {
             return Ok(Self::none());
@@ -55,7 +55,7 @@ impl Pipeline {
         made.map_err(|e| e.context(format!("pipeline {text:?}")))
     }
 
-    /// Each of them may double what lies between two filters, for which a reader must have room.
+    /// Each user-defined filter may double the intermediate result, for which a reader must have room.
     fn within_limits(self) -> Result<Self> {
         let count = self.filters.iter().filter(|f| user::is_id(&f.name())).count();
         if count <= USER_FILTERS_MAX {
@@ -71,7 +71,7 @@ impl Pipeline {
         self.filters.iter().try_for_each(|filter| filter.check_available())
     }
 
-    /// The canonical text, with every level; `parse` gives the same pipeline back.
+    /// The canonical text, with every level; `parse` returns the same pipeline.
     pub fn name(&self) -> String {
         if self.is_none() {
             return "none".into();
@@ -84,7 +84,7 @@ impl Pipeline {
         self.filters.is_empty()
     }
 
-    /// A Schema error unless every filter accepts what reaches it when the pipeline is given `element`.
+    /// A Schema error unless every filter accepts its input when the pipeline is given `element`.
     pub fn check(&self, element: Element) -> Result<()> {
         self.stages(element).try_for_each(|(filter, e)| {
             if filter.accepts(e) {
@@ -148,7 +148,7 @@ impl Pipeline {
         self.filters.iter().rev().fold(len, |len, filter| filter.decoded_len_max(len))
     }
 
-    /// The `expected_len` raw bytes that `stored` was made from.
+    /// The `expected_len` raw bytes of the stored form `stored`.
     ///
     /// Errors: as [`Self::decode_into`]; nothing is allocated for an `expected_len` above the limit of a block.
     pub fn decode(&self, stored: &[u8], element: Element, expected_len: usize) -> Result<Vec<u8>> {
@@ -158,8 +158,8 @@ impl Pipeline {
         Ok(out)
     }
 
-    /// Fills `out`, whose length is that of the raw bytes, with what `stored` was made from. The last step writes to
-    /// `out` itself, so a pipeline of one filter copies nothing.
+    /// Decodes `stored` into `out`, which has the length of the raw bytes. The last step writes to `out` itself, so a
+    /// pipeline of one filter copies nothing.
     ///
     /// Errors: Corruption if `stored` is malformed or does not decode to exactly `out.len()` bytes; `out` is then
     /// unspecified. Schema if a filter does not accept its element.
@@ -181,10 +181,10 @@ impl Pipeline {
         self.check_decoded(found, expected)
     }
 
-    /// Fills `out` with the elements `rows` (ascending) alone of the `count` that `stored` was made from, side by side, if the filter that
-    /// comes last can find them: false if it cannot, and nothing was done.
+    /// Fills `out` with only the elements `rows` (ascending) of the `count` in `stored`, side by side, if the first
+    /// filter to encode can pick them. Returns false if it cannot; then nothing was done.
     ///
-    /// Errors: those of [`Self::decode_into`] of all elements.
+    /// Errors: those of [`Self::decode_into`] for all elements.
     pub fn decode_rows(
         &self,
         stored: &[u8],
@@ -222,7 +222,7 @@ impl Pipeline {
         [mut from, mut to]: [&mut Vec<u8>; 2],
         last: impl FnOnce(&[u8]) -> Result<usize>,
     ) -> Result<usize> {
-        // What each filter was given at encode, and the most bytes that this can have been.
+        // The input of each filter at encoding, and the most bytes that it can have had.
         let mut bound = expected;
         let mut stages = Vec::with_capacity(self.filters.len());
         for (filter, element) in self.stages(element) {
@@ -242,7 +242,7 @@ impl Pipeline {
         Ok(0)
     }
 
-    /// The filters, each with the element it is given.
+    /// The filters, each with its element.
     fn stages(&self, element: Element) -> impl Iterator<Item = (&dyn Filter, Element)> {
         self.filters.iter().scan(element, |element, filter| {
             let given = *element;
@@ -363,7 +363,7 @@ mod tests {
             if pipeline.decode_rows(&stored[1..], Element::signed(4), values.len(), &rows, &mut found).unwrap() {
                 let wanted: Vec<u8> = rows.iter().flat_map(|row| values[*row as usize].to_le_bytes()).collect();
                 prop_assert_eq!(found, wanted);
-                // As of all of them: another number of elements is corruption.
+                // The same errors as for all of them: another number of elements is corruption.
                 for wrong in [values.len() - rows.len().min(1), values.len() + 1] {
                     let decoded = pipeline.decode(&stored[1..], Element::signed(4), wrong * 4);
                     let mut found = vec![0; rows.len() * 4];

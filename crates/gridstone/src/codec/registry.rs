@@ -1,4 +1,4 @@
-//! The table of filters: the only place that knows them by name.
+//! The table of filters: the only place with their names.
 
 use super::user::{Named, is_id};
 use super::zstd::Zstd;
@@ -9,7 +9,7 @@ use crate::base::{Error, Result};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A filter with a level: its range, its default, and how to make one.
+/// A filter with a level: its range, its default, and its constructor.
 struct Levels {
     name: &'static str,
     range: RangeInclusive<u8>,
@@ -23,7 +23,7 @@ const LEVELLED: [Levels; 3] = [
     Levels { name: "zstd", range: 1..=22, default: 3, make: |level| Arc::new(Zstd { level }) },
 ];
 
-/// The filter that `text` names, `"name"` or `"name:level"`; a Schema error that lists the known ones otherwise.
+/// The filter that `text` names, `"name"` or `"name:level"`; otherwise a Schema error that lists the known ones.
 pub(super) fn filter(text: &str) -> Result<Arc<dyn Filter>> {
     let (name, level) = match text.split_once(':') {
         Some((name, level)) => (name, Some(level)),

@@ -1,4 +1,4 @@
-//! Filter `rle`: runs of equal values as their length and the value, once.
+//! Filter `rle`: stores runs of equal values as their length and the value.
 //!
 //! Layout: with W = the element's width in bytes, numbers little-endian,
 //!
@@ -9,7 +9,7 @@
 //!   W bytes   the value
 //! ```
 //!
-//! A writer makes each run as long as it can; a reader takes any. Floats are equal where their bits are.
+//! A writer makes each run as long as possible; a reader accepts any. Floats are equal if their bits are.
 
 use super::Filter;
 use super::filter::{check_whole, refused, too_long};

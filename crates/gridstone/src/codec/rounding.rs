@@ -1,10 +1,10 @@
-//! Bit rounding: floats that keep only some bits of their mantissa, so that what follows compresses them further.
+//! Bit rounding: floats that keep only some bits of their mantissa, so that filters compress them further.
 //!
-//! Lossy, and so no filter of a pipeline: values are rounded once, before anything is said of them (statistics) or done
-//! with them, and a reader needs to know nothing of it. Round to nearest, ties to even, as in Klöwer, Razinger, Dominguez,
-//! Düben and Palmer, "Compressing atmospheric data into its real information content", Nature Computational Science 1
-//! (2021). NaN and infinities stay as they are, bit for bit; what would become infinite keeps its exponent and is cut
-//! instead. So rounding what was rounded, to as many bits or more, changes nothing.
+//! It is lossy, and so no filter of a pipeline: values are rounded once, before statistics and filters, and a reader
+//! needs no information about it. It rounds to nearest, ties to even, as in Klöwer, Razinger, Dominguez, Düben and
+//! Palmer, "Compressing atmospheric data into its real information content", Nature Computational Science 1 (2021). NaN
+//! and infinities stay unchanged, bit for bit; a value that would become infinite keeps its exponent and is truncated
+//! instead. So rounding rounded values to as many bits or more changes nothing.
 
 use crate::base::{Element, ElementKind, Error, Result};
 use std::fmt;
@@ -25,8 +25,8 @@ fn mantissa_bits(width: u8) -> u8 {
 }
 
 impl Rounding {
-    /// The rounding that `text` names, `"bitround:7"`; `None` if it names something else, a Schema error if the number is
-    /// missing or wrong.
+    /// Parses the rounding in `text`, `"bitround:7"`; `None` if it names something else, a Schema error if the number
+    /// is missing or wrong.
     pub fn parse(text: &str) -> Result<Option<Self>> {
         let (name, bits) = text.split_once(':').map_or((text, None), |(name, bits)| (name, Some(bits)));
         if name != "bitround" {
@@ -58,7 +58,7 @@ impl Rounding {
         )))
     }
 
-    /// Rounds little-endian values of `element`; others than floats are left as they are.
+    /// Rounds little-endian values of `element`; values other than floats are unchanged.
     pub fn round(self, values: &mut [u8], element: Element) {
         macro_rules! rounded {
             ($t:ty, $mantissa:expr) => {{
@@ -113,7 +113,7 @@ mod tests {
         f32::from_le_bytes(bytes)
     }
 
-    /// The nearest float with so many bits, by arithmetic instead of bits: what is left is a whole number of steps.
+    /// The nearest float with so many bits, by arithmetic instead of bits: the result is a whole number of steps.
     fn by_arithmetic(bits: u8, value: f64) -> f64 {
         if value == 0.0 || !value.is_finite() || value.abs() < f64::MIN_POSITIVE {
             return value;

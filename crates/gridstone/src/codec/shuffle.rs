@@ -80,7 +80,7 @@ impl Picks for Shuffle {
     }
 }
 
-/// The elements `rows`, each of the bytes that it has in the planes.
+/// The elements `rows`, each collected from its bytes in the planes.
 fn pick<const W: usize>(input: &[u8], rows: &[u32], out: &mut [u8]) {
     let count = input.len() / W;
     let mut planes = input.chunks_exact(count.max(1));
@@ -90,11 +90,11 @@ fn pick<const W: usize>(input: &[u8], rows: &[u32], out: &mut [u8]) {
     }
 }
 
-/// Elements that are transposed at a time, through words in registers: a byte of every word, or a word of every byte, is what vector
-/// instructions give; a byte every few bytes is not.
+/// How many elements are transposed at a time, in words in registers. Vector instructions yield a byte of every word,
+/// or a word of every byte; they do not yield a byte every few bytes.
 const RUN: usize = 16;
 
-/// `byte` gives a byte of an element, by its place.
+/// `byte` returns a byte of an element, by its index.
 fn split<const W: usize>(input: &[u8], out: &mut [u8], byte: impl Fn([u8; W], usize) -> u8) {
     let (elements, rest) = input.as_chunks::<W>();
     let (planes, tail) = out.split_at_mut(elements.len() * W);
@@ -116,7 +116,7 @@ fn split<const W: usize>(input: &[u8], out: &mut [u8], byte: impl Fn([u8; W], us
     }
 }
 
-/// `fill` makes the elements of a run, by its number, of what the planes have there.
+/// `fill` makes the elements of a run, by its number, from the planes.
 fn join<const W: usize>(input: &[u8], out: &mut [u8], fill: impl Fn(&[&[u8]; W], usize, &mut [[u8; W]; RUN])) {
     let (elements, tail) = out.as_chunks_mut::<W>();
     let (planes, rest) = input.split_at(elements.len() * W);
@@ -171,7 +171,8 @@ mod tests {
         conformance::check(&Shuffle);
     }
 
-    /// Byte by byte as the layout says, of every width, also where runs end and of lengths that are no multiple of them.
+    /// Every byte has the position of the layout, for every width, also at the ends of runs and for lengths that are no
+    /// multiple of them.
     #[test]
     fn bytes_lie_where_the_layout_says() {
         for (element, width) in [(Element::float(2), 2), (Element::float(4), 4), (Element::float(8), 8)] {

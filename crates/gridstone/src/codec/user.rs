@@ -1,11 +1,11 @@
-//! Filters that a program brings along, by string id.
+//! User-defined filters, by string id.
 //!
-//! An id is a name with a dot in it (`acme.xor`), so that it is never that of a filter of this crate. A pipeline may name one
-//! that nobody has registered: schemas and fragments are read, and only what needs it fails. That is why the filter is looked
-//! up whenever a block is encoded or decoded.
+//! An id is a name with a dot in it (`acme.xor`), so it never equals the name of a filter of this crate. A pipeline may
+//! name a filter that is not registered: schemas and fragments can be read, and only blocks that need it fail. That is
+//! why the filter is looked up whenever a block is encoded or decoded.
 //!
-//! Registered filters are those of the process: schemas are checked, and fragments decoded, where there is no context. The
-//! list only grows; whoever reads it takes no lock, so that it survives a fork whatever other threads do.
+//! Filters are registered per process: schemas are checked, and fragments decoded, where there is no context. The list
+//! only grows and is read without a lock, so it survives a fork whatever other threads do.
 
 use super::Filter;
 use super::filter::front;
@@ -13,16 +13,16 @@ use crate::base::{Element, Error, Result};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// What a program must bring to add a filter. It is called by several threads at once.
+/// What a program must implement to add a filter. Several threads call it at once.
 pub trait UserFilter: Send + Sync {
     /// The encoded form of `input`, values of `width` bytes each (1: bytes), at most [`encoded_len_max`] bytes.
     fn encode(&self, input: &[u8], width: usize) -> Result<Vec<u8>>;
 
-    /// What `input` was made from, at most `len_max` bytes: a longer result is refused.
+    /// The input that `encode` made `input` from, at most `len_max` bytes: a longer result is refused.
     fn decode(&self, input: &[u8], width: usize, len_max: usize) -> Result<Vec<u8>>;
 }
 
-/// The longest form that a user-defined filter may make of `len` bytes.
+/// The largest form that a user-defined filter may make of `len` bytes.
 pub(super) fn encoded_len_max(len: usize) -> usize {
     len.saturating_mul(2).saturating_add(4_096)
 }
@@ -44,7 +44,7 @@ struct Registered {
 
 static FIRST: OnceLock<Box<Registered>> = OnceLock::new();
 
-/// All registrations, the oldest first.
+/// All registrations, oldest first.
 fn registered() -> impl Iterator<Item = &'static Registered> {
     std::iter::successors(FIRST.get(), |entry| entry.next.get()).map(|entry| &**entry)
 }
@@ -53,7 +53,7 @@ fn find(id: &str) -> Option<Arc<dyn UserFilter>> {
     registered().filter(|entry| entry.id == id).last().map(|entry| entry.filter.clone())
 }
 
-/// Makes `filter` the one called `id` in this process, for all contexts; `replace`: whatever had that id before.
+/// Registers `filter` as `id` in this process, for all contexts; `replace`: also if the id is taken.
 ///
 /// # Errors
 /// Input: no id; Exists: the id is taken.
@@ -74,14 +74,14 @@ pub fn register(id: &str, filter: Arc<dyn UserFilter>, replace: bool) -> Result<
             Ok(()) => return Ok(()),
             Err(back) => entry = back,
         }
-        // It is set: somebody's entry stands there.
+        // It is set: another entry is there.
         if let Some(taken) = end.get() {
             end = &taken.next;
         }
     }
 }
 
-/// The ids that are registered, in alphabetical order.
+/// The registered ids, in alphabetical order.
 pub fn registered_ids() -> Vec<String> {
     let mut ids: Vec<String> = registered().map(|entry| entry.id.clone()).collect();
     ids.sort();
@@ -89,7 +89,7 @@ pub fn registered_ids() -> Vec<String> {
     ids
 }
 
-/// A filter in a pipeline that is some user's.
+/// A user-defined filter in a pipeline.
 #[derive(Clone)]
 pub(super) struct Named(pub(super) String);
 
@@ -164,7 +164,7 @@ mod tests {
     use crate::codec::{Pipeline, conformance};
     use proptest::prelude::*;
 
-    /// Every byte turned over; a width is no matter.
+    /// Inverts every byte; the width does not matter.
     struct Flip;
 
     impl UserFilter for Flip {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Makes as many bytes as it was told to, whatever comes in.
+    /// Makes as many bytes as configured, whatever the input.
     struct Makes(usize);
 
     impl UserFilter for Makes {

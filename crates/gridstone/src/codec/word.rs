@@ -3,7 +3,7 @@
 use crate::base::wide;
 use bytemuck::Pod;
 
-/// An unsigned integer as it lies in a block: little-endian, unaligned.
+/// An unsigned integer in the form that blocks store: little-endian, unaligned.
 pub(super) trait Word: Copy + Ord {
     /// The word's bytes.
     type Bytes: Pod;
@@ -19,7 +19,7 @@ pub(super) trait Word: Copy + Ord {
     fn widen(self) -> u64;
     /// The low bits of `wide`.
     fn narrow(wide: u64) -> Self;
-    /// The least and the greatest word, each with `mask` flipped; of none, `mask` twice.
+    /// The least and the greatest word, each with `mask` flipped; for no words, `mask` twice.
     fn extremes(words: &[Self::Bytes], mask: Self) -> (Self, Self);
 }
 
@@ -74,14 +74,14 @@ macro_rules! word {
 }
 word!(u8, u16, u32, u64);
 
-/// The whole words of `bytes`; what remains at the end is left out.
+/// The whole words of `bytes`; the remainder is omitted.
 pub(super) fn words<W: Word>(bytes: &[u8]) -> &[W::Bytes] {
     let whole = bytes.len() - bytes.len() % W::SIZE;
     // The cast cannot fail: byte arrays have alignment 1 and the length is a multiple of theirs.
     bytes.get(..whole).and_then(|b| bytemuck::try_cast_slice(b).ok()).unwrap_or_default()
 }
 
-/// The whole words of `bytes`, to be written.
+/// The whole words of `bytes`, for writing.
 pub(super) fn words_mut<W: Word>(bytes: &mut [u8]) -> &mut [W::Bytes] {
     let whole = bytes.len() - bytes.len() % W::SIZE;
     bytes.get_mut(..whole).and_then(|b| bytemuck::try_cast_slice_mut(b).ok()).unwrap_or_default()

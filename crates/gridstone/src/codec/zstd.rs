@@ -1,6 +1,6 @@
 //! Filter `zstd:LEVEL`: one Zstandard frame (RFC 8878) with its content size, without checksum or dictionary.
 //!
-//! Levels 1 to 22, default 3. Contexts are kept per thread: making one costs more than a block.
+//! Levels 1 to 22, default 3. Contexts are kept per thread: creating one costs more than a block.
 
 use super::Filter;
 use super::filter::append_with;
@@ -38,7 +38,7 @@ impl Filter for Zstd {
     }
 
     fn decoded_len_max(&self, len: usize) -> usize {
-        // A block of four bytes may stand for 128 KiB, and no block for more.
+        // A block of four bytes may decode to 128 KiB, and no block to more.
         (len / 4 + 1).saturating_mul(128 << 10)
     }
 

@@ -1,8 +1,8 @@
-//! Memory for results, used again.
+//! Reusable memory for results.
 //!
-//! The first touch of fresh memory costs more than reading a file from the page cache (a fault per 4 KiB page, which the
-//! kernel also clears). So a large buffer asks for huge pages, and comes back here when its result is dropped, to be
-//! handed out again as it is, to any context of the process. When the last context goes, so does the memory.
+//! The first touch of fresh memory costs more than reading a file from the page cache (a fault per 4 KiB page, which
+//! the kernel also clears). So a large buffer asks for huge pages, and returns here when its result is dropped. It is
+//! handed out again without clearing, to any context of the process. The memory is freed with the last context.
 
 use super::PerProcess;
 use crate::base::{AlignedBuf, Error, Result};
@@ -10,18 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Smaller buffers are left to the allocator, which keeps such memory itself.
 const KEPT_BYTES_MIN: usize = 128 << 10;
-/// Buffers from this size on ask for huge pages: at least one of them lies wholly inside.
+/// Buffers from this size on ask for huge pages: at least one lies wholly inside.
 const HUGE_BYTES_MIN: usize = 4 << 20;
-/// A buffer is handed out for a request of at least this share of its size.
+/// The largest ratio of a buffer's size to the request that it is handed out for.
 const SHARE_MIN: usize = 2;
 
-/// A fork's child starts with no buffer: the lock may be held by a thread that it does not have.
+/// A fork's child starts without buffers: the lock may be held by a thread that it does not have.
 type Held = PerProcess<Mutex<Vec<AlignedBuf>>>;
 
 /// The buffers that the contexts of this process share.
 static SHARED: PerProcess<Mutex<Weak<Held>>> = PerProcess::new();
 
-/// Buffers waiting to be used again, at most `limit_bytes` of them after one was given.
+/// Buffers waiting for reuse; after each return at most `limit_bytes` of them.
 #[derive(Debug)]
 pub struct Arena {
     limit_bytes: usize,
@@ -34,7 +34,7 @@ impl Arena {
         Self::of(limit_bytes, Arc::new(PerProcess::new()))
     }
 
-    /// A share in the buffers of this process; keeps at most `limit_bytes` of what it is given.
+    /// A share in the buffers of this process; keeps at most `limit_bytes` of returned buffers.
     pub fn shared(limit_bytes: u64) -> Self {
         let held = SHARED.get_or_try_build(|| Ok(Mutex::default())).map_or_else(
             |_| Arc::default(),
@@ -52,7 +52,7 @@ impl Arena {
         Self { limit_bytes: usize::try_from(limit_bytes).unwrap_or(usize::MAX), held }
     }
 
-    /// A buffer of `len` bytes of any content: whoever takes it writes all of them. A Budget error if there is no
+    /// A buffer of `len` bytes with unspecified content: the caller writes all of them. A Budget error if there is no
     /// memory for it.
     pub fn take(&self, len: usize) -> Result<AlignedBuf> {
         if len >= KEPT_BYTES_MIN
@@ -73,19 +73,19 @@ impl Arena {
         Ok(buf)
     }
 
-    /// `cells` cells of `width` bytes; as [`Arena::take`].
+    /// Like [`Arena::take`], for `cells` cells of `width` bytes.
     pub fn take_cells(&self, cells: usize, width: usize) -> Result<AlignedBuf> {
         let bytes = cells.checked_mul(width).filter(|bytes| *bytes <= isize::MAX as usize);
         self.take(bytes.ok_or_else(|| Error::budget(format!("{cells} cells pass this machine's memory")))?)
     }
 
-    /// Takes a buffer back, if it is worth keeping; else it is freed.
+    /// Takes a buffer back for reuse, or frees it if it is not worth keeping.
     pub fn give(&self, buf: AlignedBuf) {
         let size = buf.capacity();
         if size < KEPT_BYTES_MIN || size > self.limit_bytes {
             return;
         }
-        // Dropped after the lock is let go of: freeing takes a while.
+        // Dropped after the lock is released: freeing takes a while.
         let mut gone = Vec::new();
         let Some(mut held) = self.lock() else { return };
         // The oldest go first.
@@ -102,15 +102,15 @@ impl Arena {
     }
 }
 
-/// Advice only: where it is not taken, everything works as before.
+/// This is advice only: where it is ignored, everything works as before.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(buf: &AlignedBuf) {
     const HUGE: usize = 2 << 20;
     let start = (buf.as_ptr() as usize).next_multiple_of(HUGE);
     let end = (buf.as_ptr() as usize + buf.len()) / HUGE * HUGE;
     if start < end {
-        // SAFETY: the range lies inside memory that `buf` owns; this advice changes how the kernel maps it, never what
-        // it holds.
+        // SAFETY: the range lies inside memory that `buf` owns; this advice changes how the kernel maps it, never its
+        // content.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
     }
 }
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(sizes(), [600_000, 300_000]);
     }
 
-    /// As if another thread were taking or giving a buffer at the moment of the fork.
+    /// Simulates another thread that takes or returns a buffer at the moment of the fork.
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no fork")]
     fn a_forks_child_takes_and_gives_while_its_parents_lock_is_held() {
@@ -163,10 +163,10 @@ mod tests {
         arena.give(AlignedBuf::zeroed(300_000));
         let held = arena.lock();
         // SAFETY: the child has this thread alone. It allocates, which the C library allows after a fork, and ends
-        // without anything else of this process being run.
+        // without running anything else of this process.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: a child that waits for the lock is ended by the alarm's signal.
+            // SAFETY: the alarm's signal ends a child that waits for the lock.
             unsafe { libc::alarm(20) };
             let taken = arena.take(300_000);
             let whole = taken.is_ok_and(|buf| {

@@ -1,7 +1,8 @@
-//! Work on a thread of its own, at the lowest priority that the system has: for what nobody waits for.
+//! Background work on a thread of its own, at the lowest priority of the system.
 //!
-//! The thread is not joined: a process that ends does not wait for it, and what it was doing is as if the machine had stopped,
-//! which every commit survives. In the child of a fork there is no such thread, and waiting for it is an error.
+//! The thread is not joined, so a process can end without waiting for it. Its work then stops as if the machine had
+//! stopped, which every commit survives. The thread does not exist in the child of a fork, and waiting for it there is
+//! an error.
 
 use super::{CancelFlag, Owner};
 use crate::base::{Error, Result};
@@ -10,10 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The outcome, once there is one, and who waits for it.
+/// The outcome, once there is one, and the condition variable of the waiters.
 type Shared<T> = (Mutex<Option<Arc<Result<T>>>>, Condvar);
 
-/// Work that goes on beside.
+/// Work in the background.
 #[derive(Debug)]
 pub struct Background<T> {
     shared: Arc<Shared<T>>,
@@ -28,7 +29,7 @@ impl<T> Clone for Background<T> {
 }
 
 impl<T: Send + Sync + 'static> Background<T> {
-    /// Starts `work`, which asks the flag whether to go on. A Budget error if no thread can be started.
+    /// Starts `work`, which checks the flag for cancellation. A Budget error if no thread can be started.
     pub fn start(name: &str, work: impl FnOnce(&CancelFlag) -> Result<T> + Send + 'static) -> Result<Self> {
         let this = Self { shared: Arc::default(), flag: CancelFlag::new(), owner: Owner::here() };
         let (shared, flag) = (this.shared.clone(), this.flag.clone());
@@ -46,12 +47,12 @@ impl<T: Send + Sync + 'static> Background<T> {
         Ok(this)
     }
 
-    /// Whether it has ended. In the child of a fork, where it does not go on, it has.
+    /// Whether it has ended. In the child of a fork, where it does not continue, it has.
     pub fn is_done(&self) -> bool {
         !self.owner.is_here() || self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Waits, at most for `most`; `None` if it goes on still.
+    /// Waits for at most `most`; `None` if it is still running.
     pub fn wait(&self, most: Duration) -> Option<Arc<Result<T>>> {
         if !self.owner.is_here() {
             let elsewhere = "this was started by the process that this one was forked from, and goes on there";
@@ -68,13 +69,13 @@ impl<T: Send + Sync + 'static> Background<T> {
         }
     }
 
-    /// Asks it to stop.
+    /// Cancels it.
     pub fn cancel(&self) {
         self.flag.cancel();
     }
 }
 
-/// Lets every other thread go first, where the system can. One that refuses does no harm.
+/// Lets every other thread run first, where the system supports it. A failure does no harm.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     // SAFETY: both calls take plain numbers; a thread may always lower its own priority.

@@ -1,8 +1,8 @@
-//! A cache bounded in bytes that drops what was not used for longest.
+//! A cache bounded in bytes that drops the least recently used values.
 //!
-//! Safe after a fork: the child starts with an empty cache and a lock of its own, since the parent's lock may have
-//! been held at that moment. The parent's values stay where they were: their memory is shared until one writes to
-//! it, and is never freed by the child.
+//! It is safe after a fork: the child starts with an empty cache and a lock of its own, since the parent's lock may
+//! have been held at that moment. The parent's values stay in memory that is shared until it is written to; the child
+//! never frees them.
 
 use super::PerProcess;
 use crate::base::{Cache, CacheKey};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Value = Arc<dyn Any + Send + Sync>;
 
-/// A [`Cache`] of at most so many bytes, least recently used out first.
+/// A [`Cache`] with a size limit that drops the least recently used values first.
 #[derive(Debug)]
 pub struct LruCache {
     limit_bytes: u64,
@@ -41,7 +41,7 @@ impl LruCache {
         Self { limit_bytes, state: PerProcess::new() }
     }
 
-    /// Bytes held, as the callers of `put` stated them.
+    /// The bytes cached, as declared by the callers of `put`.
     pub fn used_bytes(&self) -> u64 {
         self.lock().map_or(0, |state| state.used_bytes)
     }
@@ -65,7 +65,7 @@ impl Cache for LruCache {
         if bytes > self.limit_bytes {
             return;
         }
-        // What goes is dropped after the lock is released: freeing a large value takes a while.
+        // The removed values are dropped after the lock is released: freeing a large value takes a while.
         let _gone = self.lock().map(|mut state| state.insert(key, value, bytes, self.limit_bytes));
     }
 }

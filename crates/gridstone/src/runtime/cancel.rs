@@ -1,10 +1,10 @@
-//! A switch that stops work from another thread.
+//! A flag that cancels work from another thread.
 
 use crate::base::Cancel;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that anyone who holds a clone can raise; it never comes down again.
+/// A flag that every clone can raise; it is never lowered.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag {
     raised: Arc<AtomicBool>,
@@ -16,7 +16,7 @@ impl CancelFlag {
         Self::default()
     }
 
-    /// Asks the work to stop.
+    /// Cancels the work.
     pub fn cancel(&self) {
         self.raised.store(true, Ordering::Relaxed);
     }

@@ -1,6 +1,7 @@
-//! What at most one thread of this process does at a time: each thing has a key, and who claims it first does it.
+//! Claims: things that at most one thread of this process does at a time. Each thing has a key; the first thread to
+//! claim it does it.
 //!
-//! The child of a fork starts without claims: those of its parent are its parent's.
+//! The child of a fork starts without claims: its parent's claims stay with the parent.
 
 use super::PerProcess;
 use std::collections::HashSet;
@@ -13,7 +14,7 @@ pub struct Claims<T> {
     taken: PerProcess<Mutex<HashSet<T>>>,
 }
 
-/// A claim; dropped, it is free for the next.
+/// A claim; dropping it frees the key.
 #[derive(Debug)]
 pub struct Claim<T: Copy + Eq + Hash + Send + 'static> {
     claims: &'static Claims<T>,
@@ -21,7 +22,7 @@ pub struct Claim<T: Copy + Eq + Hash + Send + 'static> {
 }
 
 impl<T: Send> Claims<T> {
-    /// None is claimed.
+    /// Starts without claims.
     pub const fn new() -> Self {
         Self { taken: PerProcess::new() }
     }
@@ -36,7 +37,7 @@ impl<T: Send> Default for Claims<T> {
 impl<T: Copy + Eq + Hash + Send> Claims<T> {
     /// Claims `key`; `None` if it is claimed already.
     pub fn take(&'static self, key: T) -> Option<Claim<T>> {
-        // No claim is made that is not had: its drop would wait for this lock, and free what is another's.
+        // No claim is made that is not held: its drop would wait for this lock, and free another's claim.
         let new = self.taken()?.insert(key);
         new.then(|| Claim { claims: self, key })
     }

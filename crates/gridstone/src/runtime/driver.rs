@@ -1,7 +1,8 @@
-//! The thread that talks to the network: one for the whole process, started by the first request.
+//! The network thread: one for the whole process, started by the first request.
 //!
-//! Callers hand it futures and block until they are done, on a plain channel: so they may be called from anywhere, from
-//! within another async runtime too. The child of a fork starts its own; what its parent's was doing is not its business.
+//! Callers pass futures to it and block on a plain channel until they are done. So they may be called from anywhere,
+//! also from within another async runtime. The child of a fork starts its own thread; its parent's work stays with the
+//! parent.
 
 use super::{PerProcess, standing};
 use crate::base::{Error, Result};
@@ -13,8 +14,8 @@ use tokio::task::AbortHandle;
 
 static DRIVER: PerProcess<Driver> = PerProcess::new();
 
-/// The runtime of this process. Of several threads that start one at once all but one are dropped, and one may be so inside
-/// another async runtime, where waiting for its end would be refused.
+/// The runtime of this process. If several threads start one at once, all but one are dropped, possibly inside another
+/// async runtime, which refuses to wait for a runtime's end.
 struct Driver(Option<Runtime>);
 
 impl Drop for Driver {
@@ -25,16 +26,16 @@ impl Drop for Driver {
     }
 }
 
-/// The thread's name, as debuggers and `ps -T` show it.
+/// The thread's name in debuggers and `ps -T`.
 const NAME: &str = "gridstone-io";
 
-/// Threads that resolve names of hosts, which the operating system does not do without blocking; they end when idle.
+/// Threads that resolve host names, which the operating system does not do without blocking; they end when idle.
 const RESOLVERS_MAX: usize = 4;
 
-/// How often a wait that may be given up looks whether it is to be.
+/// How often a cancellable wait checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What a future that was handed to the driver will give.
+/// The result of a future that was passed to the driver.
 #[derive(Debug)]
 pub struct Driven<T> {
     answer: Receiver<T>,
@@ -42,7 +43,7 @@ pub struct Driven<T> {
 }
 
 impl<T> Driven<T> {
-    /// Blocks until it is there.
+    /// Blocks until the result is there.
     ///
     /// # Errors
     /// Storage if the work was given up: it panicked.
@@ -50,8 +51,8 @@ impl<T> Driven<T> {
         self.answer.recv().map_err(|_| lost())
     }
 
-    /// As [`Self::wait`], for what changes nothing: it is given up, and the work with it, once the cancellation that stands over
-    /// this thread says so.
+    /// Like [`Self::wait`], for work without effects: the work and the wait are given up once this thread's
+    /// cancellation is raised.
     ///
     /// # Errors
     /// Cancelled; those of [`Self::wait`].
@@ -73,12 +74,12 @@ impl<T> Driven<T> {
     }
 }
 
-/// What a question to the network will give. Nothing hangs on its being asked: dropped before the answer is there, it is given up.
+/// The answer to a request without effects. If it is dropped before the answer arrives, the request is given up.
 #[derive(Debug)]
 pub struct Asked<T>(Driven<T>);
 
 impl<T> Asked<T> {
-    /// Blocks until the answer is there, or the cancellation that stands over this thread says that it is not wanted.
+    /// Blocks until the answer arrives, or this thread's cancellation is raised.
     ///
     /// # Errors
     /// Those of [`Driven::wait_or_cancel`].
@@ -95,7 +96,7 @@ impl<T> From<Driven<T>> for Asked<T> {
 
 impl<T> Drop for Asked<T> {
     fn drop(&mut self) {
-        // Of work that is done this does nothing.
+        // This does nothing if the work is done.
         self.0.abort();
     }
 }
@@ -116,10 +117,10 @@ pub fn drive<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) 
         Ok(Driver(Some(builder.build().map_err(failed)?)))
     })?;
     let (send, receive) = sync_channel(1);
-    // It is taken by drop alone; were it not there, who waits would be told.
+    // Only drop takes it; if it were missing, the waiter would get an error.
     let spawn = |runtime: &Runtime| {
         let task = runtime.spawn(async move {
-            // Who asked may have gone away.
+            // The receiver may be gone.
             let _ = send.send(work.await);
         });
         task.abort_handle()
@@ -127,7 +128,7 @@ pub fn drive<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) 
     Ok(Driven { answer: receive, task: driver.0.as_ref().map(spawn) })
 }
 
-/// Does `work` on the driver's thread and waits for it.
+/// Runs `work` on the driver's thread and waits for it.
 ///
 /// # Errors
 /// Those of [`drive`] and [`Driven::wait`].
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(other.block_on(async { driven(async { 3 }).unwrap() }), 3);
     }
 
-    /// Tells when it is dropped.
+    /// Sends a message when it is dropped.
     struct Told(std::sync::mpsc::Sender<()>);
 
     impl Drop for Told {

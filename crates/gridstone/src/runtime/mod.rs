@@ -1,5 +1,5 @@
-//! Floor `runtime`: what the engine takes from the process it runs in: threads, time, randomness, cancellation,
-//! memory for results and a cache.
+//! Floor `runtime`: what the engine takes from its process: threads, time, randomness, cancellation, memory for results
+//! and a cache.
 //!
 //! Invariants: no thread is started before there is work for it; nothing here can deadlock in the child of a fork
 //! (see [`PerProcess`]).

@@ -1,5 +1,5 @@
-//! Which process something belongs to: the child of a fork has a copy of its parent's values, and must not clean up
-//! what the parent still uses.
+//! The process that owns a value: the child of a fork has copies of its parent's values, and must not clean up what the
+//! parent still uses.
 
 /// The process that made a value.
 #[derive(Debug, Clone, Copy)]
@@ -13,12 +13,12 @@ impl Owner {
         Self { pid: std::process::id() }
     }
 
-    /// Whether this process is the owner, and not a child forked from it.
+    /// Whether this process is the owner, not a child forked from it.
     pub fn is_here(self) -> bool {
         self.pid == std::process::id()
     }
 
-    /// The parent of this process, as in the child of a fork: for tests, which cannot fork.
+    /// The parent of this process, as seen in the child of a fork: for tests, which cannot fork.
     #[cfg(test)]
     pub(crate) fn elsewhere() -> Self {
         Self { pid: std::process::id().wrapping_add(1) }

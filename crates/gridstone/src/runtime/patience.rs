@@ -1,7 +1,7 @@
-//! Waits that can be given up: the cancellation that stands over what a thread does.
+//! Cancellable waits: the cancellation that applies to a thread's work.
 //!
-//! A read over a network waits inside a storage, which knows of no call. So a call's cancellation stands beside its work, by
-//! thread, and goes along to the pool's threads with every task.
+//! A read over a network waits inside a storage, which has no access to the call. So a call's cancellation is kept per
+//! thread, and is passed to the pool's threads with every task.
 
 use crate::base::Cancel;
 use std::cell::RefCell;
@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 thread_local!(static STANDING: RefCell<Option<Arc<dyn Cancel>>> = const { RefCell::new(None) });
 
-/// Does `work` with `cancel` over it; `None`: nothing makes it give up a wait.
+/// Runs `work` under `cancel`; `None`: no wait is given up.
 pub fn under<R>(cancel: Option<Arc<dyn Cancel>>, work: impl FnOnce() -> R) -> R {
     let _before = Before(STANDING.with(|standing| standing.replace(cancel)));
     work()
 }
 
-/// What stands over this thread's work.
+/// The cancellation of this thread's work.
 pub fn standing() -> Option<Arc<dyn Cancel>> {
     STANDING.with(|standing| standing.borrow().clone())
 }
 
-/// Puts back what stood before, after a panic too.
+/// Restores the previous cancellation, after a panic too.
 struct Before(Option<Arc<dyn Cancel>>);
 
 impl Drop for Before {

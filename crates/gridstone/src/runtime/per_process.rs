@@ -1,4 +1,4 @@
-//! The fork guard: a value that is built lazily, and built anew in the child of a fork.
+//! The fork guard: a value that is built lazily, and rebuilt in the child of a fork.
 //!
 //! A fork copies memory but only the calling thread. In the child, a pool has no threads, a lock may be held by a
 //! thread that does not exist, and a connection is shared with the parent. So:
@@ -6,11 +6,11 @@
 //! 1. the value is stored together with the id of the process that built it;
 //! 2. a process that finds another one's value leaks it (joining its threads or taking its locks could hang) and
 //!    builds its own;
-//! 3. the slot is one atomic pointer, without a lock or a `Once`: whatever another thread was doing at the moment
-//!    of the fork, the child can go on.
+//! 3. the slot is one atomic pointer, without a lock or a `Once`: whatever another thread was doing at the moment of
+//!    the fork, the child can continue.
 //!
-//! Assumption: a process never has the id of the ancestor that built the value. It would take an ancestor that is
-//! dead and process ids that wrapped around since.
+//! Assumption: a process never has the id of the ancestor that built the value. That would require a dead ancestor and
+//! process ids that have wrapped around since.
 
 use crate::base::Result;
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ struct Built<T> {
     value: T,
 }
 
-/// A value of this process: built when first asked for, rebuilt after a fork.
+/// A value of this process: built on first use, rebuilt after a fork.
 pub struct PerProcess<T> {
     /// Null, or a pointer from `Box::into_raw` that stays valid until this struct is dropped (or for ever, if
     /// another process built it).
@@ -36,13 +36,13 @@ impl<T: Send + Sync> PerProcess<T> {
         Self::with_pid(std::process::id)
     }
 
-    /// As `new`, with another way to ask for the process's id, so that tests can pretend to fork.
+    /// Like `new`, with another source of the process's id, so that tests can simulate a fork.
     pub(crate) const fn with_pid(pid: fn() -> u32) -> Self {
         Self { slot: AtomicPtr::new(std::ptr::null_mut()), pid, owns: PhantomData }
     }
 
-    /// This process's value, built by `build` if there is none. Of several threads that build at once, one wins
-    /// and the others' values are dropped.
+    /// This process's value, built by `build` if there is none. If several threads build at once, one wins and the
+    /// others' values are dropped.
     ///
     /// # Errors
     /// The error of `build`; the slot then stays as it was.
@@ -68,8 +68,8 @@ impl<T: Send + Sync> PerProcess<T> {
     }
 
     fn value_of(&self, seen: *mut Built<T>, pid: u32) -> Option<&T> {
-        // SAFETY: the slot holds null or a box that is freed only by drop, which needs `&mut self`; nobody makes a
-        // mutable reference before that.
+        // SAFETY: the slot holds null or a box that is freed only by drop, which needs `&mut self`; no mutable
+        // reference exists before that.
         let built = unsafe { seen.as_ref() }?;
         (built.pid == pid).then_some(&built.value)
     }
@@ -87,7 +87,7 @@ impl<T> Drop for PerProcess<T> {
         if last.is_null() {
             return;
         }
-        // SAFETY: not null, so a live box (see `slot`); `&mut self` says that no reference into it is left.
+        // SAFETY: not null, so a live box (see `slot`); `&mut self` guarantees that no reference into it is left.
         let pid = unsafe { (*last).pid };
         if pid == (self.pid)() {
             // SAFETY: as above; the slot goes away with this call, so the box is freed once.

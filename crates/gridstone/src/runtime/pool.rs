@@ -1,5 +1,4 @@
-//! The engine's threads: one pool per context, started when the first parallel work arrives, rebuilt in the child
-//! of a fork.
+//! The engine's threads: one pool per context, started with the first parallel work, rebuilt in the child of a fork.
 
 use super::PerProcess;
 use super::patience::{standing, under};
@@ -17,7 +16,7 @@ pub const THREADS_VARIABLE: &str = "GRIDSTONE_THREADS";
 /// More threads than any machine has cores: a larger number is a mistake, and would only exhaust the process.
 const THREADS_MAX: usize = 4_096;
 
-/// A pool of a fixed number of threads. With one thread none is kept: work runs where it is asked for.
+/// A pool of a fixed number of threads. A pool of one thread starts none: work runs on the calling thread.
 #[derive(Debug)]
 pub struct Pool {
     threads: usize,
@@ -25,8 +24,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `threads`; if not given, of `GRIDSTONE_THREADS`; if that is not set or empty, of as many threads
-    /// as this process may use cores. No thread is started yet.
+    /// A pool of `threads`, or of `GRIDSTONE_THREADS` if that is not given. If the variable is unset or empty, the pool
+    /// has as many threads as this process may use cores. No thread is started yet.
     ///
     /// # Errors
     /// Input if the number is 0, too large or, in the variable, not a number.
@@ -40,7 +39,7 @@ impl Pool {
         self.threads
     }
 
-    /// Runs `f` inside the pool, so that parallel work it starts stays there.
+    /// Runs `f` inside the pool, so that its parallel work stays there.
     ///
     /// # Errors
     /// Budget if the threads cannot be started.
@@ -52,8 +51,9 @@ impl Pool {
         Ok(self.rayon()?.install(|| under(over, f)))
     }
 
-    /// The results of `f` for all items, in their order. The items run in parallel, here and on the pool's other threads, and
-    /// are begun in their order; after an error, or once `cancel` says so (asked before each item), no further one is begun.
+    /// The results of `f` for all items, in their order. The items run in parallel, on this thread and the pool's
+    /// others, and start in their order. After an error or a cancellation (checked before each item) no further one is
+    /// started.
     ///
     /// # Errors
     /// One of the errors of `f` (not always the one of the lowest item), Cancelled, or Budget if the threads
@@ -70,13 +70,13 @@ impl Pool {
         if helpers == 0 {
             return items.into_iter().map(one).collect();
         }
-        // Waking a thread takes as long as decoding a block or two. So this one begins at once; the others take what is left when
-        // they come.
+        // Waking a thread takes as long as decoding a block or two. So this thread starts at once; the others take the
+        // remaining items when they arrive.
         let work = Work::new(items);
         self.rayon()?.in_place_scope(|scope| {
             (0..helpers).for_each(|_| scope.spawn(|_| work.help(&one)));
             work.go_on(&one);
-            // A thread of the pool finds other work meanwhile.
+            // A thread of the pool runs other work meanwhile.
             if rayon::current_thread_index().is_none() {
                 work.wait(helpers, cancel);
             }
@@ -84,11 +84,11 @@ impl Pool {
         work.results()
     }
 
-    /// Does `work` for all items, side by side and at most `ahead` items ahead of `consume`, which is given the results
-    /// here, in the order of the items. After an error, or once `cancel` says so, no further item is begun.
+    /// Runs `work` for all items in parallel, at most `ahead` items ahead of `consume`, which gets the results on this
+    /// thread, in the order of the items. After an error or a cancellation no further item is started.
     ///
     /// # Errors
-    /// As [`Pool::map`], and those of `consume`.
+    /// Those of [`Pool::map`], and those of `consume`.
     pub fn pipe<T: Send, R: Send>(
         &self,
         items: impl IntoIterator<Item = T>,
@@ -106,9 +106,10 @@ impl Pool {
         let one = &one;
         let stopped = AtomicBool::new(false);
         let stopped = &stopped;
-        // The oldest first, whoever takes it: what comes next is waited for, and what is chosen for later tiles is to be done by then.
+        // The oldest first, whichever thread takes it: the next result is waited for, and choices for later tiles must
+        // be made by then.
         self.rayon()?.in_place_scope_fifo(|scope| {
-            // Whatever ends this, what has not begun by then does nothing.
+            // Whatever ends this, items not started by then do nothing.
             let _stop = Stop(stopped);
             // A queue per item, oldest first: each is answered once, in any order.
             let mut begun = VecDeque::new();
@@ -132,7 +133,7 @@ impl Pool {
         })
     }
 
-    /// Runs `work` on another thread while `watch` is called here again and again, as long as `work` goes on.
+    /// Runs `work` on another thread while `watch` is called here repeatedly, until `work` ends.
     ///
     /// # Errors
     /// Budget if no thread can be started.
@@ -192,7 +193,7 @@ impl Spawner for Pool {
     }
 }
 
-/// Says so when it is dropped.
+/// Sets the flag when it is dropped.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -201,8 +202,8 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// What a task of the pool sends. A thread of the pool does other tasks meanwhile, so that threads which all wait for
-/// tasks cannot keep them from being done.
+/// Receives the result of a task. A thread of the pool runs other tasks meanwhile, so that threads which all wait for
+/// tasks cannot block those tasks.
 fn wait_for<R>(done: &Receiver<R>) -> Result<R> {
     let lost = || Error::storage("the work ended without a result");
     loop {
@@ -270,7 +271,7 @@ mod tests {
         let pool = Pool::new(Some(3)).unwrap();
         let here = std::thread::current().id();
         let (others, mine) = (Mutex::new(HashSet::new()), AtomicUsize::new(0));
-        // Nobody goes on before all three have come: one or two of them might have done all.
+        // No thread continues before all three have arrived: one or two of them might have done everything.
         let all = std::sync::Barrier::new(3);
         let doubled = pool.map((0..500).collect(), &NeverCancel, |i: u64| {
             if i < 3 {
@@ -290,7 +291,7 @@ mod tests {
         assert!(others.iter().all(|name| name.starts_with("gridstone-")) && mine.into_inner() > 0);
     }
 
-    /// A thread that is not the pool's goes on alone while all of the pool's are busy.
+    /// A thread outside the pool proceeds alone while all of the pool's threads are busy.
     #[test]
     fn a_full_pool_keeps_nobody_waiting_for_the_first_item() {
         let pool = Pool::new(Some(2)).unwrap();
@@ -308,7 +309,7 @@ mod tests {
             while begun.load(Ordering::Relaxed) < 2 {
                 std::thread::yield_now();
             }
-            // Its last item lets the pool's threads go.
+            // Its last item releases the pool's threads.
             let last = |i: u8| {
                 go.store(i == 9, Ordering::Relaxed);
                 Ok(i)
@@ -386,7 +387,7 @@ mod tests {
         }
     }
 
-    /// Whoever waits for a pipe's results helps with what comes next, not with what comes last.
+    /// A thread that waits for a pipe's results helps with the next items, not with the last.
     #[test]
     fn a_pipe_in_the_pool_begins_its_items_in_order() {
         let pool = Pool::new(Some(2)).unwrap();
@@ -399,7 +400,7 @@ mod tests {
             }
         };
         thread::scope(|scope| {
-            // One thread of the pool is busy until the pipe, which is in the other one, has come to its end.
+            // One thread of the pool is busy until the pipe, which runs in the other one, has ended.
             scope.spawn(|| pool.beside(wait, MILLISECOND, || ()).unwrap());
             while !busy.load(Ordering::Relaxed) {
                 std::thread::yield_now();
@@ -454,7 +455,7 @@ mod tests {
         assert!(begun < 25, "{begun} were done");
     }
 
-    /// All threads of the pool wait in a pipe for tasks that only they can do.
+    /// All threads of the pool wait in a pipe for tasks that only they can run.
     #[test]
     fn pipes_nest_in_a_full_pool() {
         let pool = Pool::new(Some(2)).unwrap();
@@ -492,7 +493,7 @@ mod tests {
         }
     }
 
-    /// Raised on one thread alone, once it was asked often enough there.
+    /// Raised on one thread only, once it was checked often enough there.
     struct OnlyHere(std::thread::ThreadId, AtomicUsize);
 
     impl Cancel for OnlyHere {
@@ -509,7 +510,8 @@ mod tests {
         let pool = Pool::new(Some(2)).unwrap();
         let here = std::thread::current().id();
         let cancel = OnlyHere(here, AtomicUsize::new(0));
-        // The helper's item ends only when this thread, whose own is over at once, is asked while it waits.
+        // The helper's item ends only when the cancellation is checked on this thread, which finishes its own item at
+        // once and then waits.
         let begun = std::sync::Barrier::new(2);
         let done = pool.map(vec![(); 2], &cancel, |()| {
             begun.wait();

@@ -3,7 +3,7 @@
 use crate::base::{Signal, Signals};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Makes signals that block the thread that waits.
+/// Makes signals that block the waiting thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CondvarSignals;
 

@@ -42,8 +42,8 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// An id for systems whose random source is out of order. Ids must be distinct, not secret: time, process, a
-/// counter and an address that the loader randomises are mixed.
+/// An id for systems whose random source fails. Ids must be distinct, not secret: it mixes time, process, a counter and
+/// an address that the loader randomises.
 fn distinct() -> Id {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());

@@ -1,17 +1,17 @@
-//! Items that the threads of a [`super::Pool`] share: each takes the next one until none is left.
+//! Items shared by the threads of a [`super::Pool`]: each thread takes the next one until none is left.
 
 use crate::base::{Cancel, Result};
 use std::iter::Enumerate;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a thread that waits for its helpers asks whether to go on.
+/// How often a thread that waits for its helpers checks for cancellation.
 const ASK_EVERY: Duration = Duration::from_millis(25);
 
-/// Items that several threads take, coarse ones: a block to decode, a range to read.
+/// Coarse items that several threads take: a block to decode, a range to read.
 pub(super) struct Work<T, R> {
     left: Mutex<Enumerate<std::vec::IntoIter<T>>>,
-    /// What is done, each with its place among the items.
+    /// The results, each with the index of its item.
     done: Mutex<Result<Vec<(usize, R)>>>,
     /// How many helpers have ended.
     ended: Mutex<usize>,
@@ -25,15 +25,15 @@ impl<T, R> Work<T, R> {
         Self { left, done: Mutex::new(Ok(done)), ended: Mutex::new(0), one_ended: Condvar::new() }
     }
 
-    /// Works beside the thread whose work it is.
+    /// Runs items in addition to the thread that owns the work.
     pub(super) fn help(&self, one: &impl Fn(T) -> Result<R>) {
         // After a panic too.
         let _ended = Ended { count: &self.ended, changed: &self.one_ended };
         self.go_on(one);
     }
 
-    /// Waits until all helpers have ended. `cancel` is asked now and then, as it is before each item: it may be one that finds out only where it is
-    /// asked on this thread.
+    /// Waits until all helpers have ended. `cancel` is checked at intervals, as it is before each item: some
+    /// cancellations are noticed only by a check on this thread.
     pub(super) fn wait(&self, helpers: usize, cancel: &dyn Cancel) {
         loop {
             let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,10 +47,10 @@ impl<T, R> Work<T, R> {
         }
     }
 
-    /// Does one item after the other until none is left.
+    /// Runs one item after the other until none is left.
     pub(super) fn go_on(&self, one: &impl Fn(T) -> Result<R>) {
         let mut mine = Vec::new();
-        // Whoever waits for the lock waits for a few instructions.
+        // A thread that waits for the lock waits for a few instructions.
         let next = || self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some((place, item)) = next() {
             match one(item) {
@@ -82,7 +82,7 @@ impl<T, R> Work<T, R> {
     }
 }
 
-/// Counts when it is dropped.
+/// Increments a count when it is dropped.
 struct Ended<'a> {
     count: &'a Mutex<usize>,
     changed: &'a Condvar,

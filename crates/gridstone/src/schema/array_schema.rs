@@ -1,10 +1,10 @@
-//! The schema of an array. One that exists is valid.
+//! The schema of an array. A `Schema` value is always valid.
 
 use super::{Attribute, Coordinate, Dimension, Extent, Filters, KeyRange, Order, Subarray};
 use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
 use std::collections::HashSet;
 
-/// What a schema has besides dimensions and attributes.
+/// The options of a schema besides dimensions and attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaOptions {
     /// Whether only non-empty cells exist.
@@ -15,7 +15,7 @@ pub struct SchemaOptions {
     pub tile_order: Order,
     /// The order of the cells in a tile.
     pub cell_order: Order,
-    /// Whether a sparse array may hold several cells at one place.
+    /// Whether a sparse array may have several cells at one position.
     pub duplicates: bool,
     /// The filters of the coordinates.
     pub coord_filters: Filters,
@@ -39,28 +39,29 @@ impl Default for SchemaOptions {
 pub struct Schema {
     /// The axes.
     dims: Vec<Dimension>,
-    /// By ascending permanent number.
+    /// In ascending order of their permanent numbers.
     attrs: Vec<Attribute>,
-    /// The permanent number of the next attribute: those of dropped ones are never used again.
+    /// The permanent number of the next attribute: numbers of dropped ones are never reused.
     next_id: u32,
     options: SchemaOptions,
 }
 
 impl Schema {
-    /// The same, but of arrays with one cell at each place: what cells that are to be so are merged by.
+    /// The same schema without duplicates: for merging cells so that each position has one.
     #[must_use]
     pub fn with_one_cell_each(&self) -> Self {
         Self { options: SchemaOptions { duplicates: false, ..self.options.clone() }, ..self.clone() }
     }
 
-    /// A valid schema, or a Schema error that says what contradicts what. Attributes are numbered by their places.
+    /// Makes a valid schema, or returns a Schema error that names the contradiction. Attributes are numbered by their
+    /// positions.
     pub fn new(dims: Vec<Dimension>, attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Self> {
         let attrs: Vec<Attribute> = attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
         let next_id = attrs.len() as u32;
         Self::numbered(dims, attrs, next_id, options)
     }
 
-    /// As [`Schema::new`], of attributes that have their numbers.
+    /// Like [`Schema::new`], for attributes that have their numbers.
     pub(super) fn numbered(
         dims: Vec<Dimension>,
         attrs: Vec<Attribute>,
@@ -78,7 +79,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// The same schema with its attributes numbered by their places: that of a new array.
+    /// The same schema with its attributes numbered by their positions, for a new array.
     #[must_use]
     pub fn renumbered(self) -> Self {
         let attrs: Vec<Attribute> = self.attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
@@ -122,7 +123,8 @@ impl Schema {
         Ok(())
     }
 
-    /// A Schema error if a name that `before` does not have holds what acts on a terminal. Schemas that are there already may.
+    /// A Schema error if a name that `before` does not have contains characters that act on a terminal. Existing
+    /// schemas may have such names.
     pub fn check_new_names(&self, before: Option<&Self>) -> Result<()> {
         let known: HashSet<&str> = before.into_iter().flat_map(Self::names).collect();
         match self.names().find(|name| name.contains(is_unprintable) && !known.contains(name)) {
@@ -210,12 +212,12 @@ impl Schema {
         Ok(())
     }
 
-    /// The axes: the dimensions, each one of text as many as it has words. All that stores cells knows these.
+    /// The axes: one per dimension, and for a text dimension one per word. All code that stores cells uses these.
     pub fn dims(&self) -> &[Dimension] {
         &self.dims
     }
 
-    /// The dimensions as users know them, and which axes each has.
+    /// The dimensions as users know them, each with its axes.
     pub fn coordinates(&self) -> impl Iterator<Item = Coordinate<'_>> + Clone {
         Coordinate::all(&self.dims)
     }
@@ -239,7 +241,7 @@ impl Schema {
         self.next_id
     }
 
-    /// Everything else.
+    /// The other options.
     pub fn options(&self) -> &SchemaOptions {
         &self.options
     }
@@ -259,7 +261,7 @@ impl Schema {
         Subarray::domain(&self.dims)
     }
 
-    /// The attribute of this name and its place; a NotFound error lists the names there are.
+    /// The attribute of this name and its index; a NotFound error lists the existing names.
     pub fn attr(&self, name: &str) -> Result<(usize, &Attribute)> {
         self.attrs.iter().enumerate().find(|(_, a)| a.name() == name).ok_or_else(|| {
             let names: Vec<&str> = self.attrs.iter().map(Attribute::name).collect();
@@ -272,7 +274,8 @@ impl Schema {
         self.attrs.iter().find(|a| a.id() == id)
     }
 
-    /// Low and high of every dimension as text; of text dimensions texts that no cell of the box lies beyond.
+    /// Low and high of every dimension as text. For a text dimension these are texts such that no cell of the box lies
+    /// beyond them.
     pub fn ends(&self, sub: &Subarray) -> Vec<(String, String)> {
         self.coordinates().map(|dim| dim.ends(sub.ranges())).collect()
     }
@@ -289,7 +292,7 @@ impl Schema {
         format!("{{{}}}", self.coordinates().map(part).collect::<Vec<_>>().join(", "))
     }
 
-    /// A cell as a user would write it; `key` gives its key on each axis.
+    /// A cell as a user would write it; `key` returns its key on each axis.
     pub fn describe_cell(&self, key: impl Fn(usize) -> u64) -> String {
         let part = |coordinate: Coordinate<'_>| match coordinate.max_bytes() {
             Some(_) => format!("{}={:?}", coordinate.name(), coordinate.text(&key)),
@@ -298,7 +301,8 @@ impl Schema {
         self.coordinates().map(part).collect::<Vec<_>>().join(", ")
     }
 
-    /// `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names both.
+    /// Returns `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names
+    /// both.
     pub fn check_inside(&self, sub: &Subarray) -> Result<()> {
         if sub.ndim() != self.ndim() {
             return Err(Error::bounds(format!(

@@ -1,4 +1,4 @@
-//! An attribute: name, type, nullability, fill and filters; of an enumerated one the categories.
+//! An attribute: name, type, nullability, fill and filters, and the categories of an enumerated one.
 
 use super::{Categories, Datatype, Primitive, bytes_to_text, text_to_bytes};
 use crate::base::{Element, Error, Result};
@@ -8,14 +8,14 @@ use std::sync::Arc;
 /// The filters of an attribute's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filters {
-    /// Chosen from a sample: of each dense tile, of some sparse tiles together.
+    /// Chosen from a sample: per dense tile, or for some sparse tiles together.
     Auto,
     /// This pipeline, by its canonical name.
     Named(String),
 }
 
 impl Filters {
-    /// "auto" or a pipeline such as "delta,zstd:3"; a Schema error names the unknown filter.
+    /// Parses "auto" or a pipeline such as "delta,zstd:3"; a Schema error names the unknown filter.
     pub fn parse(text: &str) -> Result<Self> {
         match text {
             "auto" => Ok(Self::Auto),
@@ -32,7 +32,7 @@ impl Filters {
     }
 }
 
-/// How an attribute's values are rounded, if they are, and packed: `text` with the rounding, which stands first, apart.
+/// Splits `text` into the rounding of an attribute's values, if it begins with one, and the filters.
 fn rounding_and_filters(text: &str, element: Element) -> Result<(Option<Rounding>, Filters)> {
     let (first, rest) = text.split_once(',').unwrap_or((text, "auto"));
     let Some(rounding) = Rounding::parse(first.trim())? else {
@@ -51,7 +51,7 @@ fn check_filters(filters: &Filters, element: Element) -> Result<()> {
     }
 }
 
-/// The fill of an attribute that has none of its own.
+/// The default fill of an attribute.
 fn default_fill(datatype: Datatype) -> Vec<u8> {
     match datatype {
         time if time.is_time() => i64::MIN.to_le_bytes().to_vec(),
@@ -62,7 +62,7 @@ fn default_fill(datatype: Datatype) -> Vec<u8> {
     }
 }
 
-/// The code of the category written in `text`.
+/// The code of the category in `text`.
 fn code_of_fill(categories: &Categories, codes: Datatype, text: &str) -> Result<Vec<u8>> {
     let code = categories.code_of(&text_to_bytes(categories.datatype(), text)?).ok_or_else(|| {
         Error::schema(format!("the fill {text:?} is none of the categories {}", categories.texts().join(", ")))
@@ -84,14 +84,15 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// An attribute. `fill` is text (`None`: 0, "", NaT, no item; of a vector that of its primitive); it is what an unwritten dense cell reads as, unless nullable.
-    /// `filters`: "auto", or a pipeline; in front of either `bitround:N`.
+    /// An attribute. `fill` is text (`None`: 0, "", NaT, no item; for a vector that of its primitive); unwritten dense
+    /// cells read as the fill, unless the attribute is nullable. `filters`: "auto", or a pipeline; `bitround:N` may
+    /// precede either.
     pub fn new(name: &str, datatype: Datatype, nullable: bool, fill: Option<&str>, filters: &str) -> Result<Self> {
         Self::made((name, datatype, None), nullable, fill, filters)
     }
 
-    /// An attribute whose values are some of `categories`, stored as `codes` (uint8, uint16 or uint32; `None`: the least with
-    /// room for more of them). `fill` is the text of a category (`None`: the first).
+    /// An attribute whose values are among `categories`, stored as `codes` (uint8, uint16 or uint32; `None`: the
+    /// smallest with room for more of them). `fill` is the text of a category (`None`: the first).
     pub fn enumerated(
         name: &str,
         (categories, codes): (Categories, Option<Datatype>),
@@ -143,7 +144,7 @@ impl Attribute {
         Ok(Self::made((name, self.datatype, categories), nullable, fill, filters)?.with_id(self.id))
     }
 
-    /// A Schema error unless codes mean under this attribute what they meant under `before`.
+    /// A Schema error unless codes have the same meaning under this attribute as under `before`.
     pub(super) fn check_categories(&self, before: &Self) -> Result<()> {
         let follows = match (&self.categories, &before.categories) {
             (Some(new), Some(old)) => new.check_follows(old),
@@ -153,7 +154,7 @@ impl Attribute {
         follows.map_err(|e| e.context(format!("attribute {:?}", before.name)))
     }
 
-    /// The same attribute with its permanent number, given by the schema that it belongs to.
+    /// The same attribute with its permanent number, assigned by its schema.
     #[must_use]
     pub(super) fn with_id(mut self, id: u32) -> Self {
         self.id = id;
@@ -170,12 +171,12 @@ impl Attribute {
         &self.name
     }
 
-    /// The type of what is stored: of its values, or of the codes of its categories.
+    /// The stored type: that of its values, or of the codes of its categories.
     pub fn datatype(&self) -> Datatype {
         self.datatype
     }
 
-    /// The values that it may have, where these are a list.
+    /// The allowed values, if the attribute is enumerated.
     pub fn categories(&self) -> Option<&Categories> {
         self.categories.as_deref()
     }
@@ -195,14 +196,14 @@ impl Attribute {
         &self.fill
     }
 
-    /// The fill as text; `None` where there is no category yet.
+    /// The fill as text; `None` if there is no category yet.
     pub fn fill_text(&self) -> Option<String> {
         let Some(categories) = self.categories() else { return Some(bytes_to_text(self.datatype, &self.fill)) };
         let code = self.fill.iter().rev().fold(0usize, |code, byte| code << 8 | usize::from(*byte));
         categories.values().nth(code).map(|value| bytes_to_text(categories.datatype(), value))
     }
 
-    /// How its values are rounded when they are written, if they are.
+    /// The rounding applied when its values are written, if any.
     pub fn rounding(&self) -> Option<Rounding> {
         self.rounding
     }

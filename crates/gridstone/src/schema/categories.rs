@@ -1,7 +1,7 @@
-//! Categories: the values that an enumerated attribute may have.
+//! Categories: the allowed values of an enumerated attribute.
 //!
-//! A cell holds the *code* of its category, the place of it in the list. Codes are an ordinary unsigned column; the list is
-//! in the schema. It only grows, at its end, so that a code means the same under every schema of an array.
+//! A cell has the *code* of its category, which is the index in the list. Codes are an ordinary unsigned column; the
+//! list is in the schema. The list only grows, at its end, so a code means the same under every schema of an array.
 
 use super::{Datatype, Sorting, bytes_to_text, key, text_to_bytes};
 use crate::base::{Error, Result, limits};
@@ -13,13 +13,13 @@ pub struct Categories {
     datatype: Datatype,
     values: Vec<Vec<u8>>,
     ordered: bool,
-    /// The code of each value, by what makes two of them the same.
+    /// The code of each value, by the value's identity.
     codes: HashMap<Vec<u8>, u32>,
 }
 
 impl Categories {
-    /// The categories written in `texts`, values of `datatype`. `ordered`: they compare by their places, not by what they
-    /// are. A Schema error names one that is no value, or is there twice.
+    /// Parses the categories in `texts`, values of `datatype`. `ordered`: they compare by their indexes, not by their
+    /// values. A Schema error names one that is no value, or is a duplicate.
     pub fn new<T: AsRef<str>>(datatype: Datatype, texts: &[T], ordered: bool) -> Result<Self> {
         let known = match datatype {
             Datatype::FixedBytes(_) => false,
@@ -33,7 +33,7 @@ impl Categories {
         Self { datatype, values: Vec::new(), ordered, codes: HashMap::new() }.extended(texts)
     }
 
-    /// These and more of them, at the end.
+    /// These categories, with more at the end.
     pub fn extended<T: AsRef<str>>(&self, texts: &[T]) -> Result<Self> {
         let mut made = self.clone();
         let mut bytes: usize = made.values.iter().map(Vec::len).sum();
@@ -58,7 +58,7 @@ impl Categories {
         Ok(made)
     }
 
-    /// What makes two values the same: -0.0 is 0.0. A Schema error about NaN and NaT, which equal nothing.
+    /// The identity of a value: -0.0 is 0.0. A Schema error for NaN and NaT, which equal nothing.
     fn identity(&self, value: &[u8]) -> Result<Vec<u8>> {
         if self.datatype.sorting() == Sorting::Bytes {
             return Ok(value.to_vec());
@@ -76,7 +76,7 @@ impl Categories {
         self.datatype
     }
 
-    /// Whether they compare by their places.
+    /// Whether they compare by their indexes.
     pub fn ordered(&self) -> bool {
         self.ordered
     }
@@ -106,7 +106,7 @@ impl Categories {
         self.codes.get(&self.identity(value).ok()?).copied()
     }
 
-    /// The least type of codes that leaves room for as many categories again.
+    /// The smallest type of codes that leaves room for as many categories again.
     pub fn codes_type(&self) -> Datatype {
         match self.len() {
             0..=128 => Datatype::UInt8,
@@ -115,7 +115,7 @@ impl Categories {
         }
     }
 
-    /// A Schema error unless `codes` is a type of codes that has one for each.
+    /// A Schema error unless `codes` is a type of codes with room for all categories.
     pub(super) fn check_codes(&self, codes: Datatype) -> Result<()> {
         let room = match codes {
             Datatype::UInt8 => 1 << 8,
@@ -133,7 +133,7 @@ impl Categories {
         )))
     }
 
-    /// A Schema error unless these are `before`, and perhaps more behind them.
+    /// A Schema error unless these are `before`, perhaps with more at the end.
     pub(super) fn check_follows(&self, before: &Self) -> Result<()> {
         let kept = self.values.get(..before.len()) == Some(&before.values);
         if kept && self.datatype == before.datatype && self.ordered == before.ordered {
@@ -177,7 +177,7 @@ mod tests {
         refuse("complex64", &[], "complex64");
         refuse("int8[3]", &[], "int8[3]");
         refuse("bytes[3]", &[], "bytes[3]");
-        // Under Miri so many texts take minutes.
+        // Under Miri this many texts take minutes.
         if !cfg!(miri) {
             let many: Vec<String> = (0..=limits::CATEGORIES_MAX).map(|i| i.to_string()).collect();
             assert!(Categories::new(Datatype::String, &many, false).unwrap_err().message().contains("too many"));

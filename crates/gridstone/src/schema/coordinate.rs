@@ -1,4 +1,5 @@
-//! The dimensions of an array as users know them: each takes one coordinate of a cell, and one axis or, of text, several.
+//! The dimensions of an array as users know them: each takes one coordinate of a cell, and one axis or, for text,
+//! several.
 
 use super::text::{high_text, low_text, text_of};
 use super::{Datatype, Dimension, KeyRange};
@@ -13,7 +14,7 @@ pub struct Coordinate<'s> {
 }
 
 impl<'s> Coordinate<'s> {
-    /// Those of these axes, in their order.
+    /// The dimensions of these axes, in their order.
     pub(super) fn all(axes: &'s [Dimension]) -> impl Iterator<Item = Self> + Clone {
         let goes_on = |_: &Dimension, next: &Dimension| next.word().is_some_and(|word| word.number > 0);
         axes.chunk_by(goes_on).scan(0, |first, axes| {
@@ -28,7 +29,7 @@ impl<'s> Coordinate<'s> {
         self.axes.first().map_or("", Dimension::name)
     }
 
-    /// The type of what users give and get: string for text.
+    /// The type of the users' coordinates: string for text.
     pub fn datatype(&self) -> Datatype {
         match self.number() {
             Some(axis) => axis.datatype(),
@@ -36,22 +37,22 @@ impl<'s> Coordinate<'s> {
         }
     }
 
-    /// The places of its axes.
+    /// The indexes of its axes.
     pub fn axes(&self) -> Range<usize> {
         self.first..self.first + self.axes.len()
     }
 
-    /// Its axis, unless it is text.
+    /// Its axis, unless it is a text dimension.
     pub fn number(&self) -> Option<&'s Dimension> {
         self.axes.first().filter(|axis| axis.word().is_none())
     }
 
-    /// Of text: the bytes of UTF-8 that the longest has.
+    /// The largest length of its texts in bytes of UTF-8, if it is a text dimension.
     pub fn max_bytes(&self) -> Option<usize> {
         self.axes.first()?.word().map(|word| word.max_bytes)
     }
 
-    /// A cell's coordinate as text; `key` gives its key on each axis of the schema.
+    /// A cell's coordinate as text; `key` returns its key on each axis of the schema.
     pub fn text(&self, key: impl Fn(usize) -> u64) -> String {
         match self.number() {
             Some(axis) => axis.text(key(self.first)),
@@ -59,8 +60,8 @@ impl<'s> Coordinate<'s> {
         }
     }
 
-    /// The ends of its part of a box, which has these ranges, as text. Of a text dimension: texts that no cell in the box lies
-    /// before, or behind.
+    /// The ends of its part of a box with these ranges, as text. For a text dimension these are texts such that no cell
+    /// in the box lies before the first, or behind the second.
     pub fn ends(&self, ranges: &[KeyRange]) -> (String, String) {
         let mine = ranges.get(self.axes()).unwrap_or_default();
         match (self.number(), mine) {

@@ -57,7 +57,7 @@ pub enum Datatype {
     Float16,
     Float32,
     Float64,
-    /// Two float32: the real part, then the imaginary one.
+    /// Two float32: the real part, then the imaginary part.
     Complex64,
     /// Two float64.
     Complex128,
@@ -69,9 +69,9 @@ pub enum Datatype {
     String,
     /// Variable-length bytes.
     Bytes,
-    /// So many bytes.
+    /// This many bytes.
     FixedBytes(u32),
-    /// So many values side by side.
+    /// This many values side by side.
     Vector(Primitive, VectorShape),
     /// A list of any number of values.
     List(Primitive),
@@ -128,7 +128,7 @@ impl Datatype {
         }
     }
 
-    /// Values of `len` bytes; a Schema error if there may be none so long.
+    /// Values of `len` bytes; a Schema error if that is too long.
     pub fn fixed_bytes(len: u32) -> Result<Self> {
         match len {
             0 => Err(Error::schema("bytes[0] has no room for a value; give a length of at least 1")),
@@ -155,7 +155,7 @@ impl Datatype {
         }
     }
 
-    /// Bytes of which the values of a variable-length type are whole multiples.
+    /// The item size in bytes: values of a variable-length type are whole multiples of it.
     pub fn item_width(self) -> usize {
         if let Self::List(primitive) = self { primitive.width() } else { 1 }
     }
@@ -175,7 +175,7 @@ impl Datatype {
         matches!(self, Self::Datetime(_) | Self::Timedelta(_))
     }
 
-    /// Whether it is made of booleans, whose bytes are 0 or 1; of all other fixed-width types any bytes are a value.
+    /// Whether it consists of booleans, whose bytes are 0 or 1; for all other fixed-width types any bytes are a value.
     pub fn holds_bools(self) -> bool {
         matches!(self, Self::Bool | Self::Vector(Primitive::Bool, _) | Self::List(Primitive::Bool))
     }
@@ -194,7 +194,7 @@ impl Datatype {
         self.sorting() == Sorting::Keys && !matches!(self, Self::Bool | Self::Float16) && (float || !self.is_float())
     }
 
-    /// What filters may know of it: the element of which a cell is one or several; single bytes for strings and bytes.
+    /// The element type that filters see: a cell is one or several elements; single bytes for strings and bytes.
     pub fn element(self) -> Element {
         match self {
             Self::Bool | Self::UInt8 | Self::String | Self::Bytes | Self::FixedBytes(_) => Element::BYTE,
@@ -213,7 +213,7 @@ impl Datatype {
     }
 }
 
-/// The type of this name, if it is one without a length, shape or items.
+/// The type of this name, if it has no length, shape or items.
 fn single(name: &str) -> Option<Datatype> {
     let timed = |prefix: &str| {
         let unit = name.strip_prefix(prefix)?.strip_suffix(']')?;
@@ -225,7 +225,7 @@ fn single(name: &str) -> Option<Datatype> {
         .or_else(|| timed("timedelta64[").map(Datatype::Timedelta))
 }
 
-/// A length as it is written: decimal digits alone, without a zero in front.
+/// Parses a length: decimal digits without a leading zero.
 fn side(text: &str) -> Option<u32> {
     text.parse().ok().filter(|n: &u32| n.to_string() == text)
 }

@@ -1,4 +1,4 @@
-//! A dimension: name, type, domain and tile extent. One of text is several: an axis per word.
+//! A dimension: name, type, domain and tile extent. A text dimension is several, one axis per word.
 
 use super::key::{from_float, to_float};
 use super::scalar::{key_text, text_key};
@@ -17,7 +17,7 @@ pub enum Extent {
     Length(f64),
 }
 
-/// A dimension of an array, or an axis of one of text.
+/// A dimension of an array, or an axis of a text dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dimension {
     name: String,
@@ -60,8 +60,8 @@ impl Dimension {
         Ok(Self { name: name.to_owned(), datatype, range: KeyRange::new(lo_key, hi_key), extent, word: None })
     }
 
-    /// The axes of a text dimension: one per word that texts of up to `max_bytes` bytes of UTF-8 take. A Schema error if that is
-    /// too long, or nothing.
+    /// The axes of a text dimension: one per word of texts of up to `max_bytes` bytes of UTF-8. A Schema error if that
+    /// is too long, or zero.
     pub fn text_axes(name: &str, max_bytes: usize) -> Result<Vec<Self>> {
         let longest = limits::AXES_MAX * 8;
         if max_bytes == 0 || max_bytes > longest {
@@ -92,12 +92,12 @@ impl Dimension {
         &self.name
     }
 
-    /// Which word of a text it holds, if it is an axis of a text dimension.
+    /// Which word of a text it has, if it is an axis of a text dimension.
     pub fn word(&self) -> Option<Word> {
         self.word
     }
 
-    /// The type of its coordinates; of words uint64.
+    /// The type of its coordinates; uint64 for words.
     pub fn datatype(&self) -> Datatype {
         self.datatype
     }
@@ -128,9 +128,9 @@ impl Dimension {
         Self { extent: Extent::Whole, ..self.clone() }
     }
 
-    /// The same dimension over the larger domain `lo ..= hi`, written as text. Every space tile keeps its coordinates, so that
-    /// the cells of what was written stay in global order. A Schema error if the domain would not hold the old one, or would
-    /// move its low end into a tile.
+    /// The same dimension over the larger domain `lo ..= hi`, written as text. Every space tile keeps its coordinates,
+    /// so that cells written before stay in global order. A Schema error if the domain would not contain the old one,
+    /// or would move its low end into a tile.
     pub fn grown(&self, lo: &str, hi: &str) -> Result<Self> {
         if self.word.is_some() {
             return Err(Error::schema(format!(
@@ -145,7 +145,7 @@ impl Dimension {
         Ok(larger)
     }
 
-    /// A Schema error unless this is `before` over a domain that holds its domain, with the same tiles.
+    /// A Schema error unless this is `before` over a domain that contains its domain, with the same tiles.
     pub(super) fn check_grown(&self, before: &Self) -> Result<()> {
         let wrong = |why: String| Err(Error::schema(format!("dimension {:?}: {why}", before.name)));
         let fixed = |dim: &Self| (dim.datatype, dim.extent, dim.word);
@@ -169,7 +169,7 @@ impl Dimension {
                 let tiles = (before.range.lo - self.range.lo).div_ceil(n);
                 let lower = before.range.lo.checked_sub(tiles.saturating_mul(n));
                 let higher = before.text(before.range.lo - (tiles - 1) * n);
-                // Not every key is one of the type's.
+                // Not every key is a key of the type.
                 let exists = |key: &u64| before.key(&before.text(*key)).is_ok_and(|found| found == *key);
                 let lower = lower.filter(exists).map(|key| before.text(key));
                 let possible = lower.map_or_else(|| higher.clone(), |lower| format!("{lower} or {higher}"));
@@ -220,7 +220,7 @@ impl Dimension {
         }
     }
 
-    /// The low end of a float dimension's tile `tile`, for drawing; of an integer one's, its first coordinate.
+    /// The low end of a float dimension's tile `tile`, for drawing; for an integer dimension its first coordinate.
     pub fn tile_edge(&self, tile: u64) -> u64 {
         match self.extent {
             Extent::Length(length) => from_float(to_float(self.range.lo) + tile as f64 * length),

@@ -1,40 +1,41 @@
-//! How the schema of an array changes: its domain grows, attributes come, go and change what is not in their bytes.
+//! Schema evolution: the domain of an array grows; attributes are added, dropped, and changed in everything but the
+//! meaning of their bytes.
 //!
-//! What was written before stays as it is and is read through the newer schema. So a newer schema keeps the space tiles and
-//! the orders where they are, the types of attributes, and what may be null: a fragment of any older schema then is in
-//! global order, and holds values, of the newer one.
+//! Data written before is not changed and is read through the newer schema. So a newer schema keeps the space tiles and
+//! the orders in place, the types of attributes, and what may be null. A fragment of any older schema then is in global
+//! order, and has valid values, under the newer one.
 
 use super::{Attribute, Dimension, Extent, Order, Schema};
 use crate::base::{Error, Result};
 
-/// What is to change. Attributes are meant by the names that they have before it.
+/// The changes. Attributes are referred to by their names before them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evolution {
     /// Dimensions by name, with the low and high end of the larger domain as text, both inclusive.
     pub domains: Vec<(String, String, String)>,
     /// New attributes.
     pub add: Vec<Attribute>,
-    /// Attributes that go.
+    /// Attributes to drop.
     pub drop: Vec<String>,
     /// Attributes with their new names.
     pub rename: Vec<(String, String)>,
     /// Attributes with their new fill as text; `None`: 0, "", NaT.
     pub fill: Vec<(String, Option<String>)>,
-    /// Attributes with the filters of what is written from now on.
+    /// Attributes with the filters for data written from now on.
     pub filters: Vec<(String, String)>,
     /// Attributes that may be null from now on.
     pub nullable: Vec<String>,
-    /// Enumerated attributes with the categories that come behind those that they have.
+    /// Enumerated attributes with the categories to append.
     pub categories: Vec<(String, Vec<String>)>,
 }
 
-/// The item that goes with `name`.
+/// The item of `name`.
 fn of<'a, T>(list: &'a [(String, T)], name: &str) -> Option<&'a T> {
     list.iter().find(|(n, _)| n == name).map(|(_, item)| item)
 }
 
 impl Evolution {
-    /// A Schema error if a name is not that of an attribute, or the same thing of it is to change twice.
+    /// A Schema error if a name is not that of an attribute, or the same property of it changes twice.
     fn check(&self, schema: &Schema) -> Result<()> {
         let lists: [(&str, Vec<&String>); 6] = [
             ("drop", self.drop.iter().collect()),
@@ -77,12 +78,12 @@ impl Evolution {
         }
     }
 
-    /// Whether no attribute has `name` any more.
+    /// Whether the attribute `name` is gone afterwards.
     fn goes(&self, name: &str) -> bool {
         self.drop.iter().any(|n| n == name) || of(&self.rename, name).is_some()
     }
 
-    /// What becomes of an attribute that stays.
+    /// The new form of an attribute that stays.
     fn attribute(&self, attr: &Attribute) -> Result<Attribute> {
         let name = of(&self.rename, attr.name()).map_or_else(|| attr.name(), String::as_str);
         let kept = attr.fill_text();
@@ -98,7 +99,7 @@ impl Schema {
     /// The schema after `evolution`; `first` is the one that the array was created with.
     ///
     /// # Errors
-    /// Schema: what cannot change, with what can.
+    /// Schema: what cannot change, and what can.
     pub fn evolved(&self, first: &Self, evolution: &Evolution) -> Result<Self> {
         evolution.check(self)?;
         let mut dims = self.dims().to_vec();
@@ -124,7 +125,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// A Schema error unless this may follow `before` in the history of an array that `first` began.
+    /// A Schema error unless this may follow `before` in the history of an array whose first schema is `first`.
     pub fn check_follows(&self, before: &Self, first: &Self) -> Result<()> {
         let wrong = |why: String| Err(Error::schema(why));
         if self.ndim() != before.ndim() || self.options() != before.options() {
@@ -172,7 +173,7 @@ impl Schema {
         Ok(())
     }
 
-    /// A Schema error if the cells of `before` would stand in another order along a Hilbert curve: its origin and its size
+    /// A Schema error if the cells of `before` would have another order along a Hilbert curve: its origin and its size
     /// must stay.
     fn check_curve(&self, before: &Self) -> Result<()> {
         if self.options().cell_order != Order::Hilbert {
@@ -196,7 +197,7 @@ impl Schema {
     }
 }
 
-/// The bits of the largest offset that the curve of an array goes through.
+/// The bits of the largest offset on the curve of an array.
 fn curve_bits(schema: &Schema) -> u32 {
     let largest = |d: &Dimension| match d.extent() {
         Extent::Cells(n) => n.saturating_sub(1),

@@ -1,4 +1,4 @@
-//! Schemas as JSON: what the log holds and what users export. Values are text (see [`super::text_to_bytes`]).
+//! Schemas as JSON: the form in the log and in users' exports. Values are text (see [`super::text_to_bytes`]).
 //!
 //! ```json
 //! {"sparse": true, "capacity": 10000, "tile_order": "row", "cell_order": "row", "duplicates": true,
@@ -6,13 +6,13 @@
 //!  "dims":  [{"name": "x", "dtype": "int64", "domain": ["0", "999"], "tile": "100"}],
 //!  "attrs": [{"name": "sog", "dtype": "float32", "nullable": true, "fill": "0.0", "filters": "auto"}]}
 //! ```
-//! A dimension of text has neither domain nor tile: `{"name": "gene", "dtype": "string", "domain": null, "tile": null,
-//! "max_bytes": 32}`. An enumerated attribute has `categories` (a list of texts), `ordered` and the type of its `codes`. `tile` may be
-//! null (one tile); `fill`, `nullable`, `filters` and every top-level option but `dims` and `attrs` may be left out. Unknown keys are an
-//! error, so that a schema is never half understood.
+//! A text dimension has neither domain nor tile: `{"name": "gene", "dtype": "string", "domain": null, "tile": null,
+//! "max_bytes": 32}`. An enumerated attribute has `categories` (a list of texts), `ordered` and the type of its
+//! `codes`. `tile` may be null (one tile); `fill`, `nullable`, `filters` and every top-level option but `dims` and
+//! `attrs` may be omitted. Unknown keys are an error, so that a schema is never half understood.
 //!
-//! The log's form has the attributes' permanent numbers too (`"id"` of each attribute, and `"next_id"`), where they are not
-//! the places: in the schemas of arrays that lost an attribute.
+//! The log's form also has the attributes' permanent numbers (`"id"` of each attribute, and `"next_id"`), if they
+//! differ from the positions: in the schemas of arrays that lost an attribute.
 
 use super::text::TEXT_BYTES;
 use super::{Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
@@ -87,7 +87,7 @@ fn default_filters() -> String {
 }
 
 impl Schema {
-    /// The schema written in `text`; a Schema error says what is wrong with it.
+    /// Parses the schema in `text`; a Schema error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
         let json = SchemaJson::parse(text)?;
         if json.is_numbered() {
@@ -101,11 +101,12 @@ impl Schema {
         SchemaJson::of(self).text()
     }
 
-    /// The schema that [`Schema::to_stored_json`] gave, behind a right checksum: with the attributes' permanent numbers where they are
-    /// written.
+    /// Parses what [`Schema::to_stored_json`] wrote, under a matching checksum, with the attributes' permanent numbers
+    /// where they are written.
     ///
     /// # Errors
-    /// Unsupported if it says what this release does not know, or does not allow: a newer one wrote it. Corruption if it is no schema.
+    /// Unsupported if it has values that this release does not know or allow, so that a newer one wrote it. Corruption
+    /// if it is no schema.
     pub fn from_stored_json(text: &str) -> Result<Self> {
         let json = SchemaJson::parse(text).map_err(|e| match unknown_name::<SchemaJson>(text) {
             Some(name) => newer("a schema", name),
@@ -117,7 +118,7 @@ impl Schema {
         })
     }
 
-    /// As [`Schema::to_json`], with the attributes' permanent numbers where they are not their places.
+    /// Like [`Schema::to_json`], with the attributes' permanent numbers where they differ from the positions.
     pub fn to_stored_json(&self) -> String {
         let mut json = SchemaJson::of(self);
         let by_place = self.attrs().iter().zip(0u32..).all(|(attr, place)| attr.id() == place);
@@ -238,7 +239,7 @@ impl AttributeJson {
     }
 }
 
-/// An [`Evolution`] as a caller in another language writes it; what is left out stays.
+/// An [`Evolution`] as a caller in another language writes it; omitted fields change nothing.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct EvolutionJson {
@@ -253,8 +254,8 @@ struct EvolutionJson {
 }
 
 impl Evolution {
-    /// The changes written in `text`: an object with the fields of this type, lists of names or of lists; attributes as in the
-    /// JSON of a schema. A Schema error says what is wrong with it.
+    /// Parses the changes in `text`: an object with the fields of this type, lists of names or of lists; attributes as
+    /// in the JSON of a schema. A Schema error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
         let json: EvolutionJson = serde_json::from_str(text)
             .map_err(|e| Error::schema(format!("these are no changes of a schema in JSON: {e}")).with_source(e))?;

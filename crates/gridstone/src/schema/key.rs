@@ -1,4 +1,4 @@
-//! Ordered keys: a `u64` for every coordinate, whose order is the order of the values.
+//! Ordered keys: a `u64` for every coordinate; the order of keys is the order of the values.
 //!
 //! - unsigned integers: zero-extended;
 //! - signed integers, datetimes, timedeltas: sign-extended to 64 bits, sign bit flipped;
@@ -40,8 +40,8 @@ fn words<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]>
     chunks.iter().copied()
 }
 
-/// Evaluates an expression with an iterator over the keys of a column of little-endian values; there is a copy of it per
-/// type, so that each is compiled to a tight loop.
+/// Evaluates an expression with an iterator over the keys of a column of little-endian values. The expression is copied
+/// per type, so that each is compiled to a tight loop.
 macro_rules! with_keys {
     ($datatype:expr, $values:expr, |$keys:ident| $body:expr) => {{
         let Element { kind, width } = $datatype.element();
@@ -75,7 +75,7 @@ pub fn encode(datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
     Ok(keys)
 }
 
-/// As [`encode`], appended to `keys`; after an error some may be there.
+/// Like [`encode`], but appends to `keys`; after an error some may have been appended.
 pub fn encode_into(datatype: Datatype, values: &[u8], keys: &mut Vec<u64>) -> Result<()> {
     let Element { kind, width } = datatype.element();
     if datatype.sorting() != Sorting::Keys || !values.len().is_multiple_of(usize::from(width)) {
@@ -108,8 +108,8 @@ fn floats(values: impl ExactSizeIterator<Item = f64>, keys: &mut Vec<u64>) -> Re
 }
 
 wide! {
-    /// Looks at a column of little-endian coordinates without making keys of them: clears the flags of the rows outside
-    /// `wanted`, and tells whether all rows lie in `bounds`. NaN and NaT lie in no range.
+    /// Tests a column of little-endian coordinates without making keys of them: clears the flags of the rows outside
+    /// `wanted`, and returns whether all rows lie in `bounds`. NaN and NaT lie in no range.
     pub fn mark(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool { mark_any }
 }
 
@@ -134,12 +134,12 @@ fn within_any(datatype: Datatype, values: &[u8], bounds: KeyRange) -> bool {
     with_keys!(datatype, values, |keys| keys.fold(true, |whole, k| whole & bounds.holds(k)))
 }
 
-/// A range of keys, in the form in which a key is compared with both ends at once.
+/// A range of keys, in a form in which one comparison tests both ends of a key.
 #[derive(Clone, Copy)]
 struct Span {
     lo: u64,
     len: u64,
-    /// Whether it holds any key.
+    /// Whether it has any key.
     some: bool,
 }
 
@@ -158,7 +158,7 @@ fn without_nat(datatype: Datatype, bounds: KeyRange) -> KeyRange {
     if datatype.is_time() { KeyRange { lo: bounds.lo.max(1), ..bounds } } else { bounds }
 }
 
-/// Appends the little-endian values of `keys` to `out`; the mirror of [`encode`].
+/// Appends the little-endian values of `keys` to `out`; the inverse of [`encode`].
 pub fn decode(datatype: Datatype, keys: impl IntoIterator<Item = u64>, out: &mut Vec<u8>) {
     let Element { kind, width } = datatype.element();
     let keys = keys.into_iter();
@@ -221,7 +221,7 @@ mod tests {
     proptest! {
         #[test]
         fn marks_say_what_keys_say(values in proptest::collection::vec(any::<i64>(), 1..50), ends in any::<[u64; 4]>()) {
-            // One in eight is empty: its ends are the other way round.
+            // One range in eight is empty: its ends are swapped.
             let range = |a: u64, b: u64| if (a ^ b).is_multiple_of(8) { KeyRange { lo: a.max(b), hi: a.min(b) } } else { KeyRange::new(a.min(b), a.max(b)) };
             for datatype in [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64, Datatype::UInt8,
                 Datatype::UInt16, Datatype::UInt32, Datatype::UInt64, Datatype::Float32, Datatype::Float64,

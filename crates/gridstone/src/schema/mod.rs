@@ -1,8 +1,8 @@
-//! Floor `schema`: what an array is: datatypes, dimensions, attributes, orders, and boxes in the domain.
+//! Floor `schema`: the definition of an array: datatypes, dimensions, attributes, orders, and boxes in the domain.
 //!
-//! Every coordinate is handled as an *ordered key*, a `u64` whose order is the order of the values ([`key`]), so that
-//! domains over the whole int64 / uint64 range and floats need no special case. Invariants: no bytes of cells here,
-//! no I/O; a [`Schema`] that exists is valid.
+//! Every coordinate is handled as an *ordered key*, a `u64` whose order is the order of the values ([`key`]). So
+//! domains over the whole int64 / uint64 range and floats need no special case. Invariants: no cell data here, no I/O;
+//! a [`Schema`] value is always valid.
 
 mod array_schema;
 mod attribute;

@@ -3,15 +3,15 @@
 use crate::base::{Error, Result};
 use std::fmt;
 
-/// Which dimension varies fastest, if one does.
+/// Which dimension varies fastest, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The last dimension varies fastest.
     Row,
     /// The first dimension varies fastest.
     Col,
-    /// Along a Hilbert curve: an order of the cells of sparse arrays, whose neighbours lie close together in all dimensions.
-    /// Where something has to be laid out along dimensions it counts as [`Order::Row`].
+    /// Along a Hilbert curve: an order of the cells of sparse arrays in which neighbours are close together in all
+    /// dimensions. For layouts along dimensions it counts as [`Order::Row`].
     Hilbert,
 }
 

@@ -1,13 +1,13 @@
-//! What vectors and lists are made of: single values of fixed width, and the shape of a vector.
+//! The items of vectors and lists: single values of fixed width; and the shape of a vector.
 
 use super::{Datatype, TimeUnit};
 use crate::base::{Error, Result, limits};
 use std::fmt;
 
-/// The axes of a vector at most.
+/// The largest number of axes of a vector.
 const AXES_MAX: usize = 4;
 
-/// The type of a single value of fixed width: what a vector or a list has several of.
+/// The type of a single value of fixed width: the item of a vector or a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Primitive {
@@ -30,7 +30,7 @@ pub enum Primitive {
 }
 
 impl Primitive {
-    /// The type of one value by itself.
+    /// The type of a single value.
     pub fn datatype(self) -> Datatype {
         match self {
             Self::Bool => Datatype::Bool,
@@ -52,7 +52,7 @@ impl Primitive {
         }
     }
 
-    /// The mirror of [`Primitive::datatype`]; `None` for types that are no single value of fixed width.
+    /// The inverse of [`Primitive::datatype`]; `None` for types that are no single value of fixed width.
     pub fn of(datatype: Datatype) -> Option<Self> {
         Some(match datatype {
             Datatype::Bool => Self::Bool,
@@ -139,7 +139,7 @@ impl fmt::Debug for VectorShape {
     }
 }
 
-/// The error about a value of fixed width that is too long.
+/// The error for a value of fixed width that is too long.
 pub(super) fn too_wide(name: &str) -> Error {
     Error::schema(format!(
         "a value of {name} is too long: one of fixed width takes {} bytes at most; use a list, bytes, or a dimension more",

@@ -1,11 +1,11 @@
-//! Several boxes that are looked at together.
+//! A region: several boxes that are queried together.
 
 use super::Subarray;
 
-/// The cells that lie in any of some boxes, which may overlap; of no box, none.
+/// The cells that lie in any of some boxes, which may overlap; without boxes, none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// By the low ends of their first ranges.
+    /// Sorted by the low ends of their first ranges.
     boxes: Vec<Subarray>,
     /// The greatest high end of a first range among the boxes up to each.
     reach: Vec<u64>,
@@ -18,7 +18,7 @@ fn first(sub: &Subarray) -> (u64, u64) {
 }
 
 impl Region {
-    /// The region of these boxes of one number of axes.
+    /// The region of these boxes, all with the same number of axes.
     pub fn new(mut boxes: Vec<Subarray>) -> Self {
         boxes.sort_by_cached_key(|sub| sub.ranges().iter().map(|r| (r.lo, r.hi)).collect::<Vec<_>>());
         boxes.dedup();
@@ -41,12 +41,12 @@ impl Region {
         self.hull.as_ref().map_or(0, Subarray::ndim)
     }
 
-    /// The least box that holds all of them.
+    /// The smallest box around all of them.
     pub fn hull(&self) -> Option<&Subarray> {
         self.hull.as_ref()
     }
 
-    /// The box, if there is but one.
+    /// The box, if there is only one.
     pub fn only(&self) -> Option<&Subarray> {
         if let [only] = self.boxes.as_slice() { Some(only) } else { None }
     }
@@ -59,12 +59,12 @@ impl Region {
         self.boxes.get(from..to).unwrap_or_default().iter().filter(move |b| b.intersects(sub))
     }
 
-    /// Whether some cell of `sub` lies in it.
+    /// Whether any cell of `sub` lies in it.
     pub fn touches(&self, sub: &Subarray) -> bool {
         self.touching(sub).next().is_some()
     }
 
-    /// Whether one of the boxes holds all of `sub`. (Several that do so only together are not found out.)
+    /// Whether one of the boxes contains all of `sub`. Returns false where only several of them together contain it.
     pub fn covers(&self, sub: &Subarray) -> bool {
         self.touching(sub).any(|b| b.covers(sub))
     }

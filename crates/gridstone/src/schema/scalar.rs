@@ -1,12 +1,12 @@
-//! Single values as text: decimal integers, shortest round-trip floats, "true"/"false", complex numbers as "1.5+2.0j",
-//! strings as they are, bytes in hexadecimal, vectors and lists in brackets, "[1,2,3]". The text form is what schemas
-//! hold in JSON, where 64-bit numbers would not survive.
+//! Single values as text. Numbers are decimal integers and shortest round-trip floats; booleans are "true" and "false";
+//! complex numbers are "1.5+2.0j". Strings are unchanged, bytes are hexadecimal, vectors and lists are in brackets,
+//! "[1,2,3]". Schemas store this text form in JSON, where 64-bit numbers would not survive.
 
 use super::{Datatype, Primitive, key};
 use crate::base::{Element, ElementKind, Error, Result};
 use half::f16;
 
-/// The little-endian bytes of the value written in `text`; a Schema error if it is not one of `datatype`.
+/// Parses the value in `text` to little-endian bytes; a Schema error if it is not one of `datatype`.
 pub fn text_to_bytes(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
     let bad = || Error::schema(format!("{text:?} is no value of type {datatype}"));
     let some = match datatype {
@@ -49,7 +49,7 @@ fn single_to_bytes(datatype: Datatype, text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// The values of a vector or list; `count` of them unless that is left open.
+/// Parses the values of a vector or list; it must have `count` of them, if given.
 fn items_to_bytes(primitive: Primitive, text: &str, count: Option<usize>) -> Option<Vec<u8>> {
     let inner = text.strip_prefix('[')?.strip_suffix(']')?;
     let mut bytes = Vec::new();
@@ -73,7 +73,7 @@ fn complex_to_bytes(part: Datatype, text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The text of a value's little-endian bytes; the mirror of [`text_to_bytes`]. Bytes of a wrong length give "?".
+/// The text of a value's little-endian bytes; the inverse of [`text_to_bytes`]. Bytes of a wrong length give "?".
 pub fn bytes_to_text(datatype: Datatype, bytes: &[u8]) -> String {
     let parts = |part: Datatype| {
         let (real, imaginary) = bytes.split_at(bytes.len() / 2);
@@ -115,12 +115,12 @@ fn number_text(datatype: Datatype, bytes: &[u8]) -> String {
     }
 }
 
-/// Rust's shortest decimal, with an exponent where plain digits would run long.
+/// Rust's shortest decimal, with an exponent where plain digits would be long.
 fn float_text(value: impl std::fmt::Debug) -> String {
     format!("{value:?}")
 }
 
-/// The shortest decimal that reads back to `value`: five digits always do.
+/// The shortest decimal that parses to `value`: five digits always do.
 fn half_text(value: f16) -> String {
     let wide = f64::from(value);
     let rounded = (0..5).filter_map(|digits| format!("{wide:.digits$e}").parse::<f64>().ok());
@@ -135,7 +135,7 @@ pub(super) fn key_text(datatype: Datatype, value: u64) -> String {
     bytes_to_text(datatype, &bytes)
 }
 
-/// The ordered key of the coordinate written in `text`.
+/// The ordered key of the coordinate in `text`.
 pub(super) fn text_key(datatype: Datatype, text: &str) -> Result<u64> {
     let keys = key::encode(datatype, &text_to_bytes(datatype, text)?);
     let keys = keys.map_err(|e| Error::schema(format!("{text} is no coordinate")).with_source(e))?;

@@ -6,14 +6,14 @@ use std::fmt;
 /// An inclusive range of ordered keys; never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyRange {
-    /// The least key in it.
+    /// The least key, inclusive.
     pub lo: u64,
-    /// The greatest key in it.
+    /// The greatest key, inclusive.
     pub hi: u64,
 }
 
 impl KeyRange {
-    /// The range from `lo` to `hi`, both in it.
+    /// The range from `lo` to `hi`, both inclusive.
     pub fn new(lo: u64, hi: u64) -> Self {
         debug_assert!(lo <= hi, "a key range is never empty");
         Self { lo, hi }
@@ -53,7 +53,7 @@ impl Subarray {
         Self::new(dims.iter().map(Dimension::range).collect())
     }
 
-    /// The ranges, a dimension each.
+    /// The ranges, one per dimension.
     pub fn ranges(&self) -> &[KeyRange] {
         &self.ranges
     }
@@ -68,7 +68,7 @@ impl Subarray {
         self.ranges.iter().fold(1u128, |n, r| n.saturating_mul(r.count()))
     }
 
-    /// The cells both have in common, if any.
+    /// The cells in both boxes, if any.
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         let pairs = self.ranges.iter().zip(&other.ranges);
         pairs.map(|(a, b)| a.intersect(*b)).collect::<Option<Vec<_>>>().map(Self::new)
@@ -89,19 +89,19 @@ impl Subarray {
         self.ranges.iter().zip(keys).all(|(r, k)| r.contains(k))
     }
 
-    /// The least box that holds both.
+    /// The smallest box around both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let pairs = self.ranges.iter().zip(&other.ranges);
         Self::new(pairs.map(|(a, b)| KeyRange::new(a.lo.min(b.lo), a.hi.max(b.hi))).collect())
     }
 
-    /// Cells per dimension, where each fits 64 bits (dense results; checked before allocating).
+    /// Cells per dimension, if each fits 64 bits (dense results; checked before allocating).
     pub fn shape(&self) -> Vec<u64> {
         self.ranges.iter().map(|r| (r.hi - r.lo).saturating_add(1)).collect()
     }
 
-    /// The box cut in two across its longest side; `None` if it is one cell.
+    /// The two halves of the box, cut across its longest side; `None` if it is one cell.
     pub fn halved(&self) -> Option<(Self, Self)> {
         let (longest, range) = self.ranges.iter().enumerate().max_by_key(|(_, range)| range.hi - range.lo)?;
         let middle = range.lo.midpoint(range.hi);

@@ -1,7 +1,7 @@
-//! Texts as coordinates: the words that a text is stored as, and the boxes that an interval of texts is.
+//! Texts as coordinates: the words that a text is stored as, and the boxes of an interval of texts.
 //!
-//! A text of up to `8 k` bytes is `k` words: its bytes, padded with zeros, eight by eight, big-endian. Without NUL the order of
-//! texts (of their UTF-8 bytes, which is that of their code points) is the order of their lists of words.
+//! A text of up to `8 k` bytes is `k` words: its bytes, padded with zeros, eight by eight, big-endian. Without NUL, the
+//! order of texts (of their UTF-8 bytes, which is that of their code points) is the order of their lists of words.
 
 use super::KeyRange;
 use crate::base::limits;
@@ -10,16 +10,16 @@ use std::ops::Bound;
 /// Bytes of a word.
 const WORD: usize = 8;
 
-/// Which word of a text dimension an axis holds.
+/// Which word of a text dimension an axis has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
-    /// From 0.
+    /// The number of the word, from 0.
     pub number: usize,
     /// The longest text of the dimension, in bytes of UTF-8.
     pub max_bytes: usize,
 }
 
-/// The longest text of a dimension unless its schema says otherwise, in bytes of UTF-8.
+/// The default for the longest text of a dimension, in bytes of UTF-8.
 pub const TEXT_BYTES: usize = 32;
 
 /// How many words texts of up to `max_bytes` bytes take.
@@ -36,7 +36,7 @@ pub fn word(text: &[u8], number: usize) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Appends the text of these words, without the zeros that it is padded with.
+/// Appends the text of these words, without the zero padding.
 pub fn append_text(words: impl IntoIterator<Item = u64>, out: &mut Vec<u8>) {
     let from = out.len();
     words.into_iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
@@ -63,12 +63,12 @@ pub fn high_text(words: impl IntoIterator<Item = u64>) -> String {
     if cut { above_all(&valid) } else { valid }
 }
 
-/// The least text of few characters that is above all texts that begin with `prefix`; if there is none, one that is above all
-/// that can be coordinates.
+/// The least text of few characters that is above all texts with the prefix `prefix`; if there is none, one that is
+/// above all possible coordinates.
 fn above_all(prefix: &str) -> String {
     let mut chars: Vec<char> = prefix.chars().collect();
     while let Some(last) = chars.pop() {
-        // The codes of surrogates are no characters.
+        // Surrogate code points are no characters.
         let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
         if let Some(next) = next {
             return chars.into_iter().chain([next]).collect();
@@ -77,8 +77,8 @@ fn above_all(prefix: &str) -> String {
     std::iter::repeat_n(char::MAX, limits::AXES_MAX * WORD / char::MAX.len_utf8() + 1).collect()
 }
 
-/// What is whole text before the first zero byte, and whether something else follows there. (A text whose word ends in a zero
-/// has no more words: those of the corner of a box say nothing of it.)
+/// The valid text before the first zero byte, and whether other bytes follow there. (A text whose word ends in a zero
+/// has no more words: later words of a box's corner are not part of it.)
 fn valid_part(words: impl IntoIterator<Item = u64>) -> (String, bool) {
     let mut bytes = text_of(words);
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -92,10 +92,10 @@ fn valid_part(words: impl IntoIterator<Item = u64>) -> (String, bool) {
     }
 }
 
-/// The lists of words of an interval of texts, the least and the greatest of them; `None` if there is none.
+/// The least and the greatest list of words of an interval of texts; `None` if it is empty.
 pub fn word_interval(from: Bound<&[u8]>, to: Bound<&[u8]>, count: usize) -> Option<(Vec<u64>, Vec<u64>)> {
     let words = |text: &[u8]| -> Vec<u64> { (0..count).map(|number| word(text, number)).collect() };
-    // No text of `count` words equals a longer one: it is above what is cut from that, and above no text in between.
+    // No text of `count` words equals a longer one: it is above the truncated one, and above no text in between.
     let long = |text: &[u8]| text.len() > count * WORD;
     let low = match from {
         Bound::Unbounded => vec![0; count],
@@ -110,7 +110,7 @@ pub fn word_interval(from: Bound<&[u8]>, to: Bound<&[u8]>, count: usize) -> Opti
     (low <= high).then_some((low, high))
 }
 
-/// The list of words right above `words`.
+/// The list of words directly above `words`.
 fn next(mut words: Vec<u64>) -> Option<Vec<u64>> {
     for word in words.iter_mut().rev() {
         *word = word.wrapping_add(1);
@@ -121,7 +121,7 @@ fn next(mut words: Vec<u64>) -> Option<Vec<u64>> {
     None
 }
 
-/// The list of words right below `words`.
+/// The list of words directly below `words`.
 fn previous(mut words: Vec<u64>) -> Option<Vec<u64>> {
     for word in words.iter_mut().rev() {
         *word = word.wrapping_sub(1);
@@ -134,7 +134,7 @@ fn previous(mut words: Vec<u64>) -> Option<Vec<u64>> {
 
 const ALL: KeyRange = KeyRange { lo: 0, hi: u64::MAX };
 
-/// The boxes, each a range per word, that hold the lists of words from `low` to `high` and nothing else: at most `2 k - 1`,
+/// The boxes, each a range per word, that contain exactly the lists of words from `low` to `high`: at most `2 k - 1`,
 /// disjoint, in ascending order.
 pub fn interval_boxes(low: &[u64], high: &[u64]) -> Vec<Vec<KeyRange>> {
     let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
@@ -148,7 +148,7 @@ pub fn interval_boxes(low: &[u64], high: &[u64]) -> Vec<Vec<KeyRange>> {
     let tail = |words: &[u64], free: u64| words.iter().rposition(|word| *word != free).filter(|at| *at > same);
     let (low_end, high_end) = (tail(low, 0), tail(high, u64::MAX));
     let mut boxes = Vec::new();
-    // What agrees with `low` before a word and is above it there; at the last word that says something, not below it.
+    // Lists that equal `low` before a word and are above it there; at the last nonzero word, not below it.
     for at in (same + 1..=low_end.unwrap_or(0)).rev() {
         let from = low.get(at).copied().unwrap_or(0);
         let from = if Some(at) == low_end { Some(from) } else { from.checked_add(1) };
@@ -167,7 +167,7 @@ pub fn interval_boxes(low: &[u64], high: &[u64]) -> Vec<Vec<KeyRange>> {
     boxes
 }
 
-/// The least box, a range per word, that holds the lists of words from `low` to `high`.
+/// The smallest box, a range per word, that contains the lists of words from `low` to `high`.
 pub fn interval_hull(low: &[u64], high: &[u64]) -> Vec<KeyRange> {
     let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
     let range = |(place, (lo, hi)): (usize, (&u64, &u64))| if place <= same { KeyRange::new(*lo, *hi) } else { ALL };
@@ -183,7 +183,7 @@ mod tests {
         (0..count).map(|number| word(text.as_bytes(), number)).collect()
     }
 
-    /// Texts that share beginnings, of lengths around whole words.
+    /// Texts with common prefixes, of lengths around whole words.
     fn texts() -> impl Strategy<Value = String> {
         let letters = prop::sample::select(vec!["a", "b", "\u{1}", "\u{7f}", "é", "漢", "😀", "\u{10ffff}", "z"]);
         let runs = (prop::sample::select(vec![0usize, 6, 7, 8, 14, 15, 16]), prop::collection::vec(letters, 0..4));
@@ -247,7 +247,7 @@ mod tests {
         fn boxes_are_the_interval(
             ends in (texts(), texts()), cells in prop::collection::vec(texts(), 1..20), kinds in (0..3u8, 0..3u8), count in 1..4usize
         ) {
-            // Ends may be longer than the words hold; cells are not.
+            // Ends may be longer than the words; cells are not.
             let (a, b) = (ends.0.as_str(), ends.1.as_str());
             let (from, to) = (bound(kinds.0, a), bound(kinds.1, b));
             let interval = word_interval(from, to, count);
