@@ -11,26 +11,26 @@ use std::borrow::Cow;
 /// The coordinates of a batch's rows in one dimension.
 #[derive(Debug, Clone, Copy)]
 pub enum Coordinates<'a> {
-    /// Values: of a text dimension all of it, at the place of its first axis.
+    /// Values; for a text dimension whole texts, at the index of its first axis.
     Column(ColumnView<'a>),
     /// Ordered keys.
     Keys(&'a [u64]),
-    /// Those of a dense box: from key `first`, each `repeat` times, `count` different ones, and again from the first.
+    /// Those of a dense box: from key `first`, each `repeat` times, `count` different ones, then again from the first.
     Regular {
         /// The first row's key.
         first: u64,
-        /// Rows that have the same key.
+        /// How many consecutive rows have the same key.
         repeat: u64,
-        /// Different keys.
+        /// How many different keys.
         count: u64,
     },
 }
 
 /// The texts of a batch's rows in a text dimension.
 pub(super) enum Texts<'a> {
-    /// As they were given.
+    /// The texts as given.
     Given(ColumnView<'a>),
-    /// Made of words.
+    /// Texts built from words.
     Made(Column),
 }
 
@@ -43,7 +43,7 @@ impl Texts<'_> {
     }
 }
 
-/// Columns of `rows` cells. What a condition needs of them says [`super::Bound::columns`].
+/// Columns of `rows` cells. [`super::Bound::columns`] lists those that a condition needs.
 #[derive(Debug, Clone)]
 pub struct Batch<'a> {
     rows: usize,
@@ -57,7 +57,7 @@ impl<'a> Batch<'a> {
         Self { rows, dims: Vec::new(), attrs: Vec::new() }
     }
 
-    /// The batch of cells that a read gave; `attrs`: the places in `schema` of its attributes.
+    /// The batch of cells from a read; `attrs`: the indexes in `schema` of its attributes.
     pub fn of_cells(schema: &Schema, cells: &'a Cells, attrs: &[usize]) -> Self {
         let columns = schema.coordinates().zip(&cells.dims);
         let dims = columns.map(|(dim, column)| (dim.axes().start, Coordinates::Column(column.view()))).collect();
@@ -65,22 +65,22 @@ impl<'a> Batch<'a> {
         Self { rows: cells.count, dims, attrs }
     }
 
-    /// The batch with the coordinates along the axis at `place` in the schema.
+    /// The batch with the coordinates of the axis with index `place` in the schema.
     #[must_use]
     pub fn with_dim(mut self, place: usize, coordinates: Coordinates<'a>) -> Self {
         self.dims.push((place, coordinates));
         self
     }
 
-    /// The batch with the values of the attribute at `place` in the schema.
+    /// The batch with the values of the attribute with index `place` in the schema.
     #[must_use]
     pub fn with_attr(mut self, place: usize, values: ColumnView<'a>) -> Self {
         self.attrs.push((place, values));
         self
     }
 
-    /// The batch with all coordinates of a dense box, whose cells lie in `order`; nothing is materialised but what a
-    /// condition needs.
+    /// The batch with all coordinates of a dense box, whose cells are in `order`; only columns that a condition needs
+    /// are materialised.
     #[must_use]
     pub fn with_box(mut self, sub: &Subarray, order: Order) -> Self {
         let shape = sub.shape();
@@ -98,7 +98,7 @@ impl<'a> Batch<'a> {
         self.rows
     }
 
-    /// The values of `field`, if they are there as values; an Input error if they do not fit.
+    /// The values of `field`, if they are present as values; an Input error if they do not fit.
     pub(super) fn column(&self, field: Field) -> Result<Option<ColumnView<'a>>> {
         let view = match field.place {
             Place::Attr(place) => self.attrs.iter().find(|(p, _)| *p == place).map(|(_, v)| *v),
@@ -139,7 +139,7 @@ impl<'a> Batch<'a> {
     /// The ordered keys along an axis.
     pub(super) fn axis_keys(&self, axis: usize) -> Result<Cow<'a, [u64]>> {
         let lacks = || Error::input(format!("the batch lacks the {} coordinates of axis {axis}", self.rows));
-        // A column of texts stands at the place of its first axis.
+        // A column of texts has the index of its first axis.
         let (first, found) = self.dims.iter().filter(|(p, _)| *p <= axis).max_by_key(|(p, _)| *p).ok_or_else(lacks)?;
         match found {
             Coordinates::Column(view) if view.datatype() == Datatype::String && view.len() == self.rows => {
@@ -155,7 +155,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The ordered keys of a dimension that is not there as values.
+    /// The ordered keys of a dimension that is not present as values.
     pub(super) fn keys(&self, field: Field) -> Result<Cow<'a, [u64]>> {
         let found = match field.place {
             Place::Dim(place) => self.coordinates(place),

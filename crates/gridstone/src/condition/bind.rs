@@ -1,4 +1,4 @@
-//! A condition bound to a schema: names resolved, literals converted, `not` pushed down to the leaves.
+//! Binds a condition to a schema: resolves names, converts literals, and pushes `not` down to the leaves.
 
 use super::complaint::nearest;
 use super::enumerated::{self, Asked};
@@ -10,23 +10,23 @@ use crate::base::{Error, Result};
 use crate::schema::{Attribute, Datatype, Region, Schema};
 use std::sync::Arc;
 
-/// Where a column stands in the schema.
+/// The position of a column in the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// An axis, by its place.
+    /// An axis, by its index.
     Dim(usize),
-    /// A text dimension, by the place of its first axis and their number.
+    /// A text dimension, by the index of its first axis and the number of its axes.
     Text {
         /// The first axis.
         axis: usize,
-        /// How many there are.
+        /// How many axes it has.
         words: usize,
     },
-    /// An attribute, by its place.
+    /// An attribute, by its index.
     Attr(usize),
 }
 
-/// The columns that a condition looks at, by place in the schema, ascending.
+/// The columns that a condition uses, by index in the schema, ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needed {
     /// Axes.
@@ -35,7 +35,7 @@ pub struct Needed {
     pub attrs: Vec<usize>,
 }
 
-/// A column of the schema, as a leaf sees it.
+/// A column of the schema, as a leaf uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) place: Place,
@@ -44,19 +44,19 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Whether it may hold NaN or NaT: coordinates never are.
+    /// Whether it may have NaN or NaT: coordinates never do.
     pub(super) fn may_be_nan(self) -> bool {
         matches!(self.place, Place::Attr(_)) && (self.datatype.is_float() || self.datatype.is_time())
     }
 }
 
-/// A node of a bound condition. Every node says which rows are *true*.
+/// A node of a bound condition. Every node determines which rows are *true*.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
     Constant(bool),
     /// Rows with a value.
     Valid(Field),
-    /// Rows without.
+    /// Rows without a value.
     Null(Field),
     /// Rows with a value in the set.
     In(Field, Values),
@@ -74,8 +74,8 @@ pub struct Bound {
 }
 
 impl Condition {
-    /// The condition with its names and literals checked against `schema`; an Input error names the column, its type
-    /// and what does not fit.
+    /// Checks the condition's names and literals against `schema`; an Input error names the column, its type and what
+    /// does not fit.
     pub fn bind(&self, schema: &Schema) -> Result<Bound> {
         self.check()?;
         Ok(Bound { root: build(self, schema, false)? })
@@ -83,7 +83,7 @@ impl Condition {
 }
 
 impl Bound {
-    /// The columns that its evaluation needs. Fewer than its text names, where one decides nothing.
+    /// The columns that its evaluation needs. These are fewer than its text names if a column decides nothing.
     pub fn columns(&self) -> Needed {
         let mut places = Vec::new();
         gather(&self.root, &mut places);
@@ -106,14 +106,14 @@ impl Bound {
         Self { root: Node::Constant(true) }
     }
 
-    /// The condition that is true where this is, of cells in `region` alone.
+    /// The condition that is true where this one is, for cells in `region` only.
     #[must_use]
     pub fn within(self, region: Region) -> Self {
         let inside = if region.boxes().is_empty() { Node::Constant(false) } else { Node::Within(Arc::new(region)) };
         Self { root: simplify::join(vec![inside, self.root], true) }
     }
 
-    /// Whether it is the same for every row of any data, and what.
+    /// The constant result, if it is the same for every row of any data.
     pub fn constant(&self) -> Option<bool> {
         if let Node::Constant(value) = self.root { Some(value) } else { None }
     }
@@ -155,19 +155,19 @@ fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> 
         Condition::Not { arg } => build(arg, schema, !negated)?,
         Condition::And { args } | Condition::Or { args } => {
             let parts = args.iter().map(|a| build(a, schema, negated)).collect::<Result<Vec<_>>>()?;
-            // De Morgan, which three-valued logic keeps.
+            // De Morgan's laws, which hold in three-valued logic.
             let all = matches!(condition, Condition::And { .. }) != negated;
             simplify::join(parts, all)
         }
     })
 }
 
-/// The attribute that `field` is, if it is one.
+/// The attribute of `field`, if it is one.
 fn attribute_at(schema: &Schema, field: Field) -> Option<&Attribute> {
     if let Place::Attr(place) = field.place { schema.attrs().get(place) } else { None }
 }
 
-/// What is stored of the values of a column that are what is asked.
+/// The stored values of a column that match `asked`.
 fn accepted(schema: &Schema, column: &str, field: Field, asked: Asked<'_>) -> Result<Values> {
     let attr = attribute_at(schema, field);
     match attr.and_then(|attr| Some((attr, attr.categories()?))) {

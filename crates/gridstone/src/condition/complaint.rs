@@ -1,8 +1,8 @@
-//! Errors about a place in a condition's text: the text, a caret below the place, and what was expected there.
+//! Errors at a position in a condition's text: the text, a caret below the position, and what was expected there.
 
 use crate::base::{Error, ErrorKind, is_unprintable};
 
-/// Characters shown before and after the place.
+/// How many characters are shown before and after the position.
 const AROUND: usize = 48;
 
 /// An Input error: `message`, then the part of `text` around byte `at` with a caret under it.
@@ -24,14 +24,14 @@ pub(super) fn complaint(text: &str, at: usize, message: impl AsRef<str>) -> Erro
     Error::of_lines(ErrorKind::Input, lines)
 }
 
-/// The name among `names` that is most like `name`, if one is like it.
+/// The name among `names` that is most similar to `name`, if any is similar.
 pub(super) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = name.chars().take(256).flat_map(char::to_lowercase).collect();
     let best = names.into_iter().map(|n| (distance(&wanted, n), n)).min_by_key(|(d, _)| *d)?;
     (best.0 <= 1 + wanted.len() / 3).then_some(best.1)
 }
 
-/// How many letters are to be changed, put in or left out to make one of the other, whatever their case.
+/// How many letters must be changed, inserted or removed to turn one into the other, ignoring case.
 fn distance(wanted: &[char], name: &str) -> usize {
     let mut row: Vec<usize> = (0..=wanted.len()).collect();
     for (i, letter) in name.chars().take(256).flat_map(char::to_lowercase).enumerate() {

@@ -1,7 +1,7 @@
-//! Conditions on enumerated attributes: which codes one accepts, found out once per category, when it is bound.
+//! Conditions on enumerated attributes: the codes that one accepts are determined once per category, at binding.
 //!
-//! Categories are compared as the values that they are; those of an ordered attribute are greater or less by their places,
-//! and only with literals that have one. Everything after this sees a column of unsigned integers.
+//! Categories are compared by their values. Those of an ordered attribute are compared by their positions, and only
+//! with literals that are categories. All later steps see a column of unsigned integers.
 
 use super::interval::{Cut, Intervals};
 use super::leaf;
@@ -10,20 +10,20 @@ use super::values::{Values, keys_of};
 use crate::base::{Error, Result};
 use crate::schema::{Attribute, Categories, Datatype, key};
 
-/// What is asked of one column.
+/// The test of one column.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Asked<'a> {
-    /// The column by itself.
+    /// The column by itself, as a flag.
     Flag,
-    /// How it stands to a literal.
+    /// Its comparison with a literal.
     Compared(Comparison, &'a Literal),
-    /// Whether it is one of these.
+    /// Membership in these literals.
     Among(&'a [Literal]),
-    /// Whether it lies between these, both included.
+    /// A range between these literals, both inclusive.
     Between(&'a Literal, &'a Literal),
 }
 
-/// The values of a column of `datatype` that are what is asked.
+/// The values of a column of `datatype` that match `asked`.
 pub(super) fn values(column: &str, datatype: Datatype, asked: Asked<'_>) -> Result<Values> {
     Ok(match asked {
         Asked::Flag => leaf::flag(column, datatype)?,
@@ -36,7 +36,7 @@ pub(super) fn values(column: &str, datatype: Datatype, asked: Asked<'_>) -> Resu
     })
 }
 
-/// The codes of the categories that are what is asked; an Input error names what an ordered attribute cannot be compared
+/// The codes of the categories that match `asked`; an Input error names what an ordered attribute cannot be compared
 /// with.
 pub(super) fn codes(attr: &Attribute, categories: &Categories, asked: Asked<'_>) -> Result<Values> {
     let of = categories.datatype();
@@ -63,7 +63,7 @@ pub(super) fn codes(attr: &Attribute, categories: &Categories, asked: Asked<'_>)
     }
 }
 
-/// The place of the category that `value` is.
+/// The position of the category with the value `value`.
 fn place(attr: &Attribute, categories: &Categories, value: &Literal) -> Result<u32> {
     let of = categories.datatype();
     let equal = Values::members(of, &[leaf::against(attr.name(), of, value)?]);
@@ -90,8 +90,8 @@ fn holds(accepted: &Values, datatype: Datatype, value: &[u8]) -> bool {
     }
 }
 
-/// The codes that `takes` accepts, with their categories. What no category has goes with all of them, if all are accepted, so
-/// that nothing need be looked at then.
+/// The codes that `takes` accepts among the categories. If all categories are accepted, codes without a category are
+/// too, so that no value need be tested then.
 fn among(attr: &Attribute, categories: &Categories, takes: impl Fn(u32, &[u8]) -> bool) -> Values {
     let (_, end) = keys_of(attr.datatype());
     let accepted = (0..).zip(categories.values()).filter(|(code, value)| takes(*code, value));
@@ -102,7 +102,7 @@ fn among(attr: &Attribute, categories: &Categories, takes: impl Fn(u32, &[u8]) -
     Values::Keys(Intervals::of(codes), false)
 }
 
-/// An Input error unless the codes of two columns can stand for their values when these are compared with each other.
+/// An Input error unless comparing the codes of two columns is equivalent to comparing their values.
 pub(super) fn check_pair(
     is: Comparison,
     (left, a): (&str, Option<&Categories>),

@@ -1,8 +1,8 @@
-//! A bound condition on a batch: which rows are true.
+//! Evaluates a bound condition on a batch: which rows are true.
 //!
 //! Bitmaps and their and, or, count are Arrow's. The loops over values are our own: one pass per column and set, 64
-//! rows a word, no branch, so that they compile to vector instructions. (Why not Arrow's comparisons:
-//! `docs/design/007-conditions.md`.)
+//! rows a word, no branch, so that they compile to vector instructions. (`docs/design/007-conditions.md` explains why
+//! Arrow's comparisons are not used.)
 
 use super::batch::Batch;
 use super::bind::{Bound, Field, Node, Place};
@@ -15,7 +15,7 @@ use crate::tile::ColumnView;
 use half::f16;
 
 impl Bound {
-    /// The rows of `batch` where the condition is true. An Input error if the batch lacks a column that
+    /// The rows of `batch` for which the condition is true. An Input error if the batch lacks a column that
     /// [`Bound::columns`] names, or has one of another type or length.
     pub fn evaluate(&self, batch: &Batch<'_>) -> Result<Selection> {
         evaluate(&self.root, batch)
@@ -36,7 +36,7 @@ fn evaluate(node: &Node, batch: &Batch<'_>) -> Result<Selection> {
     }
 }
 
-/// Stops as soon as the rest cannot change anything.
+/// Stops as soon as the rest cannot change the result.
 fn folded(args: &[Node], batch: &Batch<'_>, all: bool) -> Result<Selection> {
     let rows = batch.rows();
     let mut found = Selection::all_or_none(rows, all);
@@ -55,7 +55,7 @@ fn valid(field: Field, batch: &Batch<'_>) -> Result<Selection> {
     Ok(validity.map_or_else(|| Selection::all_or_none(batch.rows(), true), of_validity))
 }
 
-/// The rows whose validity byte says that there is a value.
+/// The rows that are valid by their validity bytes.
 pub(super) fn of_validity(validity: &[u8]) -> Selection {
     Selection::of_words(words(validity, |v| *v == 1), validity.len())
 }
@@ -85,7 +85,8 @@ fn members(field: Field, values: &Values, batch: &Batch<'_>) -> Result<Selection
     })
 }
 
-/// A bit per value, 64 a word. A plain loop: what it is inlined into says for which processor it is compiled, and a `collect` is not inlined.
+/// A bit per value, 64 per word. It is a plain loop: it is inlined into functions that are compiled for a processor,
+/// and a `collect` is not inlined.
 #[inline(always)]
 pub(super) fn words<T>(values: &[T], test: impl Fn(&T) -> bool) -> Vec<u64> {
     let mut words = Vec::with_capacity(values.len().div_ceil(64));
@@ -103,7 +104,7 @@ pub(super) fn words<T>(values: &[T], test: impl Fn(&T) -> bool) -> Vec<u64> {
     words
 }
 
-/// So many intervals are asked one after the other, without a branch; more are searched.
+/// Up to this many intervals are tested one after the other, without a branch; more are searched.
 const LINEAR_MAX: usize = 8;
 
 /// Tests `values` against inclusive ranges, ascending.
@@ -136,8 +137,8 @@ fn in_keys(values: &Values, keys: &[u64]) -> Vec<u64> {
 }
 
 wide! {
-    /// The rows of a fixed-width column whose value is in `set`, or is NaN (NaT) where `nan` says so. What null cells hold
-    /// is tested too.
+    /// The rows of a fixed-width column whose value is in `set`, or is NaN (NaT) if `nan`. The values under nulls are
+    /// tested too.
     fn in_fixed(set: &Intervals<u128>, nan: bool, view: ColumnView<'_>) -> Vec<u64> { in_fixed_any }
 }
 
@@ -201,7 +202,7 @@ fn in_texts(set: &Intervals<Cut>, view: ColumnView<'_>) -> Vec<u64> {
         let place = list.partition_point(|(_, to)| to.is_below(text));
         list.get(place).is_some_and(|(from, _)| from.is_below(text))
     };
-    // Most often one text is looked for.
+    // Most often a single text is searched.
     let only = match set.list() {
         [(Cut::Below(from), to)] if *to == Cut::above(from) => Some(from.as_slice()),
         _ => None,
@@ -219,7 +220,7 @@ fn in_texts(set: &Intervals<Cut>, view: ColumnView<'_>) -> Vec<u64> {
     }
 }
 
-/// The values of a dimension that a batch holds as keys, as little-endian bytes.
+/// The values of a dimension that a batch has as keys, as little-endian bytes.
 pub(super) fn bytes_of_keys(datatype: Datatype, keys: &[u64]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(keys.len() * 8);
     key::decode(datatype, keys.iter().copied(), &mut bytes);

@@ -1,4 +1,4 @@
-//! Comparing numbers of different types as the numbers they are, without rounding either.
+//! Compares numbers of different types by their exact values, without rounding.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ pub(super) enum Number {
     Float(f64),
 }
 
-/// How a number stands to another; `None` if one is NaN.
+/// The order of two numbers; `None` if one is NaN.
 pub(super) fn compare(a: Number, b: Number) -> Option<Ordering> {
     match (a, b) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
@@ -32,7 +32,7 @@ fn integer_with_float(a: i128, b: f64) -> Option<Ordering> {
     if b < -BEYOND {
         return Some(Ordering::Greater);
     }
-    // Exact: the whole part of a float within the range of i128 is one.
+    // Exact: the whole part of a float within the range of i128 is an i128.
     let whole = b.trunc();
     let ordering = a.cmp(&(whole as i128));
     Some(ordering.then_with(|| 0.0f64.partial_cmp(&(b - whole)).unwrap_or(Ordering::Equal)))

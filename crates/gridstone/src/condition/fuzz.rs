@@ -1,4 +1,4 @@
-//! One entry for fuzzers: what must hold of any text.
+//! The entry point for fuzzers: properties that hold for any text.
 
 use super::{Condition, Facts, Verdict};
 use crate::base::{Error, Result};
@@ -10,8 +10,8 @@ const SCHEMA: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","doma
     {"name":"d","dtype":"float64","nullable":true},{"name":"b","dtype":"bool"},{"name":"t","dtype":"datetime64[ns]"},
     {"name":"w","dtype":"timedelta64[W]"},{"name":"s","dtype":"string","nullable":true},{"name":"r","dtype":"bytes"}]}"#;
 
-/// Parses any bytes as a condition and as its JSON; binds what is one. An error says which promise was broken: that
-/// text and JSON come back to the same tree, that bounds lie in the domain, that no rows are none.
+/// Parses any bytes as a condition and as its JSON, and binds a valid one. An error says which property failed: text
+/// and JSON parse to the same tree, bounds lie in the domain, a selection of no rows is `None`.
 pub fn fuzz(data: &[u8]) -> Result<()> {
     let text = String::from_utf8_lossy(data);
     for condition in [Condition::parse(&text), Condition::from_json(&text)].into_iter().flatten() {

@@ -1,7 +1,7 @@
 //! Sets of values as sorted half-open intervals between cuts.
 //!
-//! A cut lies between values: for fixed-width types it is an ordered key, one past the last included, in 128 bits; for
-//! texts it is the least text above it. So the complement, the union and what touches need no notion of "the next value".
+//! A cut lies between values. For fixed-width types it is an ordered key in 128 bits, one past the last included; for
+//! texts it is the least text above it. So complement, union and contact need no notion of "the next value".
 
 /// Disjoint half-open intervals `[from, to)`, ascending; no two touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Cut {
         Self::Below([text, &[0]].concat())
     }
 
-    /// Whether `text` lies above it.
+    /// Whether `text` is above it.
     pub(super) fn is_below(&self, text: &[u8]) -> bool {
         matches!(self, Self::Below(least) if least.as_slice() <= text)
     }
@@ -33,12 +33,12 @@ impl<C: Ord + Clone> Intervals<C> {
         Self { list: Vec::new() }
     }
 
-    /// `[from, to)`; empty if that holds nothing.
+    /// `[from, to)`; empty if no value is in it.
     pub(super) fn one(from: C, to: C) -> Self {
         Self { list: if from < to { vec![(from, to)] } else { Vec::new() } }
     }
 
-    /// What lies in any of these intervals, which may come in any order and overlap.
+    /// The union of these intervals, which may come in any order and overlap.
     pub(super) fn of(mut found: Vec<(C, C)>) -> Self {
         found.retain(|(from, to)| from < to);
         found.sort();
@@ -85,7 +85,7 @@ impl<C: Ord + Clone> Intervals<C> {
         Self { list }
     }
 
-    /// What of `[first, end)` is not in it.
+    /// The part of `[first, end)` that is not in it.
     pub(super) fn complement(&self, first: &C, end: &C) -> Self {
         let mut list = Vec::with_capacity(self.list.len() + 1);
         let mut from = first.clone();
@@ -101,7 +101,7 @@ impl<C: Ord + Clone> Intervals<C> {
         Self { list }
     }
 
-    /// Whether some of `[from, to)` is in it.
+    /// Whether any part of `[from, to)` is in it.
     pub(super) fn touches(&self, from: &C, to: &C) -> bool {
         let place = self.list.partition_point(|(_, hi)| hi <= from);
         from < to && self.list.get(place).is_some_and(|(lo, _)| lo < to)

@@ -1,4 +1,5 @@
-//! Literals beside a column: converted to what they are compared as, or refused with the column's name and type.
+//! Converts literals to the type of the column that they are compared with, or refuses them with the column's name and
+//! type.
 
 use super::exact::Number;
 use super::time::{self, Moment};
@@ -7,7 +8,7 @@ use super::values::{Against, Values};
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, Sorting, TimeUnit};
 
-/// `value` as what values of a column are compared with.
+/// Converts `value` to a value that is compared with those of a column.
 pub(super) fn against(column: &str, datatype: Datatype, value: &Literal) -> Result<Against> {
     check_comparable(column, datatype)?;
     let refuse = |what: String| Err(Error::input(format!("{column:?} is {datatype}: {what}")));
@@ -43,14 +44,14 @@ fn is_number(datatype: Datatype) -> bool {
     datatype.sorting() == Sorting::Keys && !datatype.is_time() && datatype != Datatype::Bool
 }
 
-/// A value of a type of fixed length, which ends in zeros where it has nothing else.
+/// A value of a type of fixed length, padded with zeros.
 fn padded(bytes: &[u8], len: usize) -> Vec<u8> {
     let mut all = bytes.to_vec();
     all.resize(len.max(bytes.len()), 0);
     all
 }
 
-/// An Input error if values of this type cannot be compared with anything.
+/// An Input error if values of this type cannot be compared.
 pub(super) fn check_comparable(column: &str, datatype: Datatype) -> Result<()> {
     if datatype.sorting() != Sorting::None {
         return Ok(());
@@ -68,7 +69,7 @@ fn span(own: TimeUnit, ticks: i64, unit: TimeUnit) -> std::result::Result<Agains
     Err("months and years have no length in days; compare with a length in the column's own unit".to_owned())
 }
 
-/// Why `value` cannot stand beside a column of this type, and what could.
+/// Why `value` cannot be compared with a column of this type, and what could.
 fn mismatch(datatype: Datatype, value: &Literal) -> String {
     let kind = match value {
         Literal::Int(_) | Literal::Float(_) => "a number",
@@ -90,7 +91,7 @@ fn mismatch(datatype: Datatype, value: &Literal) -> String {
     format!("it cannot be compared with {shown}, which is {kind}; compare it with {wanted}")
 }
 
-/// What a column by itself accepts.
+/// The values that a column by itself accepts.
 pub(super) fn flag(column: &str, datatype: Datatype) -> Result<Values> {
     check_comparable(column, datatype)?;
     if datatype != Datatype::Bool {
@@ -101,7 +102,7 @@ pub(super) fn flag(column: &str, datatype: Datatype) -> Result<Values> {
     Ok(Values::compared(datatype, Comparison::Eq, &Against::Number(Number::Int(1))))
 }
 
-/// The values from `low` to `high`, both included.
+/// The values from `low` to `high`, both inclusive.
 pub(super) fn between(column: &str, datatype: Datatype, low: &Literal, high: &Literal) -> Result<Values> {
     let low = Values::compared(datatype, Comparison::Ge, &against(column, datatype, low)?);
     let high = Values::compared(datatype, Comparison::Le, &against(column, datatype, high)?);

@@ -1,4 +1,4 @@
-//! Conditions on cells: the one tree, its text and JSON forms, and what evaluates it.
+//! Conditions on cells: the tree, its text and JSON forms, and its evaluation.
 //!
 //! ```text
 //! "sog > 3 and status in (1, 5)"  --parse-->  Condition  <--serde-->  JSON (log, receipts, Python)
@@ -9,10 +9,11 @@
 //!                                                      --bounds(&Schema)--->  Subarray    (where to look)
 //! ```
 //!
-//! Invariants: a [`Bound`] holds no `not`: it was pushed down to the leaves, so that the rows where a condition is
-//! *true* are found with one bitmap, though its logic is three-valued. What a leaf accepts is a set of half-open
-//! intervals that every part (evaluation, pruning, bounds) reads; literals met the column's type once, exactly, when
-//! the set was made. Sans-I/O. Semantics for users: `docs/guide/conditions.md`; reasons: `docs/design/007-conditions.md`.
+//! Invariants: a [`Bound`] has no `not`: it was pushed down to the leaves. So one bitmap finds the rows for which a
+//! condition is *true*, though its logic is three-valued. A leaf accepts a set of half-open intervals, which
+//! evaluation, pruning and bounds all use. Literals are converted to the column's type once, exactly, when the set is
+//! made. The module does no I/O. Semantics for users: `docs/guide/conditions.md`; reasons:
+//! `docs/design/007-conditions.md`.
 
 mod batch;
 mod bind;

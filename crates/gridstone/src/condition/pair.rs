@@ -1,4 +1,4 @@
-//! Two columns compared, row by row.
+//! Compares two columns row by row.
 
 use super::batch::{Batch, Texts};
 use super::bind::{Field, Node, Place};
@@ -15,7 +15,7 @@ use crate::base::{Element, ElementKind, Error, Result};
 use crate::schema::{Datatype, Sorting, key};
 use std::cmp::Ordering;
 
-/// How two values can stand to each other, as bits of a set.
+/// The outcomes of comparing two values, as bits of a set.
 const LESS: u8 = 1;
 const EQUAL: u8 = 2;
 const GREATER: u8 = 4;
@@ -51,7 +51,7 @@ fn accepted(is: Comparison) -> u8 {
     }
 }
 
-/// What can be compared with each other.
+/// Types that can be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Number,
@@ -101,7 +101,7 @@ impl Pair {
         Ok(Node::Pair(Self { left, right, outcomes }))
     }
 
-    /// The rows whose two values stand to each other in an accepted way; where one is null, none.
+    /// The rows whose two values compare with an accepted outcome; rows with a null are not selected.
     pub(super) fn evaluate(&self, batch: &Batch<'_>) -> Result<Selection> {
         let (left, right) = (Side::new(self.left, batch)?, Side::new(self.right, batch)?);
         let found = Selection::of_words(left.wide.compare(&right.wide, self.outcomes), batch.rows());
@@ -125,7 +125,7 @@ fn with_itself(field: Field, outcomes: u8) -> Node {
     simplify::leaf(field, values)
 }
 
-/// The values of one side, as wide as its kind needs.
+/// The values of one side, widened to the type of its family.
 enum Wide<'a> {
     Signed(Vec<i64>),
     Unsigned(Vec<u64>),
@@ -180,7 +180,7 @@ fn widened<'a>(datatype: Datatype, bytes: &[u8]) -> Wide<'a> {
     }
 }
 
-/// When a tick is, or how long; `None` for NaT.
+/// The instant of a tick, or its duration; `None` for NaT.
 fn moment(datatype: Datatype, ticks: i64) -> Option<Moment> {
     match datatype {
         _ if ticks == i64::MIN => None,
@@ -190,7 +190,7 @@ fn moment(datatype: Datatype, ticks: i64) -> Option<Moment> {
     }
 }
 
-/// How two values by their ordered keys stand to each other; the keys are of values, not of NaN.
+/// The order of two values by their ordered keys; the keys belong to values, not to NaN.
 pub(super) fn compare_keys((left, a): (Datatype, u64), (right, b): (Datatype, u64)) -> Option<Ordering> {
     if left.is_time() {
         return Some(moment(left, key::to_signed(a))?.cmp(&moment(right, key::to_signed(b))?));
@@ -240,7 +240,7 @@ impl Wide<'_> {
                 let all: Vec<usize> = (0..a.len()).collect();
                 words(&all, |row| outcome(Some(a.value(*row).cmp(b.value(*row)))) & outcomes != 0)
             }
-            // Sides of different kinds were refused when the pair was made.
+            // Sides of different families were refused when the pair was made.
             _ => Vec::new(),
         }
     }

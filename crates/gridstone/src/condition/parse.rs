@@ -19,13 +19,13 @@ use super::token::{Token, Tokens};
 use super::tree::{Comparison, Condition, Literal, TEXT_BYTES_MAX};
 use crate::base::{Error, Result};
 
-/// Parentheses and `not` within each other, at most.
+/// The largest nesting depth of parentheses and `not`.
 const NESTING_MAX: usize = 200;
 const OR: u8 = 1;
 const AND: u8 = 2;
 
 impl Condition {
-    /// The condition written in `text`; an Input error shows the place that is wrong and says what was expected.
+    /// Parses the condition in `text`; an Input error shows the position of the mistake and what was expected.
     pub fn parse(text: &str) -> Result<Self> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(Error::input(format!("a condition of {} bytes; {TEXT_BYTES_MAX} are allowed", text.len())));
@@ -52,7 +52,7 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Tokens<'a>,
     next: Token,
-    /// Where `next` starts.
+    /// The position of `next`.
     at: usize,
     nesting: usize,
 }
@@ -104,7 +104,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A condition up to a token that binds less than `least`.
+    /// Parses a condition up to a token that binds less than `least`.
     fn condition(&mut self, least: u8) -> Result<Condition> {
         let mut left = self.unit()?;
         loop {
@@ -138,7 +138,7 @@ impl Parser<'_> {
         self.predicate(first)
     }
 
-    /// What is said of `first`.
+    /// Parses the predicate on `first`.
     fn predicate(&mut self, first: Operand) -> Result<Condition> {
         if self.comparison().is_some() {
             return self.chain(first);
@@ -172,7 +172,7 @@ impl Parser<'_> {
                 self.advance()?;
                 Ok(if negated { Condition::IsNotNull { column } } else { Condition::IsNull { column } })
             }
-            // NaN is what differs from itself.
+            // NaN is the value that differs from itself.
             Token::Word("nan" | "nat") => {
                 self.advance()?;
                 let is = if negated { Comparison::Eq } else { Comparison::Ne };

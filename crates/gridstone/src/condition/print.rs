@@ -1,4 +1,4 @@
-//! The text of a condition, which parses back to the same tree.
+//! Prints a condition as text that parses to the same tree.
 
 use super::time;
 use super::token::is_plain;
@@ -6,7 +6,7 @@ use super::tree::{Condition, Literal, ticks_text, unit_name};
 use crate::schema::{Datatype, TimeUnit, bytes_to_text};
 use std::fmt::{self, Display, Formatter};
 
-/// A name as it is written in a condition.
+/// A name as written in a condition.
 pub(super) struct Name<'a>(pub(super) &'a str);
 
 impl Display for Name<'_> {
@@ -34,7 +34,7 @@ impl Display for Literal {
     }
 }
 
-/// A part in parentheses where it needs them.
+/// A part, in parentheses where it needs them.
 struct Part<'a>(&'a Condition);
 
 impl Display for Part<'_> {

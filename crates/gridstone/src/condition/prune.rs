@@ -1,4 +1,4 @@
-//! What can be said of many rows without looking at them: from their statistics and boxes.
+//! Prunes blocks by statistics and boxes: decides about many rows without reading them.
 
 use super::bind::{Bound, Field, Node, Place};
 use super::interval::Cut;
@@ -13,15 +13,15 @@ use std::ops::Bound as End;
 /// How many of some rows a condition selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// None, for certain.
+    /// Certainly none.
     None,
-    /// Each, for certain.
+    /// Certainly all.
     All,
-    /// Some, perhaps; look at them.
+    /// Possibly some; they must be tested.
     Some,
 }
 
-/// What is known of some rows: of a tile, a block, a fragment.
+/// The known facts about the rows of a tile, a block or a fragment.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     rows: u64,
@@ -30,19 +30,19 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Of `rows` rows nothing else is known.
+    /// Facts with nothing known but the number of rows.
     pub fn new(rows: u64) -> Self {
         Self { rows, sub: None, attrs: Vec::new() }
     }
 
-    /// All their coordinates lie in `sub`.
+    /// Adds that all their coordinates lie in `sub`.
     #[must_use]
     pub fn within(mut self, sub: &'a Subarray) -> Self {
         self.sub = Some(sub);
         self
     }
 
-    /// The statistics of exactly these rows' values of the attribute at `place` in the schema.
+    /// Adds the statistics of exactly these rows' values of the attribute with index `place` in the schema.
     #[must_use]
     pub fn with_attr(mut self, place: usize, statistics: &'a Statistics) -> Self {
         self.attrs.push((place, statistics));
@@ -51,28 +51,28 @@ impl<'a> Facts<'a> {
 }
 
 impl Bound {
-    /// How many of the rows that `facts` describe are selected. [`Verdict::Some`] where that cannot be told.
+    /// How many of the rows that `facts` describe are selected; [`Verdict::Some`] if that is unknown.
     pub fn prune(&self, facts: &Facts<'_>) -> Verdict {
         if facts.rows == 0 { Verdict::None } else { verdict(&self.root, facts) }
     }
 
-    /// The least box that the condition confines the coordinates to, each part of it taken by itself; `None` if no
+    /// The smallest box that the condition confines the coordinates to, each part of it taken by itself; `None` if no
     /// coordinate can be selected. Rows outside are never selected.
     pub fn bounds(&self, schema: &Schema) -> Option<Subarray> {
         self.reach(&schema.domain())
     }
 
-    /// The least box that it confines coordinates in `sub` to; `None` if none of them can be selected.
+    /// The smallest box that it confines coordinates in `sub` to; `None` if none of them can be selected.
     pub fn reach(&self, sub: &Subarray) -> Option<Subarray> {
         confine(&self.root, sub)
     }
 
-    /// How many integer cells of `sub` it may select by their coordinates, at most, saturating.
+    /// The largest number of integer cells of `sub` that it may select by their coordinates, saturating.
     pub fn cells_max(&self, sub: &Subarray) -> u128 {
         cells_max(&self.root, sub)
     }
 
-    /// The boxes that it keeps of `sub`, as they were listed, if it has a list that every cell must lie in.
+    /// The boxes of its region within `sub`, if it has a region that every cell must lie in.
     pub fn listed(&self, sub: &Subarray) -> Option<Vec<Subarray>> {
         listed(&self.root, sub)
     }
@@ -96,7 +96,7 @@ fn verdict(node: &Node, facts: &Facts<'_>) -> Verdict {
     }
 }
 
-/// `settled` as soon as one part says so, `neutral` if all parts do.
+/// `settled` as soon as one part has this verdict, `neutral` if all parts do.
 fn joined(args: &[Node], facts: &Facts<'_>, neutral: Verdict, settled: Verdict) -> Verdict {
     let mut found = neutral;
     for arg in args {
@@ -121,7 +121,7 @@ fn by_nulls(field: Field, facts: &Facts<'_>, all_null: Verdict, none_null: Verdi
     }
 }
 
-/// What is known of one column: how many rows have no value, NaN, or a value, and between which two those lie.
+/// The known facts about one column: how many rows are null, NaN, or a value, and the range of the values.
 struct Spread {
     nulls: u64,
     nans: u64,
@@ -132,12 +132,12 @@ struct Spread {
 enum Range {
     /// Inclusive keys.
     Keys(u64, u64),
-    /// Half-open.
+    /// Half-open texts.
     Texts(Cut, Cut),
 }
 
 impl Spread {
-    /// `None` where nothing is known, or where what is does not fit the rows or the type.
+    /// `None` if nothing is known, or the facts do not fit the rows or the type.
     fn of(field: Field, facts: &Facts<'_>) -> Option<Self> {
         match field.place {
             Place::Dim(place) => {
@@ -146,7 +146,7 @@ impl Spread {
             }
             Place::Text { axis, words } => {
                 let ranges = facts.sub?.ranges().get(axis..axis + words)?;
-                // The corners may be no texts, but no text in the box lies beyond them.
+                // The corners may be no valid texts, but no text in the box lies beyond them.
                 let (low, high) = (text_of(ranges.iter().map(|r| r.lo)), text_of(ranges.iter().map(|r| r.hi)));
                 let range = Range::Texts(Cut::Below(low), Cut::above(&high));
                 Some(Self { nulls: 0, nans: 0, values: facts.rows, range })
@@ -163,7 +163,7 @@ impl Spread {
     fn verdict(&self, accepted: &Values) -> Verdict {
         let (touched, covered, nan) = match (accepted, &self.range) {
             (Values::Keys(set, nan), Range::Keys(lo, hi)) => {
-                // Ends that are no value's key (of float32, between two) only make this more careful.
+                // Ends that are no value's key (between two of float32) only make this more conservative.
                 let (lo, hi) = (u128::from(*lo), u128::from(*hi) + 1);
                 (set.touches(&lo, &hi), set.covers(&lo, &hi), *nan)
             }
@@ -180,7 +180,7 @@ impl Spread {
     }
 }
 
-/// Between which values those of the statistics lie; the type's own ends where one is missing.
+/// The range of the values by the statistics; the type's own ends if one is missing.
 fn range_of(datatype: Datatype, statistics: &Statistics) -> Option<Range> {
     let bytes = |limit: &Option<Limit>| limit.as_ref().map(|l| l.bytes.clone());
     let (min, max) = (bytes(&statistics.min), bytes(&statistics.max));
@@ -198,7 +198,7 @@ fn range_of(datatype: Datatype, statistics: &Statistics) -> Option<Range> {
     (lo <= hi).then_some(Range::Keys(lo, hi))
 }
 
-/// Which outcomes are possible between two columns.
+/// The verdict for a comparison of two columns.
 fn of_pair(pair: &Pair, facts: &Facts<'_>) -> Verdict {
     let (Some(a), Some(b)) = (Spread::of(pair.left, facts), Spread::of(pair.right, facts)) else {
         return Verdict::Some;
@@ -220,7 +220,7 @@ fn of_pair(pair: &Pair, facts: &Facts<'_>) -> Verdict {
     }
 }
 
-/// How the least of the left side stands to the greatest of the right, and the greatest to the least.
+/// The order of the least value on the left and the greatest on the right, and of the greatest and the least.
 fn extremes(pair: &Pair, a: &Range, b: &Range) -> (Option<Ordering>, Option<Ordering>) {
     let (left, right) = (pair.left.datatype, pair.right.datatype);
     match (a, b) {
@@ -232,7 +232,7 @@ fn extremes(pair: &Pair, a: &Range, b: &Range) -> (Option<Ordering>, Option<Orde
     }
 }
 
-/// How the least text above `from` stands to the greatest below `to`, which may be the least itself.
+/// The order of the least text above `from` and the greatest below `to`, which may be the least itself.
 fn below(from: &Cut, to: &Cut) -> Ordering {
     match from {
         _ if from >= to => Ordering::Greater,
@@ -241,7 +241,7 @@ fn below(from: &Cut, to: &Cut) -> Ordering {
     }
 }
 
-/// The outcomes between the least against the greatest and the greatest against the least.
+/// The outcomes from least against greatest to greatest against least.
 fn between(least: Ordering, greatest: Ordering) -> u8 {
     let [less, equal, greater] = [Ordering::Less, Ordering::Equal, Ordering::Greater].map(|o| pair::outcome(Some(o)));
     match (least, greatest) {
@@ -254,8 +254,8 @@ fn between(least: Ordering, greatest: Ordering) -> u8 {
     }
 }
 
-/// Where the texts above a cut begin, as coordinates: these hold no NUL, so that the cut above a text, which is below that text and
-/// one, says that the text itself is left out.
+/// The start of the texts above a cut, as coordinates. Coordinates have no NUL, so the cut directly above a text means
+/// that the text itself is excluded.
 fn texts_from(cut: &Cut) -> Option<End<&[u8]>> {
     let Cut::Below(text) = cut else { return None };
     Some(
@@ -265,7 +265,7 @@ fn texts_from(cut: &Cut) -> Option<End<&[u8]>> {
     )
 }
 
-/// Where the texts below a cut end.
+/// The end of the texts below a cut.
 fn texts_to(cut: &Cut) -> End<&[u8]> {
     let Cut::Below(text) = cut else { return End::Unbounded };
     text.iter()

@@ -1,8 +1,8 @@
-//! Which rows of a batch a condition selects: a bitmap, as Arrow has it.
+//! The rows of a batch that a condition selects: a bitmap, as in Arrow.
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
-/// The rows selected; the others are those where the condition is false or, because of a null, unknown.
+/// The selected rows; for the others the condition is false or, because of a null, unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     bits: BooleanBuffer,
@@ -14,7 +14,7 @@ impl Selection {
         Self { bits: if all { BooleanBuffer::new_set(rows) } else { BooleanBuffer::new_unset(rows) } }
     }
 
-    /// The rows among `rows` whose bits are set, the lowest of the first word first; a missing word is 0.
+    /// The rows among `rows` whose bits are set, the lowest bit of the first word first; a missing word is 0.
     pub(super) fn of_words(mut words: Vec<u64>, rows: usize) -> Self {
         words.resize(rows.div_ceil(64), 0);
         words.iter_mut().for_each(|word| *word = word.to_le());
@@ -48,7 +48,7 @@ impl Selection {
         self.bits.count_set_bits()
     }
 
-    /// Whether row `row` is selected; not past the end.
+    /// Whether row `row` is selected; false past the end.
     pub fn contains(&self, row: usize) -> bool {
         row < self.len() && self.bits.value(row)
     }
@@ -58,12 +58,12 @@ impl Selection {
         self.bits.set_indices()
     }
 
-    /// Runs `from..to` of selected rows, ascending, none next to another.
+    /// The runs `from..to` of selected rows, ascending, no two adjacent.
     pub fn runs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.bits.set_slices()
     }
 
-    /// The bitmap: lowest bit first, from bit 0, rows past the end 0.
+    /// The bitmap: lowest bit first, from bit 0, bits past the end 0.
     pub fn bitmap(&self) -> &BooleanBuffer {
         &self.bits
     }

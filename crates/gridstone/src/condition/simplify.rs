@@ -1,4 +1,4 @@
-//! Fewer nodes that are true for the same rows: sets on one column made one, constants taken out.
+//! Simplifies nodes without changing the rows that they select: joins sets on one column, removes constants.
 
 use super::bind::{Field, Node};
 use super::values::Values;
@@ -48,11 +48,11 @@ pub(super) fn join(parts: Vec<Node>, all: bool) -> Node {
     }
 }
 
-/// How many nodes are looked through for one on the same column, and how many intervals that one may have: a chain of
-/// many thousand parts must not take the square of its length.
+/// How many nodes are searched for one on the same column, and how many intervals that one may have: a chain of many
+/// thousand parts must not take quadratic time.
 const LOOKED_AT: usize = 64;
 
-/// Puts `node` with a set on the same column, if there is one.
+/// Joins `node` with a set on the same column, if there is one, else adds it.
 fn add(kept: &mut Vec<Node>, node: Node, all: bool) {
     let Node::In(field, values) = &node else { return kept.push(node) };
     let same = kept

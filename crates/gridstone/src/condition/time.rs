@@ -1,7 +1,7 @@
 //! Instants and spans: ticks of any unit on one exact scale, and ISO 8601 text.
 //!
-//! A [`Moment`] is whole days and attoseconds, so that every tick of every unit of NumPy has one: years of a 64-bit
-//! count included. Months and years are lengths that no number of days equals, so spans of them are another kind.
+//! A [`Moment`] is whole days and attoseconds, so every tick of every unit of NumPy has one, including a 64-bit count
+//! of years. Months and years have no fixed number of days, so spans of them are another kind.
 
 use super::tree::{Literal, ticks_of, unit_named};
 use crate::schema::TimeUnit;
@@ -11,14 +11,14 @@ const DAY: i128 = 24 * HOUR;
 const MINUTE: i128 = 60 * SECOND;
 const SECOND: i128 = 1_000_000_000_000_000_000;
 
-/// Days since 1970-01-01 (of a span: in all) and attoseconds of the day. Of spans in months: months, and 0.
+/// Days since 1970-01-01 (for a span: in total) and attoseconds of the day. For spans in months: months, and 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
     days: i128,
     attoseconds: i128,
 }
 
-/// Attoseconds per tick, of units that a day is made of.
+/// Attoseconds per tick, for units that divide a day.
 fn attoseconds(unit: TimeUnit) -> Option<i128> {
     Some(match unit {
         TimeUnit::Year | TimeUnit::Month | TimeUnit::Week | TimeUnit::Day => return None,
@@ -40,7 +40,7 @@ pub(super) fn in_months(unit: TimeUnit) -> bool {
 }
 
 impl Moment {
-    /// When the tick `ticks` of a datetime begins.
+    /// The instant at which the tick `ticks` of a datetime begins.
     pub(super) fn of_datetime(ticks: i64, unit: TimeUnit) -> Self {
         let ticks_wide = i128::from(ticks);
         match unit {
@@ -52,7 +52,7 @@ impl Moment {
         }
     }
 
-    /// How long `ticks` of a timedelta are.
+    /// The duration of `ticks` of a timedelta.
     pub(super) fn of_timedelta(ticks: i64, unit: TimeUnit) -> Self {
         let ticks = i128::from(ticks);
         match (unit, attoseconds(unit)) {
@@ -70,7 +70,7 @@ impl Moment {
         Self { days, attoseconds: 0 }
     }
 
-    /// The tick of `unit` that begins exactly then, if one does.
+    /// The tick of `unit` that begins exactly then, if any.
     fn ticks(self, unit: TimeUnit) -> Option<i64> {
         let (year, month, day) = civil_from_days(self.days);
         let whole = self.attoseconds == 0;
@@ -88,8 +88,8 @@ impl Moment {
     }
 }
 
-/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible low-level
-/// date algorithms").
+/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible low-level date
+/// algorithms").
 fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -97,7 +97,7 @@ fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Year, month and day; the mirror of [`days_from_civil`].
+/// Year, month and day; the inverse of [`days_from_civil`].
 fn civil_from_days(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -109,7 +109,7 @@ fn civil_from_days(days: i128) -> (i128, i128, i128) {
     (year + era * 400 + i128::from(month <= 2), month, day)
 }
 
-/// ISO 8601 of a tick, exactly as precise as its unit; `None` where the year has not four digits, of weeks and NaT.
+/// ISO 8601 of a tick, exactly as precise as its unit; `None` for weeks, NaT, and years without four digits.
 pub(super) fn iso(ticks: i64, unit: TimeUnit) -> Option<String> {
     let moment = Moment::of_datetime(ticks, unit);
     let (year, month, day) = civil_from_days(moment.days);
@@ -137,7 +137,7 @@ pub(super) fn iso(ticks: i64, unit: TimeUnit) -> Option<String> {
     Some(format!("{date}T{time}.{}", fraction.get(..digits).unwrap_or_default()))
 }
 
-/// Reads a text from its front.
+/// Parses a text from its front.
 struct Scanner<'a>(&'a str);
 
 impl Scanner<'_> {
@@ -147,21 +147,21 @@ impl Scanner<'_> {
         rest.is_some()
     }
 
-    /// `count` digits as a number between `low` and `high`.
+    /// Parses `count` digits as a number between `low` and `high`.
     fn digits(&mut self, count: usize, low: i128, high: i128) -> Option<i128> {
         let found = self.0.get(..count).filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
         self.0 = self.0.get(count..)?;
         found.parse().ok().filter(|v| (low..=high).contains(v))
     }
 
-    /// All digits in front.
+    /// The number of leading digits.
     fn run(&mut self) -> usize {
         self.0.bytes().take_while(u8::is_ascii_digit).count()
     }
 }
 
-/// The moment written in ISO 8601 and the unit that is as precise: `2024`, `2024-05`, `2024-05-01`,
-/// `2024-05-01T12`, `…:30`, `…:15`, `….250`, with `Z` or an offset after a time of day.
+/// Parses an ISO 8601 moment, and the unit of its precision: `2024`, `2024-05`, `2024-05-01`, `2024-05-01T12`, `…:30`,
+/// `…:15`, `….250`, with `Z` or an offset after a time of day.
 pub(super) fn read_iso(text: &str) -> Option<(Moment, TimeUnit)> {
     let mut s = Scanner(text.trim());
     let negative = s.takes('-');

@@ -3,11 +3,11 @@
 use super::complaint::complaint;
 use crate::base::Result;
 
-/// Words that are no names unless quoted, whatever their case.
+/// Words that are names only if quoted, in any case.
 const RESERVED: [&str; 14] =
     ["and", "or", "not", "in", "is", "between", "null", "none", "true", "false", "nan", "inf", "infinity", "nat"];
 
-/// Whether `name` can stand without quotes.
+/// Whether `name` needs no quotes.
 pub(super) fn is_plain(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -19,7 +19,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// What stands at one place.
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     /// A reserved word, in lower case.
@@ -51,7 +51,7 @@ impl Token {
     }
 }
 
-/// Longer signs first. Some are other ways to write the same.
+/// Longer signs first. Some are synonyms.
 const SIGNS: [(&str, &str); 20] = [
     ("==", "=="),
     ("!=", "!="),
@@ -91,7 +91,7 @@ impl<'a> Tokens<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next token and the byte that it starts at.
+    /// The next token and the byte at which it starts.
     pub(super) fn next(&mut self) -> Result<(Token, usize)> {
         self.at += self.rest().len() - self.rest().trim_start().len();
         let start = self.at;
@@ -139,7 +139,7 @@ impl<'a> Tokens<'a> {
         Err(complaint(self.text, self.at, format!("{found:?} has no meaning in a condition")))
     }
 
-    /// What stands between two quotes; the quote itself is written twice.
+    /// The text between two quotes; a quote itself is written twice.
     fn quoted(&mut self, quote: char, what: &str) -> Result<String> {
         let start = self.at;
         let mut found = String::new();

@@ -18,14 +18,14 @@ use crate::schema::{Datatype, TimeUnit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::hash::{Hash, Hasher};
 
-/// Nodes below each other, at most: what recursion and serde_json bear.
+/// The largest depth of the tree: what recursion and serde_json support.
 pub(super) const DEPTH_MAX: usize = 50;
-/// Nodes and literals of one condition, at most.
+/// The largest number of nodes and literals of one condition.
 pub(super) const SIZE_MAX: usize = 1 << 20;
-/// Bytes of a condition's text or JSON, at most.
+/// The largest size of a condition's text or JSON, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 64 << 20;
 
-/// How two values are compared.
+/// A comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Comparison {
     /// Equal.
@@ -49,7 +49,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// As it is written.
+    /// Its symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Eq => "==",
@@ -74,7 +74,7 @@ impl Comparison {
     }
 }
 
-/// A value in a condition. It is of no column's type yet: [`Condition::bind`] makes it one, exactly.
+/// A value in a condition. It has no column's type yet; [`Condition::bind`] converts it, exactly.
 #[derive(Debug, Clone)]
 pub enum Literal {
     /// An integer.
@@ -83,7 +83,7 @@ pub enum Literal {
     Float(f64),
     /// True or false.
     Bool(bool),
-    /// Text; beside a column of times, a time in ISO 8601 or a number and a unit.
+    /// Text; compared with a column of times, a time in ISO 8601 or a number and a unit.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
@@ -101,23 +101,23 @@ pub enum Condition {
     True {},
     /// Never true.
     False {},
-    /// A column of bools by itself.
+    /// A boolean column by itself.
     Column {
         /// Its name.
         column: String,
     },
     /// A column compared with a literal.
     Compare {
-        /// How.
+        /// The comparison.
         is: Comparison,
         /// The column's name.
         column: String,
-        /// What it is compared with.
+        /// The literal.
         value: Literal,
     },
     /// Two columns compared.
     CompareColumns {
-        /// How.
+        /// The comparison.
         is: Comparison,
         /// The left one's name.
         left: String,
@@ -131,7 +131,7 @@ pub enum Condition {
         /// The literals.
         values: Vec<Literal>,
     },
-    /// A column between two literals, both included.
+    /// A column between two literals, both inclusive.
     Between {
         /// Its name.
         column: String,
@@ -150,9 +150,9 @@ pub enum Condition {
         /// Its name.
         column: String,
     },
-    /// The opposite; of what is unknown because of a null, unknown again.
+    /// The negation; if the argument is unknown because of a null, unknown again.
     Not {
-        /// Of what.
+        /// The argument.
         arg: Box<Condition>,
     },
     /// All of them.
@@ -192,12 +192,12 @@ impl Condition {
         }
     }
 
-    /// The opposite of `arg`.
+    /// The negation of `arg`.
     pub fn negate(arg: Self) -> Self {
         Self::Not { arg: Box::new(arg) }
     }
 
-    /// The condition written as JSON (see the module); an Input error says what is wrong with it.
+    /// Parses the condition from JSON (see the module); an Input error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(Error::input(format!("a condition of {} bytes; {TEXT_BYTES_MAX} are allowed", text.len())));
@@ -213,7 +213,7 @@ impl Condition {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// An Input error if it is deeper or larger than the engine takes, or an `and` or `or` has fewer than two parts.
+    /// An Input error if it is deeper or larger than the limits, or an `and` or `or` has fewer than two parts.
     pub(super) fn check(&self) -> Result<()> {
         let mut size = 0;
         self.check_at(1, &mut size)
@@ -243,7 +243,7 @@ impl Condition {
     }
 }
 
-/// Bits by which floats in trees are the same: NaN is itself, -0.0 is not 0.0.
+/// The bits that identify floats in trees: NaN equals itself, -0.0 is not 0.0.
 fn float_bits(value: f64) -> u64 {
     if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
@@ -280,7 +280,7 @@ impl Hash for Literal {
     }
 }
 
-/// A literal as JSON has it.
+/// A literal in its JSON form.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Written {
@@ -312,7 +312,7 @@ pub(super) fn ticks_text(ticks: i64) -> String {
     if ticks == i64::MIN { "NaT".to_owned() } else { ticks.to_string() }
 }
 
-/// The mirror of [`ticks_text`].
+/// Parses the text of [`ticks_text`].
 pub(super) fn ticks_of(text: &str) -> Option<i64> {
     if text == "NaT" { Some(i64::MIN) } else { text.parse().ok() }
 }

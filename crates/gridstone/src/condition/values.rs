@@ -1,4 +1,4 @@
-//! Sets of values of one datatype: what a leaf of a bound condition accepts.
+//! Sets of values of one datatype: the values that a leaf of a bound condition accepts.
 
 use super::exact::{self, Number};
 use super::interval::{Cut, Intervals};
@@ -15,9 +15,9 @@ const UNUSED: u64 = (1 << 63) - 1;
 /// A set of values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Values {
-    /// Of a type that sorts by key: ordered keys, and whether NaN (NaT) is in it.
+    /// For a type that sorts by key: ordered keys, and whether NaN (NaT) is in the set.
     Keys(Intervals<u128>, bool),
-    /// Of strings and bytes.
+    /// For strings and bytes.
     Texts(Intervals<Cut>),
 }
 
@@ -25,14 +25,14 @@ pub(super) enum Values {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Against {
     Number(Number),
-    /// Of a datetime, or of a timedelta in the kind of months or days that the column has.
+    /// For a datetime, or a timedelta in the kind, months or days, of the column.
     Moment(Moment),
     Text(Vec<u8>),
     /// NaN or NaT.
     Unordered,
 }
 
-/// The first key of the values of a type that sorts by key and one past the last; NaN and NaT lie outside.
+/// The first key of the values of a type that sorts by key, and one past the last; NaN and NaT lie outside.
 pub(super) fn keys_of(datatype: Datatype) -> (u128, u128) {
     let Element { kind, width } = datatype.element();
     let bits = u32::from(width) * 8;
@@ -50,7 +50,7 @@ pub(super) fn keys_of(datatype: Datatype) -> (u128, u128) {
     }
 }
 
-/// The greatest key of a value below `end`, which some value lies below.
+/// The greatest key of a value below `end`; there must be such a value.
 pub(super) fn last_below(datatype: Datatype, end: u128) -> u64 {
     let last = u64::try_from(end.saturating_sub(1)).unwrap_or(u64::MAX);
     if !datatype.is_float() {
@@ -67,13 +67,13 @@ pub(super) fn last_below(datatype: Datatype, end: u128) -> u64 {
     })
 }
 
-/// The greatest float16 that is not above `value`, a number.
+/// The greatest float16 that is not above `value`, which is not NaN.
 fn half_up_to(value: f64) -> f16 {
     let near = f16::from_f64(value);
     let bits = near.to_bits();
     match bits {
         _ if f64::from(near) <= value => near,
-        // Of negative numbers the greater magnitude is the smaller number.
+        // For negative numbers the greater magnitude is the smaller number.
         0 | 0x8000 => f16::from_bits(0x8001),
         _ => f16::from_bits(if bits & 0x8000 == 0 { bits - 1 } else { bits + 1 }),
     }
@@ -107,7 +107,7 @@ pub(super) fn number_of(datatype: Datatype, key: u64) -> Number {
     }
 }
 
-/// How the value of `key` stands to `against`.
+/// The order of the value of `key` and `against`.
 fn order(datatype: Datatype, key: u64, against: &Against) -> Option<Ordering> {
     match (datatype, against) {
         (Datatype::Datetime(unit), Against::Moment(m)) => Some(Moment::of_datetime(key::to_signed(key), unit).cmp(m)),
@@ -117,8 +117,8 @@ fn order(datatype: Datatype, key: u64, against: &Against) -> Option<Ordering> {
     }
 }
 
-/// The cut below the values equal to `against`, and the cut above them. Found by asking for the order of 64 keys, so
-/// that no type needs an inverse of its own, nor can round.
+/// The cut below the values equal to `against`, and the cut above them. A binary search over 64 bits of keys finds
+/// them, so that no type needs an inverse of its own, nor can round.
 fn around(datatype: Datatype, against: &Against) -> (u128, u128) {
     let (first, end) = keys_of(datatype);
     let cut = |is_before: &dyn Fn(Option<Ordering>) -> bool| {
@@ -133,7 +133,7 @@ fn around(datatype: Datatype, against: &Against) -> (u128, u128) {
     (cut(&|o| o == Some(Ordering::Less)), cut(&|o| o != Some(Ordering::Greater)))
 }
 
-/// What of `[first, end)` stands to the values in `[below, above)` as `is` says.
+/// The part of `[first, end)` that compares with the values in `[below, above)` as `is`.
 fn side<C: Ord + Clone>(is: Comparison, first: C, (below, above): (C, C), end: C) -> Intervals<C> {
     match is {
         Comparison::Eq => Intervals::one(below, above),
@@ -146,7 +146,7 @@ fn side<C: Ord + Clone>(is: Comparison, first: C, (below, above): (C, C), end: C
 }
 
 impl Values {
-    /// No value of this type.
+    /// The empty set of this type.
     pub(super) fn none(datatype: Datatype) -> Self {
         match datatype.sorting() {
             Sorting::Bytes => Self::Texts(Intervals::empty()),
@@ -154,7 +154,7 @@ impl Values {
         }
     }
 
-    /// The values of a type that stand to `against` as `is` says.
+    /// The values of a type that compare with `against` as `is`.
     pub(super) fn compared(datatype: Datatype, is: Comparison, against: &Against) -> Self {
         match against {
             Against::Unordered if is == Comparison::Ne => Self::none(datatype).complement(datatype),
@@ -221,7 +221,7 @@ impl Values {
         }
     }
 
-    /// Whether no value is in it; `nan`: whether the column may hold NaN or NaT.
+    /// Whether it is empty; `nan`: whether the column may have NaN or NaT.
     pub(super) fn is_empty(&self, nan: bool) -> bool {
         match self {
             Self::Keys(set, has_nan) => set.is_empty() && !(*has_nan && nan),

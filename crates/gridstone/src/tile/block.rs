@@ -1,4 +1,4 @@
-//! One block of one attribute or dimension: cells to stored bytes, and back.
+//! One block of one attribute or dimension: encodes cells to stored bytes and decodes them.
 //!
 //! ```text
 //! fixed width, not nullable:   filtered(values)
@@ -7,8 +7,8 @@
 //!   offsets    variable length only: cells + 1 u32 from 0, through "delta,for" (raw if the pipeline is "none")
 //!   values     the cells' bytes side by side; a null cell has zeros, or no byte if variable length
 //! ```
-//! The decoded length of the values is cells x width, or the last offset. Nothing is allocated before these were
-//! checked against the limits.
+//! The decoded length of the values is cells x width, or the last offset. Both are checked against the limits before
+//! anything is allocated.
 
 use super::{Column, ColumnView, gather_into};
 use crate::base::{AlignedBuf, ByteReader, Element, Error, Result, limits};
@@ -18,13 +18,13 @@ use std::borrow::Cow;
 
 const OFFSETS: Element = Element::unsigned(4);
 
-/// The pipeline of the offsets beside values packed by `pipeline`.
+/// The pipeline of the offsets that belong to values packed by `pipeline`.
 fn offsets_pipeline(pipeline: &Pipeline) -> Result<Pipeline> {
     Pipeline::parse(if pipeline.is_none() { "none" } else { "delta,for" })
 }
 
-/// Appends the encoded cells `from..to` of `view` to `out`. `nullable` is the attribute's, since it decides the layout. An Input error
-/// says that the values of one block pass 1 GiB.
+/// Appends the encoded cells `from..to` of `view` to `out`. `nullable` is the attribute's, since it determines the
+/// layout. An Input error if the values of one block exceed 1 GiB.
 pub fn encode_block(
     view: ColumnView<'_>,
     from: usize,
@@ -57,10 +57,10 @@ pub fn encode_block(
     pipeline.encode_into(&values, element, out)
 }
 
-/// Values side by side, and their offsets from 0 for variable-length types.
+/// Contiguous values, and their offsets from 0 for variable-length types.
 type Plain<'a> = (Cow<'a, [u8]>, Option<Vec<u32>>);
 
-/// The values of `from..to`, nulls blanked.
+/// The values of `from..to`, with nulls zeroed.
 fn plain_values(view: ColumnView<'_>, from: usize, to: usize) -> Result<Plain<'_>> {
     let has_null = view.validity().and_then(|v| v.get(from..to)).is_some_and(|v| v.contains(&0));
     if let Some(width) = view.datatype().width() {
@@ -95,8 +95,8 @@ fn plain_values(view: ColumnView<'_>, from: usize, to: usize) -> Result<Plain<'_
     Ok((Cow::Owned(values), Some(offsets)))
 }
 
-/// Decodes a block of `cells` cells; the mirror of [`encode_block`]. A Corruption error if the bytes do not hold
-/// exactly that.
+/// Decodes a block of `cells` cells; the inverse of [`encode_block`]. A Corruption error if the bytes are not exactly
+/// that.
 pub fn decode_block(
     stored: &[u8],
     datatype: Datatype,
@@ -124,9 +124,9 @@ pub fn decode_block(
     checked(datatype, values, Some(offsets), validity)
 }
 
-/// Decodes the cells `rows` (ascending) of a block of `cells` cells of fixed width without nulls, side by side into `out`, which has room
-/// for them. Where the pipeline knows no shorter way all cells are decoded, into `scratch`, and those picked. Refused is what is refused of
-/// the whole block.
+/// Decodes the cells `rows` (ascending) of a block of `cells` cells of fixed width without nulls, side by side into
+/// `out`, which has room for them. If the pipeline has no shorter way, all cells are decoded into `scratch`, and those
+/// are picked. The same blocks are refused as when decoding whole blocks.
 pub fn decode_rows(
     stored: &[u8],
     (datatype, cells): (Datatype, usize),
@@ -170,7 +170,7 @@ fn decode_fixed(stored: &[u8], datatype: Datatype, cells: usize, pipeline: &Pipe
     unpacked(stored, datatype, len, pipeline)
 }
 
-/// The `len` bytes that `stored` was made from. No memory is asked for that it cannot fill.
+/// The `len` bytes encoded in `stored`. It allocates no more memory than it can fill.
 fn unpacked(stored: &[u8], datatype: Datatype, len: usize, pipeline: &Pipeline) -> Result<AlignedBuf> {
     let most = pipeline.decoded_len_max(stored.len()).min(limits::BLOCK_BYTES_MAX);
     if len > most {
@@ -364,7 +364,7 @@ mod tests {
                 for bit in 0..bits {
                     let mut bad = stored.clone();
                     bad[i] ^= 1 << (bit + i % (9 - bits));
-                    // The checksum above catches this; here it only must not panic or lie about the length.
+                    // The checksum above catches this; here it must only not panic nor return a wrong length.
                     if let Ok(found) = decode_block(&bad, Datatype::Int32, true, len, &pipeline) {
                         assert_eq!(found.len(), len);
                     }
@@ -380,7 +380,7 @@ mod tests {
             let pipeline = Pipeline::parse(name).unwrap();
             let mut stored = Vec::new();
             encode_block(values.view(), 0, 1, false, &pipeline, &mut stored).unwrap();
-            // The offsets say a gigabyte, in the encoding that they have; the values stay.
+            // The offsets claim a gigabyte, in their encoding; the values stay unchanged.
             let mut offsets = Vec::new();
             let claimed: Vec<u8> = [0u32, 1 << 30].into_iter().flat_map(u32::to_le_bytes).collect();
             offsets_pipeline(&pipeline).unwrap().encode_into(&claimed, OFFSETS, &mut offsets).unwrap();

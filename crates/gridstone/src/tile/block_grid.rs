@@ -1,8 +1,8 @@
 //! The blocks of a dense data tile.
 //!
 //! The block shape is greedy from the fastest dimension of the cell order: the whole extent while the product stays
-//! within the limit, then as many as still fit, then 1. Blocks are anchored at the tile's low corner and numbered in
-//! cell order; so a block is one contiguous run of the tile's cells in cell order.
+//! within the limit, then as many cells as still fit, then 1. Blocks are anchored at the tile's low corner and numbered
+//! in cell order. So a block is one contiguous run of the tile's cells in cell order.
 
 use super::grid::{ravel, unravel};
 use crate::schema::{KeyRange, Order, Subarray};
@@ -17,18 +17,18 @@ pub struct RelativeBox {
 }
 
 impl RelativeBox {
-    /// How many cells it holds.
+    /// How many cells it has.
     pub fn cells(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// Its cells where the tile's low corner is that of `outer`.
+    /// Its cells if the tile's low corner is that of `outer`.
     pub fn within(&self, outer: &Subarray) -> Subarray {
         let ranges = self.origin.iter().zip(&self.shape).zip(outer.ranges());
         Subarray::new(ranges.map(|((o, n), r)| KeyRange::new(r.lo + o, r.lo + o + (n - 1))).collect())
     }
 
-    /// What both have in common.
+    /// The intersection of both.
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         let mut origin = Vec::with_capacity(self.origin.len());
         let mut shape = Vec::with_capacity(self.origin.len());
@@ -54,7 +54,7 @@ pub struct BlockGrid {
 }
 
 impl BlockGrid {
-    /// The blocks of a tile of `shape` whose cells lie in `order`, of at most `limit` cells each.
+    /// The blocks of a tile of `shape` with cells in `order`, of at most `limit` cells each.
     pub fn new(shape: &[u64], order: Order, limit: u64) -> Self {
         Self::coarse(shape, order, limit, 1)
     }
@@ -77,7 +77,7 @@ impl BlockGrid {
         Self { tile: shape.to_vec(), block, counts, order }
     }
 
-    /// The number of blocks; saturating, since a stream cuts whole boxes of any size into blocks.
+    /// The number of blocks; saturating, since a stream cuts boxes of any size into blocks.
     pub fn len(&self) -> u64 {
         self.counts.iter().fold(1, |n, count| n.saturating_mul(*count))
     }
@@ -87,7 +87,7 @@ impl BlockGrid {
         self.len() == 0
     }
 
-    /// Cells per dimension of a whole block.
+    /// Cells per dimension of a full block.
     pub fn block_shape(&self) -> &[u64] {
         &self.block
     }
@@ -101,7 +101,7 @@ impl BlockGrid {
         RelativeBox { origin, shape }
     }
 
-    /// Where block `index` starts in the tile's cells in cell order.
+    /// The position of the first cell of block `index` among the tile's cells in cell order.
     pub fn start(&self, index: u64) -> u64 {
         ravel(&self.block_box(index).origin, &self.tile, self.order)
     }
@@ -111,8 +111,8 @@ impl BlockGrid {
         self.block_box(index).cells()
     }
 
-    /// The block that holds cell `place` of the tile, counted in cell order: its number, and the places of its first
-    /// cell and of one past its last.
+    /// The block that contains cell `place` of the tile, counted in cell order: its number, and the positions of its
+    /// first cell and one past its last.
     pub fn block_at(&self, place: u64) -> (u64, u64, u64) {
         let mut inner = 1u64;
         for d in self.order.slowest_first(self.tile.len()).rev() {

@@ -1,23 +1,23 @@
-//! Cells of a read, as columns: of coordinates, and of attributes.
+//! The cells of a read as columns of coordinates and of attributes.
 
 use super::Column;
 use super::coordinates::no_coordinates;
 use crate::base::Result;
 use crate::schema::Schema;
 
-/// Cells read: columns of the same length.
+/// The cells of a read: columns of the same length.
 #[derive(Debug, Clone)]
 pub struct Cells {
-    /// How many.
+    /// How many cells.
     pub count: usize,
     /// Coordinates, a column per dimension; none for a dense box.
     pub dims: Vec<Column>,
-    /// Values, a column per attribute asked for.
+    /// Values, a column per requested attribute.
     pub attrs: Vec<Column>,
 }
 
 impl Cells {
-    /// No cell: a column per dimension, and one per attribute, given by its place in `schema`.
+    /// No cells: a column per dimension, and one per attribute, given by its index in `schema`.
     pub fn none(schema: &Schema, attrs: &[usize]) -> Self {
         let attrs = attrs.iter().filter_map(|place| schema.attrs().get(*place));
         let dims = no_coordinates(schema);
@@ -37,7 +37,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Bytes of memory they take.
+    /// The bytes of memory that they take.
     pub fn size_bytes(&self) -> u64 {
         self.dims.iter().chain(&self.attrs).map(|column| column.size_bytes() as u64).sum()
     }

@@ -1,11 +1,11 @@
-//! Cells of one attribute or dimension, side by side in memory.
+//! A column: the cells of one attribute or dimension, contiguous in memory.
 
 use super::by_cell_width;
 use crate::base::{AlignedBuf, Cancel, Error, NeverCancel, Result};
 use crate::codec::Rounding;
 use crate::schema::{Attribute, Datatype};
 
-/// Values owned: fixed width side by side, or concatenated with offsets; one validity byte per cell if nullable.
+/// Owned values: fixed width and contiguous, or concatenated with offsets; one validity byte per cell if nullable.
 #[derive(Debug, Clone)]
 pub struct Column {
     datatype: Datatype,
@@ -15,7 +15,7 @@ pub struct Column {
     validity: Option<Vec<u8>>,
 }
 
-/// Values borrowed from a [`Column`] or from the caller; the same layout.
+/// Values borrowed from a [`Column`] or from the caller, in the same layout.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnView<'a> {
     datatype: Datatype,
@@ -26,7 +26,7 @@ pub struct ColumnView<'a> {
 }
 
 impl<'a> ColumnView<'a> {
-    /// A view of `values` (and `offsets`, from 0, one more than cells, for variable-length types), checked: an Input
+    /// A checked view of `values` (and, for variable-length types, of `offsets`, from 0, one more than cells). An Input
     /// error says which length does not fit, which offset decreases, or which string is not UTF-8.
     pub fn new(
         datatype: Datatype,
@@ -37,7 +37,7 @@ impl<'a> ColumnView<'a> {
         Self::checked(datatype, values, offsets, validity, &NeverCancel)
     }
 
-    /// As [`ColumnView::new`], asking `cancel` between portions of texts, whose check takes a while.
+    /// Like [`ColumnView::new`], checking `cancel` between portions of texts, whose validation takes a while.
     pub fn checked(
         datatype: Datatype,
         values: &'a [u8],
@@ -177,7 +177,7 @@ pub fn try_vec<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
     Ok(all)
 }
 
-/// Cells checked between two questions whether to go on: a few milliseconds of work.
+/// How many cells are validated between two checks for cancellation: a few milliseconds of work.
 const PORTION: usize = if cfg!(miri) { 1 << 8 } else { 1 << 16 };
 
 fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64], cancel: &dyn Cancel) -> Result<usize> {
@@ -185,7 +185,7 @@ fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64], cancel: &dy
     if offsets.first() != Some(&0) || offsets.last() != Some(&(values.len() as u64)) {
         return bad(format!("offsets must start at 0 and end at the {} bytes of values", values.len()));
     }
-    // Portions overlap by one offset, so that every cell lies in one of them.
+    // Portions overlap by one offset, so that every cell is in one of them.
     for from in (0..offsets.len() - 1).step_by(PORTION) {
         cancel.check()?;
         let portion = offsets.get(from..(from + PORTION + 1).min(offsets.len())).unwrap_or_default();
@@ -207,14 +207,14 @@ fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64], cancel: &dy
     Ok(offsets.len() - 1)
 }
 
-/// Whether the strings between these offsets, which do not decrease, are UTF-8, each by itself.
+/// Whether each string between these non-decreasing offsets is UTF-8 by itself.
 fn all_utf8(values: &[u8], offsets: &[u64]) -> bool {
     let (Some(start), Some(end)) = (offsets.first(), offsets.last()) else { return true };
     let text = values.get(*start as usize..*end as usize).and_then(|bytes| std::str::from_utf8(bytes).ok());
     text.is_some_and(|text| text.is_ascii() || offsets.iter().all(|o| text.is_char_boundary((o - start) as usize)))
 }
 
-/// The cells `rows`, of `width` bytes each, side by side in `out`, which has room for them.
+/// Copies the cells `rows`, of `width` bytes each, side by side into `out`, which has room for them.
 pub fn gather_into(values: &[u8], rows: &[u32], width: usize, out: &mut [u8]) {
     by_cell_width!(width, N => pick::<N>(values, rows, out), else {
         for (slot, row) in out.chunks_exact_mut(width.max(1)).zip(rows) {
@@ -236,7 +236,7 @@ fn pick<const N: usize>(values: &[u8], rows: &[u32], out: &mut [u8]) {
     }
 }
 
-/// The column and row that hold a cell; those of `blank` if there are none.
+/// The column and row of a cell; those of `blank` if they do not exist.
 fn cell_of<'a>(
     sources: &[Option<ColumnView<'a>>],
     (source, row): (u32, u32),
@@ -246,7 +246,7 @@ fn cell_of<'a>(
     found.map_or((blank, 0), |view| (view, row as usize))
 }
 
-/// As [`gather_from`], for cells of any width.
+/// Like [`gather_from`], for cells of any width.
 fn gather_wide(
     sources: &[Option<ColumnView<'_>>],
     cells: &[(u32, u32)],
@@ -293,7 +293,7 @@ impl Column {
         Ok(Self { datatype, len, values, offsets, validity })
     }
 
-    /// The same cells, floats rounded.
+    /// The same cells, with floats rounded.
     #[must_use]
     pub fn rounded(mut self, rounding: Rounding) -> Self {
         rounding.round(self.values.as_mut_slice(), self.datatype.element());
@@ -316,7 +316,7 @@ impl Column {
         Ok(Self { datatype: attr.datatype(), len, values, offsets: None, validity })
     }
 
-    /// One cell that stands where a row has no value: null where nullable, else the fill.
+    /// One cell for a row without a value: null where nullable, else the fill.
     pub fn blank(attr: &Attribute) -> Self {
         let fill = if attr.nullable() && attr.datatype().is_var() { &[] } else { attr.fill() };
         let offsets = attr.datatype().is_var().then(|| vec![0, fill.len() as u64]);
@@ -324,7 +324,7 @@ impl Column {
         Self { datatype: attr.datatype(), len: 1, values: AlignedBuf::from_slice(fill), offsets, validity }
     }
 
-    /// `len` cells as [`Column::blank`] has one.
+    /// `len` cells like that of [`Column::blank`].
     pub fn blanks(attr: &Attribute, len: usize) -> Result<Self> {
         if attr.datatype().is_var() {
             return Ok(Self::blank(attr).view().gather(&try_vec(0, len)?));
@@ -332,7 +332,7 @@ impl Column {
         Self::filled(attr, len)
     }
 
-    /// The same values, each valid, in a column that may hold nulls; one that may hold them already stays as it is.
+    /// The same values, all valid, in a nullable column; a nullable column is returned unchanged.
     #[must_use]
     pub fn into_nullable(self) -> Self {
         let validity = self.validity.unwrap_or_else(|| vec![1; self.len]);
@@ -365,15 +365,15 @@ impl Column {
         self.len == 0
     }
 
-    /// Bytes of memory it holds.
+    /// The bytes of memory that it takes.
     pub fn size_bytes(&self) -> usize {
         self.values.len()
             + self.offsets.as_ref().map_or(0, |o| o.len() * 8)
             + self.validity.as_ref().map_or(0, Vec::len)
     }
 
-    /// Cells of several columns of one type, in the order asked for: `cells` says of each the place of its column in `sources` and
-    /// its row. What is not there is `blank`, a column of one cell.
+    /// Gathers cells of several columns of one type in the requested order: `cells` has for each the index of its
+    /// column in `sources` and its row. Missing cells become `blank`, a column of one cell.
     pub fn gathered(sources: &[Option<ColumnView<'_>>], cells: &[(u32, u32)], blank: ColumnView<'_>) -> Self {
         let (values, offsets) = match blank.datatype.width() {
             Some(width) => {
@@ -400,7 +400,7 @@ impl Column {
         Self { datatype: blank.datatype, len: cells.len(), values, offsets, validity }
     }
 
-    /// Makes room for the values of `cells` more cells of fixed width; a Budget error if there is no memory.
+    /// Reserves room for the values of `cells` more cells of fixed width; a Budget error if there is no memory.
     pub fn try_reserve(&mut self, cells: usize) -> Result<()> {
         self.datatype.width().map_or(Ok(()), |width| self.values.try_reserve(cells.saturating_mul(width)))
     }
@@ -441,7 +441,7 @@ impl Column {
         (self.values, self.offsets, self.validity)
     }
 
-    /// The values' bytes, to be written in place (fixed-width types), and the validity bytes.
+    /// The values' bytes, for writing in place (fixed-width types), and the validity bytes.
     pub fn parts_mut(&mut self) -> (&mut [u8], Option<&mut [u8]>) {
         (self.values.as_mut_slice(), self.validity.as_deref_mut())
     }
@@ -460,7 +460,7 @@ mod tests {
         let blank = ColumnView::new(Datatype::Int32, &[7, 0, 0, 0], None, Some(&[0])).unwrap();
         let texts = ColumnView::new(Datatype::String, b"abc", Some(&[0, 1, 3]), None).unwrap();
         let none = ColumnView::new(Datatype::String, b"", Some(&[0, 0]), Some(&[0])).unwrap();
-        // The third source has no such column, the row 9 is past the end.
+        // The third source lacks the column, and row 9 is past the end.
         let cells = [(1, 1), (0, 2), (2, 0), (1, 0), (0, 0), (0, 9), (5, 0)];
         for (sources, blank) in [([Some(whole), Some(holey), None], blank), ([Some(texts), None, None], none)] {
             let mut appended = Column::empty(blank.datatype(), true);
@@ -541,7 +541,7 @@ mod tests {
         let many: Vec<u64> = (0..3 * PORTION as u64).collect();
         let mut text = vec![b'a'; many.len() - 1];
         assert_eq!(ColumnView::new(Datatype::String, &text, Some(&many), None).unwrap().len(), text.len());
-        // A character of two bytes that lies in two cells, the last of one portion and the first of the next.
+        // A character of two bytes in two cells, the last of one portion and the first of the next.
         text.splice(PORTION - 1..=PORTION, "é".bytes());
         let expected = format!("row {}:", PORTION - 1);
         refuse(ColumnView::new(Datatype::String, &text, Some(&many), None).unwrap_err(), &expected);

@@ -1,18 +1,18 @@
-//! Coordinates as users have them, a column per dimension, and as ordered keys, a column per axis: all that stores and orders cells
-//! knows keys alone. A column of texts is one of keys per word (`schema::text`).
+//! Converts coordinates from the users' form, a column per dimension, to ordered keys, a column per axis. All code that
+//! stores and orders cells uses keys alone. A column of texts has a column of keys per word (`schema::text`).
 
 use super::{Column, ColumnView};
 use crate::base::{AlignedBuf, Cancel, Error, NeverCancel, Result};
 use crate::schema::text::{append_text, word};
 use crate::schema::{Coordinate, Datatype, Dimension, Schema, key};
 
-/// Rows handled between two questions whether to go on: a few milliseconds of work.
+/// How many rows are processed between two checks for cancellation: a few milliseconds of work.
 pub const PORTION: usize = 1 << 18;
-/// Rows whose keys are made to be looked at once only.
+/// How many rows have their keys made at a time if they are only checked.
 const CHECKED: usize = 16_384;
 
-/// The coordinates as ordered keys, a column per axis, checked: one column per dimension of the right type and equal length, no
-/// null, no NaN, inside the domain, no text that is too long.
+/// The coordinates as checked ordered keys, a column per axis. The checks: one column per dimension of the right type
+/// and equal length, no null, no NaN, inside the domain, no text that is too long.
 pub fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
     let count = schema.coordinates().count();
     if dims.len() != count {
@@ -51,8 +51,8 @@ pub fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<
     Ok(all)
 }
 
-/// How many cells these coordinates are of, checked as [`coordinate_keys`] does, with little memory: the keys of all would take as much as
-/// the coordinates.
+/// How many cells these coordinates are for, checked as [`coordinate_keys`] does, in little memory: the keys of all
+/// would take as much as the coordinates.
 pub fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<usize> {
     let cells = dims.first().map_or(0, ColumnView::len);
     let whole = || coordinate_keys(cancel, schema, dims).map(|_| cells);
@@ -63,7 +63,7 @@ pub fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnVie
         let portion: Vec<Column> = dims.iter().map(|dim| dim.copy_range(from, (from + CHECKED).min(cells))).collect();
         let portion: Vec<ColumnView<'_>> = portion.iter().map(Column::view).collect();
         if coordinate_keys(cancel, schema, &portion).is_err() {
-            // Once more over everything, for the number of the row.
+            // Runs over all rows again, to find the row's number.
             return whole();
         }
     }
@@ -74,7 +74,7 @@ fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()
     let range = dim.range();
     for (number, portion) in keys.chunks(PORTION).enumerate() {
         cancel.check()?;
-        // All are compared, without a branch per cell; the row is looked for when there is one.
+        // All are compared, without a branch per cell; the row is searched only if one fails.
         if portion.iter().fold(true, |inside, k| inside & range.contains(*k)) {
             continue;
         }
@@ -90,7 +90,7 @@ fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()
     Ok(())
 }
 
-/// An Input error names the first row whose text cannot be a coordinate.
+/// An Input error names the first row whose text is no valid coordinate.
 fn check_texts(cancel: &dyn Cancel, dim: Coordinate<'_>, view: ColumnView<'_>) -> Result<()> {
     for from in (0..view.len()).step_by(PORTION) {
         cancel.check()?;
@@ -114,7 +114,7 @@ fn words_of(cancel: &dyn Cancel, view: ColumnView<'_>, count: usize) -> Result<V
     Ok(all)
 }
 
-/// [`key::encode`], asking between portions whether to go on.
+/// Like [`key::encode`], with checks for cancellation between portions.
 pub fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
     let width = datatype.width().unwrap_or(1);
     let mut keys = Vec::with_capacity(values.len() / width);
@@ -122,14 +122,14 @@ pub fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> 
         cancel.check()?;
         match key::encode(datatype, portion) {
             Ok(some) => keys.extend_from_slice(&some),
-            // Once more over everything, for the number of the row.
+            // Runs over all rows again, to find the row's number.
             Err(_) => return key::encode(datatype, values),
         }
     }
     Ok(keys)
 }
 
-/// The keys of coordinates that were read, a column per axis.
+/// The keys of coordinates from a read, a column per axis.
 pub fn axis_keys(schema: &Schema, dims: &[Column]) -> Result<Vec<Vec<u64>>> {
     let mut all = Vec::with_capacity(schema.ndim());
     for (dim, column) in schema.coordinates().zip(dims) {
@@ -141,14 +141,15 @@ pub fn axis_keys(schema: &Schema, dims: &[Column]) -> Result<Vec<Vec<u64>>> {
     Ok(all)
 }
 
-/// The column of values of these ordered keys.
+/// The values of these ordered keys as a column.
 pub fn coordinate_column(datatype: Datatype, keys: &[u64]) -> Result<Column> {
     let mut values = Vec::with_capacity(keys.len() * datatype.width().unwrap_or(8));
     key::decode(datatype, keys.iter().copied(), &mut values);
     Column::new(datatype, AlignedBuf::from_slice(&values), None, None)
 }
 
-/// The columns of coordinates, one per dimension, of these ordered keys, a column per axis. Corruption if words are no text.
+/// The columns of coordinates, one per dimension, of these ordered keys, a column per axis. Corruption if words form no
+/// text.
 pub fn coordinate_columns(schema: &Schema, keys: &[Vec<u64>]) -> Result<Vec<Column>> {
     let column = |dim: Coordinate<'_>| {
         let keys = keys.get(dim.axes()).unwrap_or_default();
@@ -160,7 +161,7 @@ pub fn coordinate_columns(schema: &Schema, keys: &[Vec<u64>]) -> Result<Vec<Colu
     schema.coordinates().map(column).collect()
 }
 
-/// The column of texts of these words, a column per word.
+/// The texts of these words, given as a column per word, as a column.
 pub fn text_column(words: &[Vec<u64>]) -> Result<Column> {
     let rows = words.first().map_or(0, Vec::len);
     let (mut values, mut offsets) = (Vec::with_capacity(rows * 8), Vec::with_capacity(rows + 1));
@@ -173,7 +174,7 @@ pub fn text_column(words: &[Vec<u64>]) -> Result<Column> {
         .map_err(|e| Error::corruption("stored coordinates are no text").with_source(e))
 }
 
-/// The same coordinates with the axes of texts, each a column of words, made columns of texts.
+/// The same coordinates, in which the word columns of each text dimension are joined to a column of texts.
 pub fn joined_texts(schema: &Schema, axes: Vec<Column>) -> Result<Vec<Column>> {
     if schema.coordinates().all(|dim| dim.number().is_some()) {
         return Ok(axes);
@@ -193,7 +194,7 @@ pub fn joined_texts(schema: &Schema, axes: Vec<Column>) -> Result<Vec<Column>> {
     Ok(all)
 }
 
-/// Columns without a coordinate, one per dimension.
+/// Empty columns of coordinates, one per dimension.
 pub fn no_coordinates(schema: &Schema) -> Vec<Column> {
     schema.coordinates().map(|dim| Column::empty(dim.datatype(), false)).collect()
 }

@@ -3,7 +3,7 @@
 use crate::base::{Error, Result};
 use crate::schema::{Dimension, Order, Schema, Subarray};
 
-/// Coordinates of position `index` in a box of `shape` laid out in `order`.
+/// The coordinates of position `index` in a box of `shape` laid out in `order`.
 pub fn unravel(mut index: u64, shape: &[u64], order: Order) -> Vec<u64> {
     let mut coords = vec![0; shape.len()];
     for d in order.slowest_first(shape.len()).rev() {
@@ -15,7 +15,7 @@ pub fn unravel(mut index: u64, shape: &[u64], order: Order) -> Vec<u64> {
     coords
 }
 
-/// The position of `coords` in a box of `shape` laid out in `order`; the mirror of [`unravel`].
+/// The position of `coords` in a box of `shape` laid out in `order`; the inverse of [`unravel`].
 pub fn ravel(coords: &[u64], shape: &[u64], order: Order) -> u64 {
     order.slowest_first(shape.len()).fold(0, |index, d| {
         let (n, c) = (shape.get(d).copied().unwrap_or(1), coords.get(d).copied().unwrap_or(0));
@@ -23,7 +23,7 @@ pub fn ravel(coords: &[u64], shape: &[u64], order: Order) -> u64 {
     })
 }
 
-/// Where the low corner of `inner` lies relative to the low corner of `outer`, in cells.
+/// The offset of the low corner of `inner` from the low corner of `outer`, in cells.
 pub fn offsets_in(inner: &Subarray, outer: &Subarray) -> Vec<u64> {
     inner.ranges().iter().zip(outer.ranges()).map(|(i, o)| i.lo.wrapping_sub(o.lo)).collect()
 }
@@ -58,7 +58,7 @@ impl TileGrid {
         self.len
     }
 
-    /// Whether there is none (never: a box is not empty).
+    /// Whether there are none (never: a box is not empty).
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -78,7 +78,7 @@ impl TileGrid {
         relative.iter().zip(&self.counts).all(|(r, n)| r < n).then(|| ravel(&relative, &self.counts, self.order))
     }
 
-    /// The tile's cells that lie in the box.
+    /// The cells of the tile that lie in the box.
     pub fn tile_box(&self, index: u64) -> Option<Subarray> {
         self.clipped(&self.coords(index))
     }

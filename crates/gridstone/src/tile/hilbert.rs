@@ -1,15 +1,16 @@
-//! Places along a Hilbert curve through a cube of any number of dimensions.
+//! Positions on a Hilbert curve through a cube of any number of dimensions.
 //!
-//! J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004): the coordinates of a cell are turned,
-//! bit by bit and in place, into its index along the curve *transposed*: the highest bit of the index is the highest bit of
-//! the first number, the next one that of the second, and so on. Here many cells go side by side, without a branch.
+//! The algorithm is J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004). It transforms
+//! the coordinates of a cell, bit by bit and in place, into its *transposed* index on the curve. The highest bit of the
+//! index is the highest bit of the first number, the next one that of the second, and so on. This implementation
+//! processes many cells at once, without a branch.
 
 /// All ones if bit `bit` of `x` is set, else 0.
 fn mask(x: u64, bit: u32) -> u64 {
     (x >> bit & 1).wrapping_neg()
 }
 
-/// Turns coordinates below 2^`bits`, a column per dimension, into transposed indices.
+/// Transforms coordinates below 2^`bits`, a column per dimension, into transposed indices.
 pub(super) fn transpose(columns: &mut [Vec<u64>], bits: u32) {
     let Some((first, others)) = columns.split_first_mut() else { return };
     for bit in (1..bits).rev() {
@@ -17,7 +18,7 @@ pub(super) fn transpose(columns: &mut [Vec<u64>], bits: u32) {
         first.iter_mut().for_each(|x| *x ^= low & mask(*x, bit));
         for other in others.iter_mut() {
             for (x, y) in first.iter_mut().zip(other) {
-                // Inverts the low bits of the first, or exchanges them with those of the other.
+                // Inverts the low bits of the first number, or exchanges them with those of the other.
                 let inverts = mask(*y, bit);
                 let exchanged = (*x ^ *y) & low & !inverts;
                 *x ^= exchanged | (low & inverts);
@@ -47,14 +48,14 @@ fn gray(columns: &mut [Vec<u64>], bits: u32) {
 pub(super) mod tests {
     use super::*;
 
-    /// The bits of the index of one cell, the highest first.
+    /// The bits of the index of one cell, highest first.
     pub(crate) fn index(cell: &[u64], bits: u32) -> Vec<u64> {
         let mut columns: Vec<Vec<u64>> = cell.iter().map(|x| vec![*x]).collect();
         transpose(&mut columns, bits);
         (0..bits).rev().flat_map(|bit| columns.iter().map(move |c| c[0] >> bit & 1)).collect()
     }
 
-    /// Every cell of the cube once, each beside the one before it, and every sub-cube in one go.
+    /// Visits every cell of the cube once, each adjacent to the one before it, and every sub-cube without interruption.
     #[test]
     fn the_curve_fills_cubes_without_a_jump() {
         for (n, bits) in [(1, 4), (2, 1), (2, 4), (3, 3), (4, 2), (5, 2)] {

@@ -1,8 +1,7 @@
 //! Floor `tile`: the arithmetic of space tiles, data tiles and blocks, and cells as columns.
 //!
-//! Sans-I/O and unaware of files: `tile` never sees a path, an offset in a file, or a version. Invariants: a block is
-//! always a contiguous run of cells in its tile's cell order; block boundaries are cell counts common to all
-//! attributes of a tile.
+//! It does no I/O and never gets a path, an offset in a file, or a version. Invariants: a block is always a contiguous
+//! run of cells in its tile's cell order; block boundaries are cell counts common to all attributes of a tile.
 
 mod block;
 mod block_grid;

@@ -1,9 +1,9 @@
 //! The global order of sparse cells as one comparable key per cell.
 //!
-//! A cell's key is its space tile's coordinates in tile order, then its offsets in the tile (for float or untiled
-//! dimensions: in the domain) in cell order, each in as many bits as its dimension needs, packed with the most
-//! significant first; or in place of the offsets their index along a Hilbert curve ([`hilbert`]). Keys of up to 64 and
-//! 128 bits are machine words; longer ones are compared as words.
+//! A cell's key is its space tile's coordinates in tile order, then its offsets in cell order: in the tile, or in the
+//! domain for float and untiled dimensions. Each takes as many bits as its dimension needs, and they are packed with
+//! the most significant first. With a Hilbert curve ([`hilbert`]) the index on the curve replaces the offsets. Keys of
+//! up to 64 and 128 bits are machine words; longer ones are compared as words.
 
 use super::hilbert;
 use super::radix::sort_keys;
@@ -21,18 +21,18 @@ struct Part {
     bits: u32,
 }
 
-/// A machine word that holds a key.
+/// A machine word for a key.
 trait KeyWord: Copy + From<u64> + BitOr<Output = Self> + Shl<u32, Output = Self> {}
 
 impl KeyWord for u64 {}
 impl KeyWord for u128 {}
 
-/// How the keys of an array's cells are made.
+/// The layout of the keys of an array's cells.
 #[derive(Debug, Clone)]
 pub struct KeyLayout {
     dims: Vec<Dimension>,
     parts: Vec<Part>,
-    /// Bits per dimension of the offsets along a Hilbert curve, which follow the parts; 0 if the parts are all.
+    /// Bits per dimension of the offsets along a Hilbert curve, which follow the parts; 0 if there is no curve.
     curve_bits: u32,
     bits: u32,
 }
@@ -53,7 +53,7 @@ pub enum CellKeys {
     },
 }
 
-/// Cells whose places along a curve are found together: they stay in a core's cache.
+/// How many cells are placed on the curve together: as many as stay in a core's cache.
 const CURVE_CELLS: usize = 1_024;
 
 fn bits_for(count: u128) -> u32 {
@@ -61,7 +61,7 @@ fn bits_for(count: u128) -> u32 {
 }
 
 impl KeyLayout {
-    /// The layout for `schema`'s tile and cell orders.
+    /// The layout for the tile and cell orders of `schema`.
     pub fn new(schema: &Schema) -> Self {
         let dims = schema.dims().to_vec();
         let options = schema.options();
@@ -78,14 +78,14 @@ impl KeyLayout {
         let curve = options.cell_order == Order::Hilbert;
         let parts = tiles.chain(cells.filter(|_| !curve)).filter(|p| p.bits > 0);
         let parts: Vec<Part> = parts.collect();
-        // One width for all dimensions: the curve goes through a cube.
+        // One width for all dimensions: the curve runs through a cube.
         let widest = (0..dims.len()).map(|dim| width(false, dim)).max().unwrap_or(0);
         let curve_bits = if curve { widest } else { 0 };
         let bits = parts.iter().map(|p| p.bits).sum::<u32>() + curve_bits * dims.len() as u32;
         Self { parts, curve_bits, bits, dims }
     }
 
-    /// A layout that orders cells by their coordinates alone, tiles disregarded: row-major or column-major results.
+    /// A layout that orders cells by their coordinates alone, ignoring tiles, for row-major or column-major results.
     pub fn by_coordinates(schema: &Schema, order: crate::schema::Order) -> Self {
         let dims = schema.dims().to_vec();
         let part = |dim: usize| {
@@ -98,7 +98,7 @@ impl KeyLayout {
         Self { dims, parts, curve_bits: 0, bits }
     }
 
-    /// Bits of a key.
+    /// The bits of a key.
     pub fn bits(&self) -> u32 {
         self.bits
     }
@@ -123,12 +123,13 @@ impl KeyLayout {
         }
     }
 
-    /// Whether [`Self::coordinates`] finds them: keys along a curve do not tell.
+    /// Whether [`Self::coordinates`] can recover them, which is not possible along a curve.
     pub fn tells_coordinates(&self) -> bool {
         self.curve_bits == 0
     }
 
-    /// The mirror of [`Self::keys`]: the coordinates of the cells at `places`, a column per dimension; `None` along a curve.
+    /// The inverse of [`Self::keys`]: the coordinates of the cells at `places`, a column per dimension; `None` along a
+    /// curve.
     pub fn coordinates(&self, keys: &CellKeys, places: Range<usize>) -> Option<Vec<Vec<u64>>> {
         if !self.tells_coordinates() {
             return None;
@@ -139,13 +140,13 @@ impl KeyLayout {
             shift -= part.bits;
             let step = match self.dims.get(part.dim)?.extent() {
                 Extent::Cells(cells) if part.tile => cells,
-                // The offset is from the domain's low end: the tile says nothing more.
+                // The offset is from the domain's low end, so the tile is redundant.
                 _ if part.tile => continue,
                 _ => 1,
             };
             let mask = u64::MAX >> (64 - part.bits);
             let column = columns.get_mut(part.dim)?.iter_mut();
-            // No sum passes the domain's high end.
+            // No sum exceeds the domain's high end.
             match keys {
                 CellKeys::Narrow(keys) => {
                     column.zip(keys.get(places.clone())?).for_each(|(c, k)| *c += (*k >> shift & mask) * step);
@@ -174,7 +175,7 @@ impl KeyLayout {
 
     fn fill<K: KeyWord>(&self, columns: &[&[u64]]) -> Vec<K> {
         let mut keys = vec![K::from(0); columns.first().map_or(0, |c| c.len())];
-        // Where the parts of each dimension stand in a key, if they have any bits.
+        // The positions of the parts of each dimension in a key, if they have any bits.
         let mut shifts: Vec<(Option<u32>, Option<u32>)> = vec![(None, None); self.dims.len()];
         let mut shift = self.bits;
         for part in &self.parts {
@@ -213,8 +214,8 @@ impl KeyLayout {
         along
     }
 
-    /// Long keys spend one word per part, and as few as hold them for bits along a curve: simple, and rare (more than 128
-    /// bits of coordinates).
+    /// Long keys use one word per part, and as few words as possible for bits along a curve. This is simple, and rare
+    /// (more than 128 bits of coordinates).
     fn long_keys(&self, columns: &[&[u64]], len: usize) -> CellKeys {
         let words = self.parts.len() + (self.curve_bits as usize * self.dims.len()).div_ceil(64);
         let mut data = vec![0u64; len * words];
@@ -239,7 +240,7 @@ impl KeyLayout {
     }
 }
 
-/// Adds to keys what one dimension has in them: the tile and the offset of its coordinates, each shifted so far.
+/// Adds one dimension's part to keys: the tile and the offset of its coordinates, each shifted as given.
 fn add_parts<K: KeyWord>(dim: &Dimension, column: &[u64], (tile, offset): (Option<u32>, Option<u32>), keys: &mut [K]) {
     let placed = |value: u64, shift: Option<u32>| shift.map_or(K::from(0), |shift| K::from(value) << shift);
     let (low, cells) = (dim.range().lo, keys.iter_mut().zip(column));
@@ -247,7 +248,7 @@ fn add_parts<K: KeyWord>(dim: &Dimension, column: &[u64], (tile, offset): (Optio
         let in_tile = |k: u64| if tile.is_some() { placed(dim.tile_of(k), tile) } else { K::from(0) };
         return cells.for_each(|(key, k)| *key = *key | in_tile(*k) | placed(*k - low, offset));
     };
-    // Cells that lie in order come by the tile: only the first of one needs a division.
+    // Ordered cells come tile by tile: only the first one of a tile needs a division.
     let (mut start, mut in_tile) = (0, K::from(0));
     for (key, k) in cells {
         let at = *k - low;
@@ -286,7 +287,7 @@ impl CellKeys {
         }
     }
 
-    /// The key of cell `i` as [`KeyLayout::key`] gives it.
+    /// The key of cell `i`, equal to that of [`KeyLayout::key`].
     pub fn word(&self, i: usize) -> Option<u128> {
         match self {
             Self::Narrow(keys) => keys.get(i).map(|k| u128::from(*k)),
@@ -295,7 +296,7 @@ impl CellKeys {
         }
     }
 
-    /// Makes room for the keys of `cells` cells in all.
+    /// Reserves room for the keys of `cells` cells in total.
     pub fn reserve(&mut self, cells: usize) {
         let more = cells.saturating_sub(self.len());
         match self {
@@ -329,8 +330,8 @@ impl CellKeys {
         }
     }
 
-    /// The first cell from `from` on, of cells in ascending order, whose key is not below cell `j` of `other`.
-    /// Gallops, so that a short stretch is found in few steps.
+    /// Among cells in ascending order, the first cell from `from` on whose key is not below cell `j` of `other`. It
+    /// gallops, so a near cell is found in few steps.
     pub fn lower_bound(&self, from: usize, other: &Self, j: usize) -> usize {
         let below = |i: usize| self.compare(i, other, j) == Ordering::Less;
         let (mut lo, mut step) = (from, 1);
@@ -346,7 +347,7 @@ impl CellKeys {
         lo
     }
 
-    /// The first row, from 1 on, that stands to the one before it as `how` says.
+    /// The first row, from 1 on, that compares to the one before it as `how`.
     pub fn first_step(&self, how: Ordering, cancel: &dyn Cancel) -> Result<Option<usize>> {
         match self {
             Self::Narrow(keys) => first_step(keys, how, cancel),
@@ -358,7 +359,8 @@ impl CellKeys {
         }
     }
 
-    /// The keys in ascending order and the rows they come from, equal keys in row order. Cancelled if `cancel` says so.
+    /// The keys in ascending order and the rows they come from, equal keys in row order. Cancelled if `cancel` is
+    /// raised.
     pub fn sort(self, spawner: &dyn Spawner, cancel: &dyn Cancel) -> Result<(Self, Vec<u32>)> {
         match self {
             Self::Narrow(keys) => sort_keys(keys, spawner, cancel).map(|(keys, rows)| (Self::Narrow(keys), rows)),
@@ -372,11 +374,11 @@ impl CellKeys {
     }
 }
 
-/// Keys looked at between two questions whether to go on: a few milliseconds of work.
+/// How many keys are compared between two checks for cancellation: a few milliseconds of work.
 const PORTION: usize = if cfg!(miri) { 1 << 8 } else { 1 << 18 };
 
 fn first_step<K: Ord>(keys: &[K], how: Ordering, cancel: &dyn Cancel) -> Result<Option<usize>> {
-    // Portions overlap by one key, so that every step lies in one of them.
+    // Portions overlap by one key, so that every step is in one of them.
     for from in (0..keys.len()).step_by(PORTION) {
         cancel.check()?;
         let portion = keys.get(from..(from + PORTION + 1).min(keys.len())).unwrap_or_default();
@@ -411,7 +413,7 @@ mod tests {
         KeyLayout::new(schema).keys(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
-    /// Tile after tile, and in each along the curve; keys of any width say the same.
+    /// Tile after tile, and in each along the curve; keys of any width give the same order.
     #[test]
     fn hilbert_keys_lead_through_each_tile_without_a_jump() {
         let dims = |far: &str| {
@@ -433,7 +435,7 @@ mod tests {
             let step = |w: &[[u64; 2]]| w[0][0].abs_diff(w[1][0]) + w[0][1].abs_diff(w[1][1]);
             assert!(places.windows(2).all(|w| step(w) == 1), "{places:?}");
         }
-        // The same offsets in domains without tiles, whose keys are wide and long.
+        // The same offsets in domains without tiles, with wide and long keys.
         let untiled = |more: &str| {
             format!(
                 r#"{{"name":"a","dtype":"int64","domain":["-9000000000000000000","9000000000000000000"]}},

@@ -1,15 +1,16 @@
-//! Pairwise summation of floats that come one after the other, in bounded memory.
+//! Pairwise summation of a stream of floats, in bounded memory.
 //!
-//! The sum of at most 128 values is that from left to right, starting at 0.0. More are split at the greatest power of two
-//! below their count, and the sums of both parts added. Its error grows with the logarithm of the count (Higham, "The
-//! accuracy of floating point summation", 1993). The same tree is built here from the leaves, as a binary counter is
-//! incremented: complete leaves of 128 are joined with a neighbour of the same size as soon as there is one.
+//! The sum of at most 128 values is computed from left to right, starting at 0.0. More values are split at the greatest
+//! power of two below their count, and the sums of both parts are added. The error grows with the logarithm of the
+//! count (Higham, "The accuracy of floating point summation", 1993). The same tree is built here from the leaves, as a
+//! binary counter is incremented: complete leaves of 128 are joined with a neighbour of the same size as soon as there
+//! is one.
 
 const LEAF: usize = 128;
-/// Leaves summed side by side: each sum is a chain of additions that wait for each other.
+/// How many leaves are summed side by side: each sum is a chain of additions that wait for each other.
 const LEAVES: usize = 8;
 
-/// A sum under way.
+/// A sum in progress.
 #[derive(Debug)]
 pub(super) struct Pairwise {
     /// Values that do not fill a leaf yet.
@@ -71,7 +72,7 @@ impl Pairwise {
     }
 }
 
-/// Not `sum()`: what that starts from (0.0 or -0.0) depends on the compiler's version.
+/// Not `sum()`: its initial value (0.0 or -0.0) depends on the compiler's version.
 fn in_order(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |sum, value| sum + value)
 }

@@ -1,24 +1,24 @@
-//! Sorting keys with their rows, by radix from the most significant bits down.
+//! Sorts keys with their rows, by radix from the most significant bits down.
 //!
 //! A run of pairs is dealt into 256 (at first up to 2,048) buckets by the highest bits in which its least and greatest
-//! key differ, then each bucket in the same way, until a bucket is small enough for a comparison sort. Looking at the
-//! differing bits only makes it indifferent to skew: a harbour's cells share their upper bits and skip them at once.
-//! Dealing is stable and pairs compare by row last, so equal keys stay in row order. The buckets of the first deal are
-//! sorted in parallel. The method: McIlroy, Bostic, McIlroy, "Engineering Radix Sort", Computing Systems 6(1), 1993.
+//! key differ. Each bucket is dealt in the same way, until it is small enough for a comparison sort. Only the differing
+//! bits are used, so skew does not matter: a harbour's cells share their upper bits and skip them at once. Dealing is
+//! stable and pairs compare by row last, so equal keys stay in row order. The buckets of the first deal are sorted in
+//! parallel. The method is McIlroy, Bostic, McIlroy, "Engineering Radix Sort", Computing Systems 6(1), 1993.
 
 use crate::base::{Cancel, Result, Spawner, Task};
 
-/// Pairs handled between two questions whether to go on: a few milliseconds of work.
+/// How many pairs are processed between two checks for cancellation: a few milliseconds of work.
 const PORTION: usize = if cfg!(miri) { 1 << 10 } else { 1 << 18 };
-/// Runs of up to so many pairs are sorted by comparison.
+/// The largest run of pairs that is sorted by comparison.
 const COMPARED_MAX: usize = 192;
-/// Bits that one deal looks at.
+/// How many bits one deal uses.
 const DIGIT_BITS: u32 = 8;
 const DIGITS: usize = 1 << DIGIT_BITS;
-/// Bits that the first deal looks at, at most.
+/// The largest number of bits that the first deal uses.
 const FIRST_DIGIT_BITS_MAX: u32 = 11;
 
-/// A key made of bits.
+/// A key that consists of bits.
 pub(super) trait RadixKey: Copy + Ord + Default + Send + Sync {
     /// The number of the highest bit, from 0, in which two keys differ; `None` if they are equal.
     fn highest_difference(self, other: Self) -> Option<u32>;
@@ -93,7 +93,7 @@ fn is_sorted<K: RadixKey>(keys: &[K], cancel: &dyn Cancel) -> Result<bool> {
     Ok(true)
 }
 
-/// The pairs of `keys`, which are not sorted, dealt into buckets, and the buckets' lengths.
+/// The unsorted pairs of `keys`, dealt into buckets, and the buckets' lengths.
 fn deal_keys<K: RadixKey>(keys: &[K], cancel: &dyn Cancel) -> Result<(Vec<Pair<K>>, Vec<usize>)> {
     let (mut least, mut greatest) = keys.first().map_or_else(Default::default, |k| (*k, *k));
     for portion in keys.chunks(PORTION) {
@@ -128,7 +128,7 @@ fn deal_keys<K: RadixKey>(keys: &[K], cancel: &dyn Cancel) -> Result<(Vec<Pair<K
     Ok((pairs, counts))
 }
 
-/// Lengths to the places where each begins.
+/// Turns lengths into start positions.
 fn starts(lengths: &mut [usize]) {
     let mut start = 0;
     for length in lengths {
@@ -151,7 +151,7 @@ fn groups(buckets: &[usize], share: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Sorts the buckets of `run`, which lie one after the other; the outcome lies in `run`, or in `spare` if `away`.
+/// Sorts the consecutive buckets of `run`; the result is in `run`, or in `spare` if `away`.
 fn sort_buckets<K: RadixKey>(
     mut run: &mut [Pair<K>],
     mut spare: &mut [Pair<K>],
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn skew_and_runs() {
         for count in [PORTION - 1, 2 * PORTION + 5] {
-            // Nine of ten in a few harbours, each of a few thousand places.
+            // Nine of ten in a few harbours, each with a few thousand positions.
             check(numbers(count).map(|n| if n % 10 < 9 { ((n >> 8) % 5) << 50 | n >> 52 } else { n }).collect());
             check((0..count as u64).collect());
             check((0..count as u64).rev().collect());

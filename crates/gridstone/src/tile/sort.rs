@@ -1,12 +1,12 @@
-//! A sort that can be stopped: runs are sorted, then merged two by two; between portions somebody asks whether to go on.
+//! A cancellable sort: runs are sorted, then merged two by two; cancellation is checked between portions.
 
 use crate::base::{Cancel, Result};
 use std::cmp::Ordering;
 
-/// Items sorted or merged between two questions: a few tens of milliseconds of work.
+/// How many items are sorted or merged between two checks: a few tens of milliseconds of work.
 const PORTION: usize = if cfg!(miri) { 1 << 8 } else { 1 << 18 };
 
-/// Sorts `items` by `compare`, which must tell any two of them apart. Cancelled if `cancel` says so.
+/// Sorts `items` by `compare`, by which no two of them may be equal. Cancelled if `cancel` is raised.
 pub(super) fn sort<T: Copy>(
     mut items: Vec<T>,
     compare: impl Fn(&T, &T) -> Ordering,
@@ -59,7 +59,7 @@ mod tests {
     use crate::base::NeverCancel;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Pseudo-random numbers (a linear congruence) with their places, so that equal numbers differ.
+    /// Pseudo-random numbers (a linear congruence) with their indexes, so that equal numbers differ.
     fn numbers(count: usize) -> Vec<(u32, u32)> {
         let states = std::iter::successors(Some(7u32), |s| Some(s.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)));
         states.map(|s| (s >> 12) % 1000).zip(0..count as u32).collect()
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn it_stops_in_runs_and_in_merges() {
-        // Three runs, then five questions or so in the merges: each of the first six stops it.
+        // Three runs, then about five checks in the merges: each of the first six stops it.
         for patience in 0..6 {
             let stopped = sort(numbers(3 * PORTION), Ord::cmp, &After(AtomicUsize::new(patience)));
             assert!(stopped.is_err(), "question {patience}");

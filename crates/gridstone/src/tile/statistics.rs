@@ -1,10 +1,11 @@
-//! What the index knows of the values of one attribute in one tile.
+//! Statistics in the index of the values of one attribute in one tile.
 //!
-//! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Complex numbers, vectors and lists have
-//! neither bounds nor sums, and their NaNs are not counted. Bounds of strings and bytes are cut to 64 bytes: a lower bound by truncation, an upper bound by truncation and adding one to the last byte
-//! that can take it. Integer sums have 128 bits; float sums are f64, added pairwise: runs of more than 128 values are
-//! split at the greatest power of two below their length, shorter runs are added to 0.0 from left to right. A sum that
-//! is NaN (infinities of both signs) has the bits 0x7ff8000000000000 on every machine.
+//! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Complex numbers, vectors and lists
+//! have neither bounds nor sums, and their NaNs are not counted. Bounds of strings and bytes are cut to 64 bytes: a
+//! lower bound by truncation, an upper bound by truncation and adding one to the last byte that can take it. Integer
+//! sums have 128 bits. Float sums are f64, added pairwise: runs of more than 128 values are split at the greatest power
+//! of two below their length, shorter runs are added to 0.0 from left to right. A sum that is NaN (infinities of both
+//! signs) has the bits 0x7ff8000000000000 on every machine.
 
 use super::ColumnView;
 use super::pairwise::Pairwise;
@@ -28,9 +29,9 @@ pub struct Bound {
 pub enum Sum {
     /// The type has no sum.
     None,
-    /// Of integers (booleans, timedeltas): exact.
+    /// The exact sum of integers (booleans, timedeltas).
     Integer(i128),
-    /// Of floats, NaN left out.
+    /// The sum of floats, without NaN.
     Float(f64),
 }
 
@@ -149,8 +150,8 @@ fn upper_bound(value: &[u8]) -> Option<Bound> {
 }
 
 wide! {
-    /// Least, greatest and sum of integers without nulls. Runs are folded in the type itself, where the compiler can use
-    /// vectors; a run's sum fits 64 bits for types of up to 32.
+    /// Runs are folded in the type itself, where the compiler can use vectors; a run's sum fits 64 bits for types of up
+    /// to 32.
     fn fold_integers(element: Element, values: &[u8]) -> (i128, i128, i128) { fold_integers_any }
 }
 
@@ -167,7 +168,7 @@ fn fold_integers_any(element: Element, values: &[u8]) -> (i128, i128, i128) {
             }
         };
     }
-    // The halves of a 64-bit value are summed apart, in 64 bits each, which vectors can do and 128 bits they cannot.
+    // The halves of a 64-bit value are summed separately, in 64 bits each: vectors can do this, but not 128-bit sums.
     macro_rules! fold_longs {
         ($t:ty) => {
             for run in values.as_chunks::<8>().0.chunks(4_096) {
@@ -214,13 +215,13 @@ fn for_each_integer(view: ColumnView<'_>, mut f: impl FnMut(usize, i128)) {
 }
 
 wide! {
-    /// A range widened to hold values, of which none is NaN or -0.0.
+    /// A range extended to include `values`, none of which is NaN or -0.0.
     fn widened(range: (f64, f64), values: &[f64]) -> (f64, f64) { widened_any }
 }
 
 #[inline(always)]
 fn widened_any((low, high): (f64, f64), values: &[f64]) -> (f64, f64) {
-    // Side by side: the compiler may not change the order in which floats are compared.
+    // Eight lanes: the compiler may not change the order in which floats are compared.
     let (mut lows, mut highs) = ([low; 8], [high; 8]);
     let (eights, rest) = values.as_chunks::<8>();
     let mut take = |values: &[f64]| {
@@ -234,14 +235,14 @@ fn widened_any((low, high): (f64, f64), values: &[f64]) -> (f64, f64) {
     (lows.into_iter().fold(low, f64::min), highs.into_iter().fold(high, f64::max))
 }
 
-/// Calls `f` with the row of the first value of every run, and the values, -0.0 made +0.0.
+/// Calls `f` with the row of the first value of every run, and the values, with -0.0 made +0.0.
 fn for_each_float_run(view: ColumnView<'_>, mut f: impl FnMut(usize, &mut [f64])) {
     const RUN: usize = 1_024;
     let mut run = [0.0; RUN];
     macro_rules! each {
         ($t:ty) => {
             for (number, words) in view.values().as_chunks::<{ size_of::<$t>() }>().0.chunks(RUN).enumerate() {
-                // Adding +0.0 changes -0.0 alone.
+                // Adding +0.0 changes only -0.0.
                 let values = words.iter().map(|word| f64::from(<$t>::from_le_bytes(*word)) + 0.0);
                 run.iter_mut().zip(values).for_each(|(slot, value)| *slot = value);
                 f(number * RUN, run.get_mut(..words.len()).unwrap_or_default());
@@ -255,7 +256,7 @@ fn for_each_float_run(view: ColumnView<'_>, mut f: impl FnMut(usize, &mut [f64])
     }
 }
 
-/// The sign and payload of a NaN that arithmetic makes depend on the processor.
+/// The sign and payload of a NaN from arithmetic depend on the processor.
 fn canonical(sum: f64) -> f64 {
     if sum.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { sum }
 }

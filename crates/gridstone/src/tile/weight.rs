@@ -1,18 +1,18 @@
-//! What the values of variable length weigh, cell by cell, and how many cells a block has room for.
+//! The sizes of variable-length values, cell by cell, and how many cells fit into a block.
 //!
-//! A block has room for so many bytes besides those of its largest cell:
+//! A block has room for a number of bytes besides those of its largest cell:
 //!
 //! ```text
 //! room             cells of a block (bytes of each)
 //! 10               | 3 3 3 | 2 900 5 3 | 9 1 |
 //! ```
-//! So a cell that is alone always fits, and a large one among small ones needs no smaller blocks around it.
+//! So a single cell always fits, and a large one among small ones does not force smaller blocks around it.
 
 use super::{BlockGrid, ColumnView};
 use crate::base::limits;
 use crate::schema::Order;
 
-/// What a block that is filled cell by cell holds.
+/// The content of a block that is filled cell by cell.
 #[derive(Debug, Clone, Copy, Default)]
 struct Load {
     bytes: u64,
@@ -20,37 +20,37 @@ struct Load {
 }
 
 impl Load {
-    /// With another cell.
+    /// The load with another cell.
     fn with(self, bytes: u64) -> Self {
         Self { bytes: self.bytes.saturating_add(bytes), largest: self.largest.max(bytes) }
     }
 
-    /// Whether it fits a block with this room; a cell that no reader need accept stands alone.
+    /// Whether it fits a block with this room; a cell beyond what readers must accept is alone.
     fn fits(self, room: u64) -> bool {
         let rest = self.bytes - self.largest;
         rest == 0 || (rest <= room && self.largest <= limits::VALUE_BYTES_MAX as u64)
     }
 }
 
-/// The columns of variable length among some of the same cells.
+/// The variable-length columns among columns of the same cells.
 #[derive(Debug, Clone)]
 pub struct Weights<'a> {
     columns: Vec<ColumnView<'a>>,
 }
 
 impl<'a> Weights<'a> {
-    /// Of the cells of these columns.
+    /// The weights of the cells of these columns.
     pub fn of(columns: impl IntoIterator<Item = ColumnView<'a>>) -> Self {
         Self { columns: columns.into_iter().filter(|column| column.datatype().is_var()).collect() }
     }
 
-    /// Bytes of cell `row`; a null has none.
+    /// The bytes of cell `row`; a null has none.
     pub fn at(&self, row: usize) -> u64 {
         let of = |c: &ColumnView<'_>| if c.is_valid(row) { c.value(row).len() as u64 } else { 0 };
         self.columns.iter().map(of).sum()
     }
 
-    /// Bytes of the cells `from..to`, those under nulls too.
+    /// The bytes of the cells `from..to`, including those under nulls.
     pub fn span(&self, from: usize, to: usize) -> u64 {
         let of = |c: &ColumnView<'_>| {
             let offset = |row: usize| c.offsets().and_then(|o| o.get(row)).copied().unwrap_or(0);
@@ -59,7 +59,7 @@ impl<'a> Weights<'a> {
         self.columns.iter().map(of).sum()
     }
 
-    /// Whether any `cells` of all these cells fit a block together: what is seen at a glance.
+    /// Whether any `cells` of all these cells fit into a block together, by a quick check.
     pub fn are_light(&self, cells: u32, room: u64) -> bool {
         let all = |c: &ColumnView<'_>| c.values().len() as u64;
         let longest = |c: &ColumnView<'_>| {
@@ -71,8 +71,8 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// How many of the cells that weigh `weights`, the first of which is number `first` of its tile, stand in the tile before a block of
-/// `block_cells` cells has no room for the next one. `before`: what the block's cells before them weigh.
+/// How many of the cells with the weights `weights`, the first of which is number `first` of its tile, come before a
+/// block of `block_cells` cells has no room for the next one. `before`: the weight of the block's cells before them.
 pub fn cells_with_room(
     before: impl IntoIterator<Item = u64>,
     weights: impl IntoIterator<Item = u64>,
@@ -92,7 +92,8 @@ pub fn cells_with_room(
     count
 }
 
-/// Cells that a dense block may have: `most`, or a half of it, a quarter and so on, so that every block of a tile of this shape has room.
+/// The number of cells of a dense block: `most`, or a half of it, a quarter and so on, so that every block of a tile of
+/// this shape has room.
 pub fn block_cells_with_room(weights: &[u64], (shape, order): (&[u64], Order), most: u32, room: u64) -> u32 {
     let mut cells = most.max(1);
     while cells > 1 && !all_fit(weights, &BlockGrid::new(shape, order, u64::from(cells)), room) {
@@ -122,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// No block is above its room but for its largest cell, and twice as many cells would not have fitted.
+        /// No block exceeds its room, apart from its largest cell, and twice as many cells would not have fitted.
         #[test]
         fn every_block_of_a_tile_has_room(shape in proptest::collection::vec(1u64..9, 1..4), seeds in proptest::collection::vec(0u64..60, 512),
             most in 1u32..70, room in 0u64..200, row in any::<bool>()) {
@@ -137,7 +138,7 @@ mod tests {
             prop_assert!(cells == most || !fit(most));
         }
 
-        /// The cells of a run that are taken before a block is full, whatever portions they come in.
+        /// The cells of a run that are taken before a block is full, in whatever portions they come.
         #[test]
         fn every_block_of_a_run_has_room(weights in proptest::collection::vec(0u64..60, 1..60), cut in 0usize..60, block in 1u32..9, room in 0u64..200) {
             let taken = cells_with_room([], weights.iter().copied(), (0, block), room);

@@ -1,4 +1,4 @@
-//! Moving cells of any width: loops are compiled for each width that is common, and one for all others.
+//! Copies cells of any width: loops are compiled for each common width, and one for all others.
 
 /// Evaluates `$common` with the constant `$n` bound to `$width`, or `$other` for a width that is not common.
 macro_rules! by_cell_width {

@@ -1,4 +1,4 @@
-//! Single cases at the borders of types, bounds and mistakes.
+//! Single cases at the limits of types and bounds, and mistakes.
 
 use super::super::{Batch, Condition, Coordinates, Facts, Verdict};
 use super::world::schema;

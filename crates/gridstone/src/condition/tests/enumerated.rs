@@ -1,4 +1,4 @@
-//! Conditions on enumerated attributes: which codes they accept, what statistics of codes say, what is refused.
+//! Conditions on enumerated attributes: accepted codes, pruning by statistics of codes, refusals.
 
 use super::super::{Batch, Condition, Facts, Verdict};
 use crate::base::{AlignedBuf, ErrorKind};
@@ -18,8 +18,8 @@ fn schema(ordered: bool) -> Schema {
     .unwrap()
 }
 
-/// The rows that a condition takes of codes 0 to 3 and a null: of `v`, of `w` the codes backwards, of `n` 0, 1, 2, 0, 1, of `flag`
-/// by turns.
+/// The rows that a condition selects. `v` has the codes 0 to 3 and a null; `w` has these codes in reverse; `n` has 0,
+/// 1, 2, 0, 1; `flag` alternates.
 fn rows(text: &str, ordered: bool) -> Vec<usize> {
     let schema = schema(ordered);
     let bound = Condition::parse(text).unwrap().bind(&schema).unwrap_or_else(|e| panic!("{text}: {e}"));

@@ -1,4 +1,4 @@
-//! Tests of conditions: random ones on random columns against an oracle that goes row by row; borders; texts.
+//! Tests of conditions: random ones on random columns against a row-by-row oracle; limits; texts.
 
 mod borders;
 mod enumerated;

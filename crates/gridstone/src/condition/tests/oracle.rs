@@ -1,4 +1,5 @@
-//! What a condition means, cell by cell, without any of the engine's arithmetic: numbers are compared as decimal text.
+//! The meaning of a condition, cell by cell, without any of the engine's arithmetic: numbers are compared as decimal
+//! text.
 
 use super::super::{Comparison, Condition, Literal};
 use crate::schema::{Datatype, TimeUnit};
@@ -24,7 +25,7 @@ pub(super) struct Cells {
     pub(super) cells: Vec<Option<Value>>,
 }
 
-/// Something with an order; `None`: NaN.
+/// A comparable value; `None`: NaN.
 #[derive(Debug, Clone, PartialEq)]
 enum Place {
     /// Negative, digits before the point, digits behind it.
@@ -142,7 +143,7 @@ fn holds(is: Comparison, order: Option<Ordering>) -> bool {
     }
 }
 
-/// Whether `condition` is true of row `row`; `None`: unknown.
+/// Whether `condition` is true for row `row`; `None`: unknown.
 pub(super) fn holds_in(condition: &Condition, world: &[Cells], row: usize) -> Option<bool> {
     let found = |name: &str| {
         let column = world.iter().find(|c| c.name == name).unwrap();

@@ -18,7 +18,7 @@ fn keys_of(columns: &[Column]) -> Vec<Vec<u64>> {
     axis_keys(&schema(), &columns[..DIMS]).unwrap()
 }
 
-/// Boxes between pairs of rows, and what lies in any of them.
+/// Boxes between pairs of rows, as a region.
 fn region_of(keys: &[Vec<u64>], corners: &[(usize, usize)]) -> Region {
     let rows = keys[0].len();
     let range =
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// That the pruning test can fail at all: verdicts other than `Some` are common, and each occurs.
+/// The pruning test is not vacuous: verdicts other than `Some` are common, and each occurs.
 #[test]
 fn pruning_decides_often() {
     let schema = schema();

@@ -1,4 +1,4 @@
-//! What texts mean, and what is said of those that mean nothing.
+//! The meaning of texts, and the errors of invalid ones.
 
 use super::super::{Comparison, Condition, Literal, fuzz};
 

@@ -140,7 +140,7 @@ fn texts() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// Texts that can be coordinates: no NUL, and short enough.
+/// Texts that are valid coordinates: no NUL, and short enough.
 fn names() -> BoxedStrategy<String> {
     let known = vec!["", "a", "ab", "b", "é", "It's", "abcdefgh", "abcdefghi", "abcdefgé", "\u{10ffff}"];
     prop_oneof![3 => select(known).prop_map(str::to_owned), 1 => "\\PC{0,3}".prop_map(|t| t.replace('\0', ""))].boxed()
@@ -199,7 +199,7 @@ pub(super) fn world(rows: std::ops::Range<usize>) -> impl Strategy<Value = Vec<C
     })
 }
 
-/// The cells as the engine holds them; what null cells hold is arbitrary.
+/// The cells in the engine's form; the values under nulls are arbitrary.
 pub(super) fn column(cells: &Cells) -> Column {
     let (mut bytes, mut offsets) = (Vec::new(), vec![0u64]);
     let width = cells.datatype.width();
@@ -238,7 +238,7 @@ fn literal(datatype: Datatype) -> BoxedStrategy<Literal> {
     let timed = |units: Vec<TimeUnit>| select(units).prop_flat_map(|u| or_nat(ticks(u)).prop_map(move |t| (t, u)));
     match datatype {
         Datatype::Bool => any::<bool>().prop_map(Literal::Bool).boxed(),
-        // Longer than coordinates are, or with NUL, some of them.
+        // Some are longer than coordinates may be, or have a NUL.
         Datatype::String => prop_oneof![
             2 => texts(),
             2 => names(),
@@ -247,7 +247,7 @@ fn literal(datatype: Datatype) -> BoxedStrategy<Literal> {
         .prop_map(Literal::Text)
         .boxed(),
         Datatype::Bytes => runs().prop_map(Literal::Bytes).boxed(),
-        // Shorter ones are padded, which the oracle does not know.
+        // Shorter ones are padded, which the oracle does not do.
         Datatype::FixedBytes(len) => {
             let full = move |v: Vec<u8>| if v.len() < len as usize { resized(v, len as usize) } else { v };
             runs().prop_map(move |v| Literal::Bytes(full(v))).boxed()
