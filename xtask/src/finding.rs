@@ -1,6 +1,6 @@
-//! What a rule reports: where, and what is wrong, why, and what to do.
+//! A finding of a rule: its location, what is wrong, why, and what to do.
 
-/// One breach of a rule.
+/// One violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     /// Relative to the repository's root, with `/`.

@@ -1,6 +1,7 @@
-//! The table of floors (`xtask/floors.toml`): who may import whom, and who may touch the machine.
+//! The table of floors (`xtask/floors.toml`): the allowed imports between floors, and the floors that may use the
+//! machine's interfaces.
 //!
-//! Invariant: a floor lists only floors written above it, so the table has no circle.
+//! Invariant: a floor lists only floors written above it, so the table has no cycle.
 
 use serde::Deserialize;
 
@@ -37,7 +38,7 @@ pub(crate) struct Room {
     pub(crate) imports: Vec<String>,
 }
 
-/// Floors whose files import one another in no circle.
+/// Floors whose files import one another without cycles.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Circles {
@@ -67,7 +68,7 @@ pub(crate) struct SeamUse {
     lays_out: String,
 }
 
-/// Floors that take bytes and give values, and the paths they must not name.
+/// Floors that do no I/O, and the paths that they must not name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SansIo {
@@ -129,7 +130,7 @@ impl Floors {
         self.room.iter().filter(move |room| room.floor == floor)
     }
 
-    /// The floors whose files import one another in no circle.
+    /// The floors whose files import one another without cycles.
     pub(crate) fn without_circles(&self) -> impl Iterator<Item = &str> {
         self.circles.none_in.iter().map(String::as_str)
     }

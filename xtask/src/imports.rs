@@ -1,20 +1,20 @@
-//! Which module of the core imports which, file by file. A name that a `mod.rs` takes in from elsewhere counts as an import of where it is from.
-//! Tests do not count: what they look at shapes nothing.
+//! The imports between the modules of the core, file by file. A name that a `mod.rs` re-exports counts as an import
+//! from its origin. Tests are ignored.
 
 use crate::lex::{Token, inline_modules, tokens, used_paths};
 use crate::tree::{Source, Tree};
 use std::collections::BTreeMap;
 
-/// Where the floors are.
+/// The folder of the floors.
 pub(crate) const CORE: &str = "crates/gridstone/src/";
 
-/// How many `mod.rs` a name may be handed through.
+/// Through how many `mod.rs` a name may be re-exported.
 const HANDS_MAX: usize = 8;
 
-/// A module's path below the crate's root: its floor first.
+/// A module's path below the crate's root, with its floor first.
 pub(crate) type Module = Vec<String>;
 
-/// A path in a file that leads to a module of the core.
+/// A path in a file that refers to a module of the core.
 #[derive(Debug)]
 pub(crate) struct Import {
     pub(crate) to: Module,
@@ -26,7 +26,7 @@ pub(crate) struct Import {
 /// The modules of the core by path, with their files.
 pub(crate) struct Modules<'a> {
     files: BTreeMap<Module, &'a Source>,
-    /// What each `mod.rs` takes in: the name, and the absolute path that it stands for.
+    /// The re-exports of each `mod.rs`: the name, and the absolute path of its origin.
     taken: BTreeMap<Module, BTreeMap<String, Module>>,
 }
 
@@ -45,13 +45,13 @@ impl<'a> Modules<'a> {
         modules
     }
 
-    /// The modules of `floor`, but for its `mod.rs`, with their files.
+    /// The modules of `floor`, except its `mod.rs`, with their files.
     pub(crate) fn of_floor(&self, floor: &str) -> impl Iterator<Item = (&Module, &'a Source)> {
         let inside = move |module: &Module| module.len() > 1 && module.first().is_some_and(|name| name == floor);
         self.files.iter().filter(move |(module, _)| inside(module) && !is_test(module)).map(|(m, file)| (m, *file))
     }
 
-    /// What the file of `module` imports of the core, itself left out.
+    /// The imports of `module`'s file from the core, without itself.
     pub(crate) fn imports(&self, module: &Module) -> Vec<Import> {
         let Some(file) = self.files.get(module) else { return Vec::new() };
         let paths = absolute_paths(file, module).into_iter();
@@ -59,7 +59,7 @@ impl<'a> Modules<'a> {
         found.filter(|import| import.to != *module && !is_test(&import.to)).collect()
     }
 
-    /// The module that an absolute path leads to.
+    /// The module that an absolute path refers to.
     fn target(&self, path: &[String]) -> Option<Module> {
         let mut path = path.to_vec();
         for _ in 0..HANDS_MAX {
@@ -85,7 +85,8 @@ fn is_test(module: &Module) -> bool {
     module.iter().any(|part| part == "tests")
 }
 
-/// The paths in `file` that begin at the crate's root, written out from there, each with its line; without those of tests.
+/// The paths in `file` that begin at the crate's root, as absolute paths, each with its line; paths in tests are
+/// omitted.
 fn absolute_paths(file: &Source, module: &Module) -> Vec<(Module, usize)> {
     let tokens = tokens(&file.code);
     let inline = inline_modules(&tokens);

@@ -1,6 +1,6 @@
-//! The house's own chores: `cargo xtask tidy` checks the rules of STYLE.md that a program can decide, `cargo xtask
-//! instructions` that the workloads of `benches/core` take no more instructions than they did; `cargo xtask s3` and
-//! `azure` run tests beside a server of object stores.
+//! The project's own tasks. `cargo xtask tidy` checks the rules of STYLE.md that a program can decide. `cargo xtask
+//! instructions` checks that the workloads of `benches/core` take no more instructions than before. `cargo xtask s3`
+//! and `azure` run tests beside a server of object stores.
 
 mod finding;
 mod floors;

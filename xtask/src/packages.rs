@@ -1,6 +1,7 @@
-//! The table of Python packages (`xtask/packages.toml`): which package of `python/gridstone` imports which.
+//! The table of Python packages (`xtask/packages.toml`): the allowed imports between the packages of
+//! `python/gridstone`.
 //!
-//! Invariant: a package lists only packages written above it, so the table has no circle.
+//! Invariant: a package lists only packages written above it, so the table has no cycle.
 
 use serde::Deserialize;
 

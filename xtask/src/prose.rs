@@ -1,12 +1,13 @@
 //! The prose of a file, as sentences: comments of Rust, comments and docstrings of Python, and Markdown.
 //!
-//! Comments are read as Markdown is: a blank line, a heading or an item of a list ends a paragraph. Code blocks, tables,
-//! headings, HTML comments and what a program writes between `<!-- x: begin -->` and `<!-- x: end -->` are no prose. Code in backticks counts as one word, a link as its text.
+//! Comments are parsed like Markdown: a blank line, a heading or a list item ends a paragraph. Code blocks, tables,
+//! headings, HTML comments and generated text between `<!-- x: begin -->` and `<!-- x: end -->` are ignored. Code in
+//! backticks counts as one word, a link as its text.
 
 use crate::lex::{Span, SpanKind};
 use crate::tree::Source;
 
-/// One sentence, on one line, with the line of the file that it begins on.
+/// One sentence, joined to one line, with the line of the file that it begins on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sentence {
     pub(crate) line: usize,
@@ -37,7 +38,7 @@ pub(crate) fn sentences(source: &Source) -> Vec<Sentence> {
 
 type Lines = Vec<(usize, String)>;
 
-/// Comments that follow each other line by line are one block; a docstring is one.
+/// Comments on consecutive lines are one block; a docstring is one.
 fn comment_blocks(source: &Source) -> Vec<Lines> {
     let mut blocks: Vec<Lines> = Vec::new();
     let mut before: Option<&Span> = None;
@@ -55,13 +56,13 @@ fn comment_blocks(source: &Source) -> Vec<Lines> {
     blocks
 }
 
-/// Whether `span` is the next line of the comment that ends with `last`.
+/// Whether `span` is on the line after the comment that ends with `last`.
 fn follows(source: &Source, last: &Span, span: &Span) -> bool {
     let between = source.text.get(last.end..span.start).unwrap_or("x");
     last.kind == span.kind && between.trim().is_empty() && between.matches('\n').count() == 1
 }
 
-/// A line of a comment without its marks, its indentation kept.
+/// A line of a comment without its marks, with its indentation.
 fn bare(line: &str) -> String {
     let line = line.trim_end();
     let inner = line.trim_start();
@@ -78,13 +79,13 @@ fn bare(line: &str) -> String {
     line.trim_end_matches("\"\"\"").trim_end_matches("'''").trim_end_matches("*/").to_owned()
 }
 
-/// What a line is to the paragraphs around it.
+/// The role of a line in a paragraph.
 enum Kind {
-    /// Ends a paragraph and is none: blank, a heading, a row of a table.
+    /// Ends a paragraph and belongs to none: blank, a heading, a row of a table.
     Gap,
-    /// Begins a paragraph of its own: an item of a list, an argument in a docstring.
+    /// Begins a paragraph of its own: a list item, an argument in a docstring.
     Item,
-    /// Goes on with the paragraph before it.
+    /// Continues the paragraph before it.
     Text,
 }
 
@@ -126,7 +127,7 @@ fn paragraphs(block: &[(usize, String)]) -> Vec<Lines> {
     made
 }
 
-/// What ends the HTML comment that begins here, or the generated text behind it.
+/// The end mark of the HTML comment that begins here, or of the generated text behind it.
 fn comment_end(inner: &str) -> Option<&'static str> {
     let is_generated = inner.ends_with(": begin -->");
     inner.starts_with("<!--").then_some(if is_generated { ": end -->" } else { "-->" })
@@ -191,7 +192,7 @@ fn ends_sentence(word: &str, next: Option<&str>) -> bool {
     closed && next.is_none_or(|next| !next.starts_with(char::is_lowercase))
 }
 
-/// Words: what has a letter or digit in it; code in backticks is one.
+/// The number of words: a word has a letter or digit; code in backticks is one word.
 fn words(text: &str) -> usize {
     let mut count = 0;
     for (at, part) in text.split('`').enumerate() {
@@ -215,7 +216,7 @@ fn without_links(text: &str) -> String {
     made
 }
 
-/// `[text](page)` is left out.
+/// `[text](page)` is removed.
 fn outside_links(text: &str) -> String {
     links(text).into_iter().map(|(before, _)| before).collect()
 }

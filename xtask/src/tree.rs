@@ -1,4 +1,4 @@
-//! The files under check, read once. The only module here that touches the disk.
+//! The files to check, read once. It is the only module here that uses the disk.
 
 use crate::floors::Floors;
 use crate::lex::{Language, Span, SpanKind, spans};
@@ -16,8 +16,8 @@ pub(crate) struct Tree {
 
 /// One text file and its views.
 ///
-/// `code` and `comments` have the length and the lines of `text`; what does not belong is blanked. Strings keep their
-/// place in `code` as a pair of quotes.
+/// `code` and `comments` have the length and the lines of `text`; everything else is blanked. Strings are kept in
+/// `code` as a pair of quotes.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) path: String,
@@ -42,12 +42,12 @@ impl Source {
         }
     }
 
-    /// The line, from 1, that holds the byte at `offset`.
+    /// The line, from 1, of the byte at `offset`.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
-    /// The path's ending after the last dot; empty if there is none.
+    /// The path's extension after the last dot; empty if there is none.
     pub(crate) fn extension(&self) -> &str {
         self.file_name().rsplit_once('.').map_or("", |(_, extension)| extension)
     }
@@ -71,7 +71,7 @@ impl Source {
 }
 
 impl Tree {
-    /// Reads the repository that holds the current directory.
+    /// Reads the repository of the current directory.
     pub(crate) fn read() -> Result<Self, String> {
         let root = git(&["rev-parse", "--show-toplevel"])?;
         let root = Path::new(root.trim_end());
@@ -113,13 +113,13 @@ impl Tree {
     }
 }
 
-/// Writes a file at `path` from the root of the repository that holds the current directory.
+/// Writes a file at `path` from the root of the repository of the current directory.
 pub(crate) fn write(path: &str, text: &str) -> Result<(), String> {
     let root = git(&["rev-parse", "--show-toplevel"])?;
     std::fs::write(Path::new(root.trim_end()).join(path), text).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Vectors and corpora are data: only the programs beside them are read.
+/// Whether a file is data, as vectors and corpora are: only the programs beside them are read.
 fn is_data(path: &str) -> bool {
     let data = path.starts_with("vectors/") || path.starts_with("fuzz/corpus/");
     data && !matches!(path.rsplit_once('.'), Some((_, "py" | "rs" | "md")))

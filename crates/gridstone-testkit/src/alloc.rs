@@ -1,4 +1,5 @@
-//! An allocator that remembers the largest single allocation, so that a test can say what damage made the engine ask.
+//! An allocator that records the largest single allocation, so that a test can check how much memory damaged data makes
+//! the engine request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,23 +8,23 @@ thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, measured; to be a test binary's `#[global_allocator]`.
+/// The system's allocator with this record; use it as a test binary's `#[global_allocator]`.
 #[derive(Debug)]
 pub struct Measured;
 
 impl Measured {
-    /// Bytes of the largest single allocation that this thread has asked for since the last call.
+    /// The size in bytes of the largest single allocation that this thread has requested since the last call.
     pub fn take_largest() -> usize {
         LARGEST.replace(0)
     }
 }
 
 fn note(bytes: usize) {
-    // A thread that is ending has no cell any more, and nobody to tell.
+    // A thread that is ending has no cell any more, and no record is needed.
     let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(bytes)));
 }
 
-// SAFETY: every call is passed on to the system's allocator with the caller's own arguments.
+// SAFETY: every call is forwarded to the system's allocator with the caller's own arguments.
 unsafe impl GlobalAlloc for Measured {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());

@@ -1,4 +1,4 @@
-//! Coordinates as plain numbers, dimensions by definition, and boxes of them.
+//! Coordinates as plain numbers, dimensions by definition, and boxes of coordinates.
 
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{Column, ColumnView};
@@ -10,16 +10,17 @@ use std::sync::{LazyLock, Mutex};
 /// A coordinate.
 #[derive(Debug, Clone, Copy)]
 pub enum Coord {
-    /// Of an integer, datetime or timedelta dimension.
+    /// A coordinate of an integer, datetime or timedelta dimension.
     Int(i128),
-    /// Of a float dimension; never NaN, never -0.0.
+    /// A coordinate of a float dimension; never NaN, never -0.0.
     Float(f64),
-    /// Of a text dimension.
+    /// A coordinate of a text dimension.
     Text(&'static str),
 }
 
 impl Coord {
-    /// A text, kept for as long as the tests run so that a coordinate stays a plain value: there are few different ones.
+    /// Makes a text coordinate. The text is kept for as long as the tests run, so that a coordinate is a plain value;
+    /// there are few different texts.
     pub fn of_text(text: &str) -> Self {
         static KNOWN: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
         let mut known = KNOWN.lock().unwrap();
@@ -60,18 +61,18 @@ impl Eq for Coord {}
 /// The coordinates of a cell.
 pub type Place = Vec<Coord>;
 
-/// A dimension: what its domain and extent say.
+/// A dimension: the meaning of its domain and extent.
 #[derive(Debug, Clone)]
 pub struct Dim {
     /// Its type.
     pub datatype: Datatype,
     /// The least coordinate.
     pub lo: Coord,
-    /// The greatest coordinate; of text one that is greater than all.
+    /// The greatest coordinate; for text one that is greater than all.
     pub hi: Coord,
     /// The tile extent; `None`: one tile.
     pub extent: Option<Coord>,
-    /// Bytes of UTF-8 of the longest text, of text.
+    /// The length of the longest text in bytes of UTF-8, for a text dimension.
     pub max_bytes: Option<usize>,
 }
 
@@ -91,7 +92,7 @@ impl Dim {
         let (lo, hi, tile) = axis.texts();
         let mut made = Self { datatype, lo: Coord::Int(0), hi: Coord::Int(0), extent: None, max_bytes };
         (made.lo, made.hi) = (made.coord(&lo), made.coord(&hi));
-        // An extent of 32-bit floats is not one itself.
+        // An extent of 32-bit floats need not be a 32-bit float.
         made.extent = tile.map(|text| match datatype.is_float() {
             true => Coord::Float(text.parse().unwrap()),
             false => Coord::Int(text.parse().unwrap()),
@@ -99,7 +100,7 @@ impl Dim {
         made
     }
 
-    /// What a coordinate that the engine wrote as text is.
+    /// The coordinate in a text that the engine wrote.
     pub fn coord(&self, text: &str) -> Coord {
         match self.datatype {
             Datatype::String => Coord::of_text(text),
@@ -109,7 +110,7 @@ impl Dim {
         }
     }
 
-    /// The space tile of a coordinate: the whole extents between the low end and it.
+    /// The space tile of a coordinate: the number of whole extents between the low end and it.
     pub fn tile(&self, at: Coord) -> i128 {
         match (at, self.lo, self.extent) {
             (_, _, None) => 0,
@@ -121,8 +122,8 @@ impl Dim {
         }
     }
 
-    /// How far a coordinate lies from the low end of its tile; of a float, or without an extent, of the domain. Floats count
-    /// in steps from one to the next.
+    /// The distance of a coordinate from the low end of its tile; for a float, or without an extent, from that of the
+    /// domain. Floats count in steps from one to the next.
     fn offset(&self, at: Coord) -> u64 {
         match (at, self.lo, self.extent) {
             (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => ((v - lo) % n) as u64,
@@ -190,7 +191,7 @@ impl Dim {
     }
 }
 
-/// The place of a float among all of them.
+/// The rank of a float among all floats.
 fn steps(v: f64) -> u64 {
     let bits = v.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -256,7 +257,7 @@ pub fn box_cells(sub: &[(Coord, Coord)]) -> Vec<Place> {
     cells
 }
 
-/// The box as the engine takes it.
+/// The box in the engine's form.
 pub fn box_texts(dims: &[Dim], sub: &[(Coord, Coord)]) -> Vec<(String, String)> {
     sub.iter().zip(dims).map(|((lo, hi), d)| (d.text(*lo), d.text(*hi))).collect()
 }

@@ -24,7 +24,7 @@ impl Dice {
         ((u128::from(self.word()) * n as u128) >> 64) as usize
     }
 
-    /// A number from `lo` to `hi`, both included.
+    /// A number from `lo` to `hi`, both inclusive.
     pub fn between(&mut self, lo: i128, hi: i128) -> i128 {
         let count = (hi - lo) as u128 + 1;
         lo + ((u128::from(self.word()) * count) >> 64) as i128
@@ -40,7 +40,7 @@ impl Dice {
         items.get(self.below(items.len())).unwrap()
     }
 
-    /// `items` in another order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));

@@ -1,10 +1,10 @@
-//! Enumerated attributes: random categories, codes, and conditions on them as the oracle judges them.
+//! Enumerated attributes: random categories, codes, and conditions on them with the oracle's results.
 
 use crate::Dice;
 use gridstone::schema::{Attribute, Categories, Datatype};
 use std::cmp::Ordering;
 
-/// What a condition says of a code.
+/// The result of a condition for a code.
 pub(crate) type Test = Box<dyn Fn(&[u8]) -> bool>;
 
 /// Categories that no random list has.
@@ -31,7 +31,7 @@ fn shuffle<T>(items: &mut [T], dice: &mut Dice) {
     }
 }
 
-/// The text of a category that is not there yet.
+/// The text of a category that does not exist yet.
 pub(crate) fn another(categories: &Categories) -> String {
     match categories.datatype() {
         Datatype::Int64 => (1_000 + categories.len()).to_string(),
@@ -39,7 +39,7 @@ pub(crate) fn another(categories: &Categories) -> String {
     }
 }
 
-/// Bytes of the code that follows from `word`.
+/// The bytes of a code derived from `word`.
 pub(crate) fn code(categories: &Categories, width: usize, word: u64) -> Vec<u8> {
     (word % categories.len() as u64).to_le_bytes()[..width].to_vec()
 }
@@ -48,7 +48,7 @@ fn place(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |code, byte| code << 8 | usize::from(*byte))
 }
 
-/// A comparison with a category, or with what is none where that is allowed; and what it says of a code.
+/// A comparison with a category, or with a non-category where that is allowed; and its result for a code.
 pub(crate) fn comparison(attr: &Attribute, categories: &Categories, dice: &mut Dice) -> (String, Test) {
     let (texts, ordered, number) = (categories.texts(), categories.ordered(), categories.datatype() == Datatype::Int64);
     let sign = *dice.pick(&["==", "!=", "<", "<=", ">", ">="]);

@@ -1,4 +1,4 @@
-//! Random changes of an array's schema: as the engine is asked for them, and as the oracle does them.
+//! Random changes of an array's schema: as requests to the engine, and applied to the oracle.
 
 use crate::Dice;
 use crate::coord::{Coord, Dim};
@@ -12,7 +12,7 @@ use gridstone::schema::{Attribute, Dimension, Evolution, Order, Schema};
 use gridstone::storage::Fault;
 use std::sync::Arc;
 
-/// A change of schema, asked for and done.
+/// A change of schema, as a request and applied.
 struct Step {
     evolution: Evolution,
     shape: Shape,
@@ -30,7 +30,7 @@ fn made(name: &str, like: &Attribute, nullable: bool, fill: &str, filters: &str)
     made.ok()
 }
 
-/// The same attribute with a category more, and the text of that.
+/// The same attribute with one more category, and that category's text.
 fn with_another(attr: &Attribute) -> Option<(Attribute, String)> {
     let text = another(attr.categories()?);
     let more = attr.categories()?.extended(&[&text]).ok()?;
@@ -40,7 +40,7 @@ fn with_another(attr: &Attribute) -> Option<(Attribute, String)> {
     Some((made.ok()?, text))
 }
 
-/// The domain of a dimension made larger, where its type and its tiles let it, and coordinates that come into use.
+/// Grows the domain of a dimension, where its type and its tiles allow it, and adds coordinates in use.
 fn grown(dim: &Dim, sparse: bool, used: &[Coord], room: usize, dice: &mut Dice) -> (Coord, Coord, Vec<Coord>) {
     let mut used = used.to_vec();
     let (lo, hi) = match (dim.lo, dim.hi) {
@@ -77,7 +77,7 @@ fn grown(dim: &Dim, sparse: bool, used: &[Coord], room: usize, dice: &mut Dice) 
     (lo, hi, used)
 }
 
-/// Whether cells would stand elsewhere along a Hilbert curve.
+/// Whether cells would move along a Hilbert curve.
 fn moves_curve(dims: &[Dim], before: &[Dim]) -> bool {
     let bits = |dims: &[Dim]| dims.iter().map(Dim::offset_bits).max();
     let moved = |(d, old): (&Dim, &Dim)| !matches!(d.extent, Some(Coord::Int(_))) && d.lo != old.lo;
@@ -85,7 +85,7 @@ fn moves_curve(dims: &[Dim], before: &[Dim]) -> bool {
 }
 
 impl Step {
-    /// A random one; `None` if it would not be allowed, or there is nothing to do.
+    /// A random change; `None` if it would not be allowed, or there is nothing to do.
     fn new(plan: &Plan, shape: &Shape, dice: &mut Dice) -> Option<Self> {
         let mut step = Self { evolution: Evolution::default(), shape: shape.clone(), plan: plan.clone() };
         let mut dims = plan.schema.dims().to_vec();
@@ -134,7 +134,7 @@ impl Step {
     fn add(&mut self, attrs: &mut Vec<(u32, Attribute)>, dice: &mut Dice) {
         let key = self.shape.next_key;
         let new = attribute(key as usize, self.plan.size, dice);
-        // Sometimes one takes the name of another that goes.
+        // Sometimes one takes the name of another that is dropped.
         let free = self.evolution.drop.iter().find(|n| !attrs.iter().any(|(_, a)| a.name() == n.as_str()));
         let name = free.filter(|_| dice.chance(50)).map_or_else(|| new.name().to_owned(), Clone::clone);
         let new = made(&name, &new, new.nullable(), &new.fill_text().unwrap(), &new.filters_text()).unwrap();
@@ -143,13 +143,13 @@ impl Step {
         attrs.push((key, new));
     }
 
-    /// The place of an attribute that was there before, and of which nothing changes yet.
+    /// The index of an attribute that existed before and that is not changed yet.
     fn untouched(&self, attrs: &[(u32, Attribute)], dice: &mut Dice) -> Option<usize> {
         let place = dice.below(attrs.len());
         let known = self.plan.schema.attrs().iter().zip(&self.shape.keys);
         let same = |(old, key): (&Attribute, &u32)| *key == attrs[place].0 && *old == attrs[place].1;
         let name = attrs[place].1.name();
-        // What it is changed to may be what it is.
+        // The new value may equal the old one.
         let asked = self.evolution.fill.iter().map(|(n, _)| n).chain(&self.evolution.nullable);
         let asked = asked.chain(self.evolution.categories.iter().map(|(n, _)| n));
         let asked = asked.chain(self.evolution.filters.iter().map(|(n, _)| n)).any(|n| n == name);
@@ -178,7 +178,7 @@ impl Step {
             attrs[place].1 = more;
             return Some(());
         }
-        // In a sparse array the fill of what was added later stays, and whether it may be null.
+        // In a sparse array the fill and the nullability of attributes that were added later are fixed.
         let first = !self.plan.schema.sparse() || key < self.plan.firsts;
         attrs[place].1 = match dice.below(4) {
             0 => {
@@ -214,7 +214,7 @@ impl Step {
     }
 }
 
-/// The fill of an attribute for which none was given.
+/// The default fill of an attribute.
 fn blank(attr: &Attribute) -> String {
     match attr.categories() {
         Some(categories) => categories.texts()[0].clone(),
@@ -223,7 +223,7 @@ fn blank(attr: &Attribute) -> String {
 }
 
 impl Session {
-    /// Changes the schema, through either handle; one that has not seen the newest schema must be told.
+    /// Changes the schema, through either handle; one that has not seen the newest schema must get an error.
     pub(crate) fn evolve(&mut self, dice: &mut Dice) {
         let through_other = dice.chance(30);
         let array = if through_other { self.other.clone() } else { self.array.clone() };
@@ -254,7 +254,7 @@ impl Session {
         self.plan = step.plan;
     }
 
-    /// A change of schema while the storage fails somewhere: it is there afterwards, or it is not.
+    /// A change of schema while the storage fails somewhere: it either took effect or did not.
     pub(crate) fn failing_evolve(&mut self, dice: &mut Dice) {
         let Some(plan) = self.faults.clone() else { return };
         let before = self.model.shape().clone();

@@ -1,4 +1,5 @@
-//! Random conditions on dimensions and attributes together, as text and as the oracle judges them, in three-valued logic.
+//! Random conditions on dimensions and attributes together, as text and as the oracle evaluates them, in three-valued
+//! logic.
 
 use crate::Dice;
 use crate::coord::{Coord, Place};
@@ -7,12 +8,12 @@ use crate::plan::Plan;
 use crate::value::{Value, random};
 use gridstone::schema::{Attribute, Datatype, Sorting};
 
-/// What a condition says of a cell; `None`: unknown.
+/// The result of a condition for a cell; `None`: unknown.
 type Judge = Box<dyn Fn(&Place, &[Value]) -> Option<bool>>;
 
 /// A condition.
 pub(crate) struct Filter {
-    /// As a user writes it.
+    /// Its text, as a user writes it.
     pub(crate) text: String,
     judge: Judge,
 }
@@ -23,7 +24,7 @@ impl Filter {
         Self::of_depth(plan, dice, 2)
     }
 
-    /// Whether it is true of a cell with these values, one per attribute of the schema.
+    /// Whether it is true for a cell with these values, one per attribute of the schema.
     pub(crate) fn takes(&self, place: &Place, values: &[Value]) -> bool {
         (self.judge)(place, values) == Some(true)
     }
@@ -56,7 +57,7 @@ impl Filter {
             Coord::Int(v) if !dim.datatype().is_time() => v.to_string(),
             Coord::Float(v) => format!("{v:?}"),
             Coord::Text(text) => format!("'{}'", text.replace('\'', "''")),
-            // Times are written in a way of their own; all coordinates have a value.
+            // Times have their own text form; all coordinates have a value.
             Coord::Int(_) => return Self::constant(format!("{} is not null", dim.name()), true),
         };
         let sign = if equal {
@@ -79,7 +80,7 @@ impl Filter {
     fn of_attribute(plan: &Plan, dice: &mut Dice) -> Self {
         let a = dice.below(plan.schema.attrs().len());
         let attr = &plan.schema.attrs()[a];
-        // Of several numbers it can only be said whether they are there.
+        // Values of several numbers can only be tested for null.
         let compared = !matches!(attr.datatype().sorting(), Sorting::None);
         if !compared || dice.chance(15) {
             let text = format!("{} is null", attr.name());

@@ -1,8 +1,8 @@
-//! Oracles and generators for the tests: a naive in-memory array, schemas, boxes and cells, and a session that does
-//! the same to a real array and to the naive one and compares what they read.
+//! Oracles and generators for the tests: a naive in-memory array, schemas, boxes and cells. A session applies the same
+//! operations to a real array and to the naive one and compares what they read.
 //!
 //! The oracle shares no code with the engine: coordinates are numbers, not ordered keys; the global order is its
-//! definition; a state is a sorted map of cells. Everything random comes from [`Dice`], whose seeds proptest prints.
+//! definition; a state is a sorted map of cells. All randomness comes from [`Dice`], whose seeds proptest prints.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test kit fails by panicking")]
 

@@ -9,43 +9,44 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One fragment's worth of change.
+/// The change of one fragment.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// A dense box; the columns, one per attribute, hold its cells in row-major order.
+    /// A dense box; the columns, one per attribute, have its cells in row-major order.
     Box { sub: Vec<(Coord, Coord)>, attrs: Vec<usize>, columns: Vec<Vec<Value>> },
-    /// Single cells in order of writing.
+    /// Single cells in the order of writing.
     Cells { cells: Vec<Place>, attrs: Vec<usize>, columns: Vec<Vec<Value>>, dedup: Dedup },
-    /// Cells to be removed, whether there or not.
+    /// Cells to delete, whether they exist or not.
     Delete { cells: Vec<Place> },
-    /// A box whose cells are removed.
+    /// A box whose cells are deleted.
     Clear { sub: Vec<(Coord, Coord)> },
 }
 
-/// Attribute values of one cell of the map, by the attribute's number in the model; none where one was not written.
+/// Attribute values of one cell of the map, by the attribute's number in the model; an attribute that was not written
+/// is missing.
 type Row = BTreeMap<u32, Value>;
 
-/// The cells of one version; several rows at a place where duplicates are allowed, in order of writing.
+/// The cells of one version; several rows at a position where duplicates are allowed, in the order of writing.
 type State = BTreeMap<Place, Vec<Row>>;
 
-/// A cell as it should be read: coordinates, and a value per attribute asked for.
+/// A cell as it should be read: coordinates, and a value per requested attribute.
 pub type Expected = (Place, Vec<Value>);
 
-/// What an array is from some version on.
+/// The definition of an array from some version on.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// Its schema; attributes are numbered by place in it.
+    /// Its schema; attributes are numbered by their position in it.
     pub schema: Arc<Schema>,
     /// Its dimensions.
     pub dims: Vec<Dim>,
-    /// The number of each attribute, which stays the same as long as it is there.
+    /// The number of each attribute, which is the same as long as the attribute exists.
     pub keys: Vec<u32>,
     /// The number of the next attribute.
     pub next_key: u32,
 }
 
 impl Shape {
-    /// That of a new array.
+    /// The shape of a new array.
     pub fn new(schema: Arc<Schema>) -> Self {
         let next_key = schema.attrs().len() as u32;
         Self { dims: Dim::all(&schema), keys: (0..next_key).collect(), next_key, schema }
@@ -55,7 +56,7 @@ impl Shape {
 /// A naive array.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// By the first version that has it.
+    /// By the first version of each.
     shapes: BTreeMap<u64, Arc<Shape>>,
     versions: BTreeMap<u64, Arc<State>>,
 }
@@ -77,23 +78,23 @@ impl Model {
         &self.shape().schema
     }
 
-    /// What it is in the newest version.
+    /// Its shape in the newest version.
     pub fn shape(&self) -> &Arc<Shape> {
         self.shapes.values().next_back().unwrap()
     }
 
-    /// What it is at `version`.
+    /// Its shape at `version`.
     pub fn shape_at(&self, version: u64) -> &Arc<Shape> {
         self.shapes.range(..=version).next_back().unwrap().1
     }
 
-    /// The model as somebody sees it who has not seen later versions.
+    /// The model as seen by a user who has not seen later versions.
     pub fn seen_at(&self, version: u64) -> Self {
         let shapes = self.shapes.range(..=version).map(|(v, s)| (*v, s.clone())).collect();
         Self { shapes, versions: self.versions.clone() }
     }
 
-    /// Becomes `shape` as `version`.
+    /// Changes the shape to `shape` in `version`.
     pub fn evolve(&mut self, version: u64, shape: Shape) {
         self.commit(version, &[]);
         self.shapes.insert(version, Arc::new(shape));
@@ -104,7 +105,7 @@ impl Model {
         self.versions.keys().copied().collect()
     }
 
-    /// Versions below `floor` are gone.
+    /// Forgets versions below `floor`.
     pub fn forget_below(&mut self, floor: u64) {
         self.versions.retain(|version, _| *version >= floor);
     }
@@ -119,12 +120,12 @@ impl Model {
         self.versions.values().next_back().unwrap().values().map(Vec::len).sum()
     }
 
-    /// Does `changes` as `version`.
+    /// Applies `changes` as `version`.
     pub fn commit(&mut self, version: u64, changes: &[Change]) {
         self.commit_written(version, changes, self.newest());
     }
 
-    /// Does `changes`, made by somebody who has not seen versions after `seen`, as `version`.
+    /// Applies `changes` as `version`, by a writer that has not seen versions after `seen`.
     pub fn commit_written(&mut self, version: u64, changes: &[Change], seen: u64) {
         let shape = self.shape_at(seen).clone();
         assert!(version > self.newest(), "version {version} is not after {}", self.newest());
@@ -135,7 +136,8 @@ impl Model {
         self.versions.insert(version, Arc::new(state));
     }
 
-    /// Removes, as `version`, the cells in `sub` of which `selects` says so by their place and their values, one per attribute.
+    /// Deletes, as `version`, the cells in `sub` that `selects` accepts by their coordinates and their values, one per
+    /// attribute.
     pub fn commit_where(&mut self, version: u64, sub: &[(Coord, Coord)], selects: &dyn Fn(&Place, &[Value]) -> bool) {
         let attrs: Vec<usize> = (0..self.schema().attrs().len()).collect();
         assert!(version > self.newest(), "version {version} is not after {}", self.newest());
@@ -179,7 +181,7 @@ impl Model {
         }
     }
 
-    /// The rows of a write that count, in order of writing.
+    /// The rows of a write that count, in the order of writing.
     fn kept(cells: &[Place], dedup: Dedup) -> Vec<usize> {
         let mut chosen: BTreeMap<&Place, usize> = BTreeMap::new();
         match dedup {
@@ -197,7 +199,7 @@ impl Model {
         !self.schema().options().duplicates && distinct.len() < cells.len()
     }
 
-    /// What a read of `sub` at `version` should give, in `order`: every cell of the box for a dense array.
+    /// The expected result of a read of `sub` at `version`, in `order`: every cell of the box for a dense array.
     pub fn read(&self, version: u64, sub: &[(Coord, Coord)], attrs: &[usize], order: ReadOrder) -> Vec<Expected> {
         let (state, shape) = (self.versions.range(..=version).next_back().unwrap().1, self.shape_at(version));
         let values = |row: Option<&Row>| Self::values(shape, row, attrs);
@@ -213,13 +215,13 @@ impl Model {
                 })
                 .collect()
         };
-        // A stable sort: duplicates stay in order of writing.
+        // A stable sort: duplicates keep the order of writing.
         rows.sort_by(|a, b| self.compare(order, &a.0, &b.0));
         rows
     }
 
-    /// What a read of the cells at `places` should give: one row per place for a dense array, of a sparse one the rows
-    /// that are there.
+    /// The expected result of a read of the cells at `places`: one row per place for a dense array; for a sparse one
+    /// the rows that exist.
     pub fn points(&self, version: u64, places: &[Place], attrs: &[usize]) -> Vec<Expected> {
         let (state, shape) = (self.versions.range(..=version).next_back().unwrap().1, self.shape_at(version));
         let mut found = Vec::new();
@@ -253,7 +255,7 @@ impl Model {
     }
 }
 
-/// `rows` as a canonical multiset, for results whose order is left open.
+/// `rows` as a canonical multiset, for results without a defined order.
 pub fn expected_rows(mut rows: Vec<Expected>) -> Vec<Expected> {
     rows.sort();
     rows

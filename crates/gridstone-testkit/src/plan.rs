@@ -1,4 +1,4 @@
-//! Random schemas with the places where cells are put, and random cases.
+//! Random schemas with the coordinates that cells get, and random cases.
 
 use crate::Dice;
 use crate::coord::{Coord, Dim, Place};
@@ -12,7 +12,7 @@ use gridstone::schema::{Attribute, Datatype, Dimension, Filters, Order, Primitiv
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// How large an array is made.
+/// The size of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// Up to about 150 cells in many tiles.
@@ -21,7 +21,7 @@ pub enum Size {
     Blocks,
 }
 
-/// Which arrays are made.
+/// The kind of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Dense arrays.
@@ -32,7 +32,7 @@ pub enum Kind {
     Duplicates,
 }
 
-/// A test case: everything follows from these seeds.
+/// A test case, determined by its seeds.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Which array.
@@ -57,7 +57,7 @@ pub fn cases(size: Size, operations_max: usize) -> impl Strategy<Value = Case> {
     })
 }
 
-/// A schema, and per dimension the coordinates that cells are given.
+/// A schema, and per dimension the coordinates that cells get.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The schema.
@@ -133,7 +133,7 @@ impl Plan {
             let most = if size == Size::Tiny { room.min(13) } else { room.min(400) };
             let width = if last { room } else { 1 + dice.below(most) };
             let (axes, coords) = if sparse && dice.chance(25) {
-                // One is left for each dimension to come.
+                // One axis is left for each dimension to come.
                 let free = AXES_MAX - dims.len() - (ndim - d - 1);
                 text_dimension(&format!("d{d}"), width, free, &mut dice)
             } else {
@@ -151,7 +151,7 @@ impl Plan {
             Size::Blocks => *dice.pick(&[700, 1_024, 1_500, 2_500, 10_000, 100_000]),
         };
         let (tile_order, plain) = (*dice.pick(&[Order::Row, Order::Col]), *dice.pick(&[Order::Row, Order::Col]));
-        // The curve goes along numbers.
+        // The curve needs numbers.
         let text = used.iter().any(|used| matches!(used.first(), Some(Coord::Text(_))));
         let cell_order = if sparse && !text && dice.chance(35) { Order::Hilbert } else { plain };
         let named: &&str = dice.pick(&["auto", "none", "zstd:1", "shuffle,lz4"]);
@@ -163,7 +163,7 @@ impl Plan {
         Self { schema, used, size, firsts }
     }
 
-    /// A box between coordinates in use, sometimes reaching to the ends of a sparse domain.
+    /// A box between coordinates in use, sometimes extending to the ends of a sparse domain.
     pub fn a_box(&self, dice: &mut Dice) -> Vec<(Coord, Coord)> {
         let dims = Dim::all(&self.schema);
         let thin = dice.chance(30);
@@ -184,7 +184,7 @@ impl Plan {
         self.used.iter().zip(&dims).map(|(used, dim)| range(used, dim, dice)).collect()
     }
 
-    /// The box of all coordinates in use; of a sparse array the whole domain.
+    /// The box of all coordinates in use; for a sparse array the whole domain.
     pub fn everything(&self) -> Vec<(Coord, Coord)> {
         if self.schema.sparse() {
             return Dim::all(&self.schema).iter().map(|d| (d.lo, d.hi)).collect();
@@ -218,7 +218,7 @@ impl Plan {
         Change::Cells { cells, attrs, columns, dedup }
     }
 
-    /// Attributes by place, ascending; all of them if `all`.
+    /// Attributes by index, ascending; all of them if `all`.
     fn attrs(&self, all: bool, dice: &mut Dice) -> Vec<usize> {
         let count = self.schema.attrs().len();
         let first = dice.below(count);
@@ -229,7 +229,7 @@ impl Plan {
         attrs.iter().map(|a| random(&self.schema.attrs()[*a], count, dice)).collect()
     }
 
-    /// Random cells: from all places in use or from a few, so that some are named twice.
+    /// Random cells: from all coordinates in use or from a few, so that some are named twice.
     pub(crate) fn cells(&self, count: usize, dice: &mut Dice) -> Vec<Place> {
         let narrow = dice.chance(30);
         let one = |dice: &mut Dice| {
@@ -336,7 +336,7 @@ fn float_dimension(name: &str, width: usize, dice: &mut Dice) -> (Dimension, Vec
     (Dimension::new(name, datatype, &text(lo), &text(hi), tile.as_deref()).unwrap(), coords)
 }
 
-/// Sometimes with bit rounding in front; what it does not go with is drawn again.
+/// Sometimes with bit rounding in front; filters that do not fit it are drawn again.
 fn rounded(filters: String, dice: &mut Dice) -> String {
     if dice.chance(80) { filters } else { format!("bitround:{},{filters}", 1 + dice.below(9)) }
 }

@@ -1,8 +1,8 @@
-//! Bit rounding as the oracle does it: of the two neighbours with so many bits the nearer one, by their distances.
+//! Bit rounding by the oracle: of the two neighbours with that many bits it takes the nearer one, by their distances.
 
 use gridstone::schema::Attribute;
 
-/// The value that is stored of `bytes`, the values of a cell of `attr`.
+/// The stored value for `bytes`, the values of a cell of `attr`.
 pub(crate) fn stored(attr: &Attribute, bytes: &[u8]) -> Vec<u8> {
     let Some(rounding) = attr.rounding() else { return bytes.to_vec() };
     let keep: u32 = rounding.to_string().trim_start_matches("bitround:").parse().unwrap();

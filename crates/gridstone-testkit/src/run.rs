@@ -1,14 +1,15 @@
-//! Running a test on random cases.
+//! Runs a test on random cases.
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
 use std::fmt::Debug;
 
-/// Runs `test`, which fails by panicking, on `usual` random cases; that number is scaled as `PROPTEST_CASES` is to proptest's own
-/// default of 256. (Proptest's macro would take the variable for the number of cases of every test.)
+/// Runs `test`, which fails by panicking, on `usual` random cases. That number is scaled by the ratio of
+/// `PROPTEST_CASES` to proptest's own default of 256. (Proptest's macro would use the variable as the number of cases
+/// of every test.)
 ///
 /// # Panics
-/// With the least failing case found.
+/// With the smallest failing case found.
 pub fn on_random<V: Debug>(usual: u32, cases: impl Strategy<Value = V>, test: impl Fn(&V)) {
     let usual_of_proptest = 256;
     let asked: u32 = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual_of_proptest);

@@ -1,4 +1,4 @@
-//! A real array and the oracle side by side: every operation is done to both, and what they read is compared.
+//! A real array and the oracle side by side: every operation is applied to both, and their reads are compared.
 
 use crate::Dice;
 use crate::coord::{Coord, Place, box_texts};
@@ -26,7 +26,7 @@ pub struct Session {
     pub(crate) healthy: Arc<dyn Storage>,
     pub(crate) faults: Option<Arc<FaultPlan>>,
     pub(crate) plan: Plan,
-    /// What the plan was from a version on.
+    /// The plan from each version on.
     pub(crate) plans: BTreeMap<u64, Plan>,
     pub(crate) model: Model,
     pub(crate) array: Array,
@@ -67,7 +67,7 @@ pub(crate) fn opened(context: &Context, storage: &Arc<dyn Storage>, writable: bo
 }
 
 impl Session {
-    /// Creates the array of `case` on an empty storage. With `faults` some operations are made to fail.
+    /// Creates the array of `case` on an empty storage. With `faults` some operations fail.
     pub fn new(case: &Case, storage: Arc<dyn Storage>, faults: bool) -> Self {
         Self::through(Arc::new(AsStored), case, storage, faults)
     }
@@ -114,12 +114,12 @@ impl Session {
         &self.array
     }
 
-    /// The schema and where its cells lie.
+    /// The schema and the positions of its cells.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Does all operations of `case` and checks everything at the end.
+    /// Runs all operations of `case` and checks everything at the end.
     pub fn run(&mut self, case: &Case) {
         for seed in &case.operations {
             self.step(&mut Dice::new(*seed));
@@ -185,12 +185,12 @@ impl Session {
         array.commit(staged, dice.chance(20).then(|| "why".to_owned()))
     }
 
-    /// Merges fragments, through either handle: versions come to pass in which nothing changes.
+    /// Merges fragments, through either handle: this creates versions without changes of cells.
     fn consolidate(&mut self, dice: &mut Dice) {
-        // The other handle may be behind: what it would merge may have been merged.
+        // The other handle may be behind: fragments that it would merge may have been merged.
         let late = dice.chance(30);
         let array = if late { &self.other } else { &self.array };
-        // That version may have been vacuumed; what is merged then is found out when it is planned.
+        // That version may have been vacuumed; planning reports fragments merged since.
         let fragments = array.fragments().unwrap_or_default();
         let at = dice.below(fragments.len().max(1));
         let some = || fragments[at..].iter().take(1 + at % 4).map(|f| f.id).collect();
@@ -200,7 +200,7 @@ impl Session {
             2 if !fragments.is_empty() => Strategy::Fragments(some()),
             3 => Strategy::Updates,
             4 => match array.strategy(&MergeChoice::Box(&sub)) {
-                // Between two texts that are longer than any there may be none.
+                // There may be no text between two texts that are longer than any.
                 Err(e)
                     if e.kind() == ErrorKind::Bounds && self.model.dims().iter().any(|dim| dim.max_bytes.is_some()) =>
                 {
@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    /// Forgets all but some versions; those of the model that go are no longer asked for.
+    /// Vacuums all but some versions; the model's versions that go are no longer read.
     fn vacuum(&mut self, dice: &mut Dice) {
         let count = 1 + dice.below(8) as u64;
         let options = VacuumOptions { keep: Keep::Versions(count), safety_us: 0, dry_run: false };
@@ -279,7 +279,7 @@ impl Session {
         }
     }
 
-    /// Names a version, or takes the name away.
+    /// Tags a version, or removes the tag.
     fn tag(&mut self, dice: &mut Dice) {
         let version = *dice.pick(&self.model.versions());
         let known = self.array.tags().iter().any(|(name, _)| name == "tag");
@@ -298,7 +298,7 @@ impl Session {
             && error.message().contains("same cell")
     }
 
-    /// A write while the storage fails somewhere: all of it or nothing is there afterwards.
+    /// A write while the storage fails somewhere: afterwards all of it or nothing exists.
     fn failing_write(&mut self, dice: &mut Dice) {
         let Some(plan) = self.faults.clone() else { return };
         let count = 1 + dice.below(2);
@@ -485,7 +485,8 @@ impl Session {
 
     fn scan(&mut self, dice: &mut Dice) {
         let (sub, attrs, order) = self.request(dice);
-        // Every batch of a row- or column-ordered stream looks at every fragment, so batches of one cell go with few.
+        // Every batch of a row- or column-ordered stream opens every fragment, so batches of one cell are used only
+        // with few.
         let sizes = match (self.plan.size, self.model.versions().len() < 20) {
             (Size::Tiny, true) => [1, 200, 5_000],
             (Size::Tiny, false) => [1_000, 2_000, 5_000],
@@ -506,7 +507,7 @@ impl Session {
         self.same(found, self.model.read(self.model.newest(), &sub, &attrs, order), order);
     }
 
-    /// Reads all in every order, through a new context, and has every byte checked.
+    /// Reads all in every order, through a new context, and verifies every byte.
     pub fn check_everything(&mut self, dice: &mut Dice) {
         self.note("check everything".to_owned());
         let array = opened(&context(dice, &self.tiles), &self.healthy, false, At::Latest)
@@ -523,7 +524,7 @@ impl Session {
     }
 }
 
-/// The cells of a result; without coordinates where it has none.
+/// The cells of a result; without coordinates if it has none.
 pub fn rows_of(model: &Model, cells: &Cells) -> Vec<Expected> {
     let coords: Vec<Vec<Coord>> = model.dims().iter().zip(&cells.dims).map(|(d, c)| d.coords(c.view())).collect();
     let values: Vec<_> = cells.attrs.iter().map(|c| values_of(c.view())).collect();
@@ -535,11 +536,11 @@ pub fn rows_of(model: &Model, cells: &Cells) -> Vec<Expected> {
     (0..cells.count).map(row).collect()
 }
 
-/// Whether it may be nothing.
+/// Whether the change may be empty.
 fn is_empty(change: &Change) -> bool {
     match change {
         Change::Box { .. } => false,
-        // No text may lie between its ends.
+        // There may be no text between its ends.
         Change::Clear { sub } => sub.iter().any(|(lo, _)| matches!(lo, Coord::Text(_))),
         Change::Cells { cells, .. } | Change::Delete { cells } => cells.is_empty(),
     }

@@ -1,4 +1,4 @@
-//! Doing a change to a real array, in one of the ways the engine offers.
+//! Applies a change to a real array, in one of the ways that the engine offers.
 
 use crate::Dice;
 use crate::coord::{Dim, Place, box_cells, box_texts};
@@ -8,7 +8,7 @@ use gridstone::base::Result;
 use gridstone::engine::{Array, Call, CellData, Column, ColumnView, Dedup, ReadOrder, Staged};
 use gridstone::schema::Order;
 
-/// Stages `change`: whole or streamed, in any layout, as the dice fall.
+/// Stages `change`: whole or streamed, in any layout, chosen at random.
 pub fn stage(array: &Array, model: &Model, change: &Change, dice: &mut Dice) -> Result<Staged> {
     match change {
         Change::Box { sub, attrs, columns } => {
@@ -47,7 +47,7 @@ pub fn stage(array: &Array, model: &Model, change: &Change, dice: &mut Dice) -> 
     }
 }
 
-/// The rows of `cells` in `order`, equal cells in order of writing.
+/// The rows of `cells` in `order`, equal cells in the order of writing.
 fn order_of(model: &Model, cells: &[Place], order: ReadOrder) -> Vec<usize> {
     let mut rows: Vec<usize> = (0..cells.len()).collect();
     rows.sort_by(|a, b| model.compare(order, &cells[*a], &cells[*b]));

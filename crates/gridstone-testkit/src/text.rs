@@ -1,4 +1,5 @@
-//! Random dimensions of text: texts that share beginnings, of lengths around the eight bytes that the engine takes at once.
+//! Random text dimensions: texts with common prefixes, of lengths around the eight bytes that the engine processes at
+//! once.
 
 use crate::Dice;
 use crate::coord::Coord;
@@ -8,7 +9,7 @@ use gridstone::schema::Dimension;
 const LETTERS: [&str; 10] = ["\u{1}", "'", "a", "b", "z", "\u{7f}", "é", "漢", "😀", "\u{10ffff}"];
 const LONGEST: [usize; 12] = [1, 2, 5, 8, 9, 12, 16, 17, 24, 40, 64, 256];
 
-/// A dimension of text that takes at most `axes` axes, and about `width` texts of it.
+/// A text dimension with at most `axes` axes, and about `width` texts of it.
 pub(crate) fn text_dimension(name: &str, width: usize, axes: usize, dice: &mut Dice) -> (Vec<Dimension>, Vec<Coord>) {
     let most = LONGEST.iter().filter(|bytes| bytes.div_ceil(8) <= axes).count();
     let max_bytes = LONGEST[dice.below(most)];
@@ -33,7 +34,7 @@ fn a_text(number: usize, width: usize, max_bytes: usize, dice: &mut Dice) -> Coo
     Coord::of_text(&text)
 }
 
-/// A text near one: a little longer, perhaps longer than any of the dimension, or a little shorter, or itself.
+/// A text near `text`: a little longer, perhaps longer than any of the dimension, or a little shorter, or itself.
 pub(crate) fn near(text: &str, dice: &mut Dice) -> Coord {
     let mut near = text.to_owned();
     match dice.below(5) {

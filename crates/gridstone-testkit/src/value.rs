@@ -9,7 +9,7 @@ use gridstone::schema::{Attribute, Datatype, Primitive};
 /// A value's little-endian bytes; `None`: null.
 pub type Value = Option<Vec<u8>>;
 
-/// A column of `values`; bytes under a null are not zero, so that nobody relies on them.
+/// A column of `values`; bytes under a null are not zero, so that no code relies on them.
 pub fn column(attr: &Attribute, values: &[Value]) -> Column {
     let junk: Vec<u8> = vec![1; attr.datatype().width().unwrap_or(3 * attr.datatype().item_width())];
     let mut bytes = Vec::new();
@@ -89,7 +89,7 @@ fn bytes_of(datatype: Datatype, word: u64, wild: bool, dice: &mut Dice) -> Vec<u
     }
 }
 
-/// Several values that follow from each other.
+/// Several values derived from one word.
 fn items(primitive: Primitive, count: usize, word: u64, wild: bool, dice: &mut Dice) -> Vec<u8> {
     (0..count as u64).flat_map(|i| bytes_of(primitive.datatype(), word.wrapping_add(i), wild, dice)).collect()
 }

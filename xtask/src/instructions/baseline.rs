@@ -1,4 +1,4 @@
-//! What each workload took when that was last recorded, and the comparison with what it takes now.
+//! The recorded instruction count of each workload, and its comparison with the current count.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ const DEFAULT: &str = "default";
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Baseline {
-    /// As `std::env::consts::ARCH` has it.
+    /// The value of `std::env::consts::ARCH`.
     pub(super) arch: String,
-    /// As `rustc --version` says.
+    /// The output of `rustc --version`.
     pub(super) compiler: String,
-    /// As `valgrind --version` says.
+    /// The output of `valgrind --version`.
     pub(super) valgrind: String,
     /// By workload; `default` for the others.
     pub(super) allowed_percent: BTreeMap<String, f64>,
@@ -27,7 +27,7 @@ pub(super) struct Baseline {
     pub(super) instructions: BTreeMap<String, u64>,
 }
 
-/// A workload, what it took and what it takes; `None` where there is nothing of the kind.
+/// A workload with its recorded and its current count; `None` if there is no such count.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -36,12 +36,12 @@ pub(super) struct Row {
     pub(super) verdict: Verdict,
 }
 
-/// What a comparison means.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Within what is allowed, up or down.
+    /// Within the allowed change, up or down.
     Same,
-    /// More than is allowed.
+    /// More than allowed.
     More,
     /// So much less that the baseline no longer guards it.
     Less,
@@ -52,7 +52,8 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the run fails by it. A baseline that does not fit the workloads guards nothing, so that fails too.
+    /// Whether the run fails because of it. A baseline that does not match the workloads guards nothing, so that fails
+    /// too.
     pub(super) fn fails(self) -> bool {
         matches!(self, Self::More | Self::New | Self::Gone)
     }
@@ -67,7 +68,7 @@ impl Row {
 }
 
 impl Baseline {
-    /// Reads the file's text; the message says what is wrong in it.
+    /// Parses the file's text; the message says what is wrong in it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let read: Self = toml::from_str(text).map_err(|error| format!("instructions.toml: {error}"))?;
         if !read.allowed_percent.contains_key(DEFAULT) {

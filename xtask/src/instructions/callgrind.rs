@@ -1,20 +1,20 @@
-//! Running a workload under callgrind and reading what it counted.
+//! Runs a workload under callgrind and reads its count.
 
 use super::{Stop, output};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The function of the workloads' program between whose beginning and end instructions count.
+/// The function of the workloads' program whose instructions are counted.
 const MEASURED: &str = "workloads::measured*";
 
-/// The program of the workloads and where its counts are written.
+/// The program of the workloads and the path of its counts.
 #[derive(Debug)]
 pub(super) struct Callgrind {
     program: PathBuf,
     out: PathBuf,
 }
 
-/// What `valgrind --version` says; without valgrind nothing can be counted.
+/// The output of `valgrind --version`; without valgrind nothing can be counted.
 pub(super) fn version() -> Result<String, Stop> {
     match Command::new("valgrind").arg("--version").output() {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
@@ -29,12 +29,12 @@ impl Callgrind {
         Ok(Self { program, out })
     }
 
-    /// The instructions of one workload, which must also give the right answer.
+    /// The instructions of one workload, which must also return the right answer.
     pub(super) fn count(&self, workload: &str) -> Result<u64, Stop> {
         let mut command = Command::new("valgrind");
-        // The environment decides nothing but where programs are: no options of valgrind or of the user.
+        // The environment only locates programs: it passes no options of valgrind or of the user.
         command.env_clear().env("GRIDSTONE_THREADS", "1");
-        // Fast bins are emptied all at once, whenever: what the workload frees would pay for what was freed before it.
+        // Fast bins are emptied all at once, at any time: the workload's frees would pay for earlier ones.
         command.env("GLIBC_TUNABLES", "glibc.malloc.mxfast=0");
         for kept in ["PATH", "VALGRIND_LIB"] {
             command.envs(std::env::var_os(kept).map(|value| (kept, value)));
@@ -51,12 +51,12 @@ impl Callgrind {
 
 impl Drop for Callgrind {
     fn drop(&mut self) {
-        // Best effort: it lies among other built files.
+        // Best effort: it is among other built files.
         let _ = std::fs::remove_file(&self.out);
     }
 }
 
-/// The instructions executed (`Ir`) in all, from the text of callgrind's file.
+/// The total of executed instructions (`Ir`), from the text of callgrind's file.
 fn total(text: &str) -> Result<u64, String> {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::split_whitespace);
     let place = field("events:").and_then(|mut names| names.position(|name| name == "Ir"));

@@ -1,7 +1,7 @@
 //! `cargo xtask instructions`: counts the instructions of the workloads of `benches/core` and compares them with
 //! `xtask/instructions.toml`.
 //!
-//! A count is no time, but it is nearly the same in every run, so that a few per cent more are seen where a clock
+//! A count is no time, but it is nearly the same in every run: it reveals a change of a few per cent where a clock
 //! shows noise. Each workload runs alone under callgrind, on one thread and memory storage.
 
 mod baseline;
@@ -17,14 +17,14 @@ use std::process::{Command, ExitCode};
 /// Why there is no verdict.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// This machine cannot count, or not what the baseline counted.
+    /// This machine cannot count, or not in the same way as the baseline.
     Unable(String),
-    /// Something that should work did not.
+    /// Something that should work failed.
     Broken(String),
 }
 
-/// Counts; then writes the baseline if `record`, else compares with it. Exit status 0: nothing takes more than allowed;
-/// 1: something does, or has no baseline; 2: something is broken; 3: this machine cannot tell.
+/// Counts; then writes the baseline if `record`, else compares with it. Exit status 0: no count is more than allowed;
+/// 1: one is, or has no baseline; 2: something is broken; 3: this machine cannot count.
 pub(crate) fn run(record: bool) -> ExitCode {
     match count_and_judge(record) {
         Ok(true) => ExitCode::SUCCESS,
@@ -81,7 +81,7 @@ fn counted() -> Result<BTreeMap<String, u64>, Stop> {
     Ok(counts)
 }
 
-/// The program of the workloads, in the profile of the wheel; it lies beside this one.
+/// The program of the workloads, in the profile of the wheel; it is beside this one.
 fn build() -> Result<PathBuf, Stop> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
@@ -104,7 +104,7 @@ fn root() -> Result<PathBuf, Stop> {
     Ok(PathBuf::from(top.trim_end()))
 }
 
-/// What a program that must succeed writes.
+/// The output of a program that must succeed.
 fn output(command: &mut Command) -> Result<String, Stop> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| Stop::Broken(format!("cannot run {name}: {e}")))?;

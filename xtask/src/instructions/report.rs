@@ -1,4 +1,4 @@
-//! What a comparison looks like.
+//! Formats a comparison.
 
 use super::baseline::{Baseline, Row, Verdict};
 use std::fmt::Write;
@@ -22,7 +22,7 @@ pub(super) fn table(rows: &[Row]) -> String {
     text
 }
 
-/// What to do about it.
+/// Advice on the result.
 pub(super) fn summary(rows: &[Row], before: &Baseline, now: &Baseline) -> String {
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let mut text = format!("instructions: {} workloads", rows.len());

@@ -1,6 +1,6 @@
-//! Just enough reading of Rust and Python to tell code from comments and strings.
+//! Lexes Rust and Python just enough to separate code from comments and strings.
 //!
-//! Not parsers: files that do not compile are read too, and the worst outcome is a wrong finding.
+//! These are no parsers: files that do not compile are read too, and the worst outcome is a wrong finding.
 
 mod paths;
 mod python;
@@ -14,7 +14,7 @@ pub(crate) use tokens::{Token, inline_modules, matching, tokens};
 
 use std::ops::Range;
 
-/// The languages told apart. C comments and strings read like Rust's.
+/// The supported languages. C comments and strings are read like Rust's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Rust,
@@ -31,7 +31,7 @@ impl Language {
     }
 }
 
-/// What a span that is not code is.
+/// The kind of a span that is not code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SpanKind {
     /// A plain comment.
@@ -42,7 +42,7 @@ pub(crate) enum SpanKind {
     Text,
 }
 
-/// A stretch of bytes that is not code, delimiters included; a line comment ends before its newline.
+/// A range of bytes that is not code, including delimiters; a line comment ends before its newline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -64,7 +64,7 @@ pub(crate) fn spans(language: Language, text: &str) -> Vec<Span> {
     }
 }
 
-/// Where the line that holds `at` ends, its newline excluded.
+/// The end of the line with byte `at`, without its newline.
 fn line_end(text: &str, at: usize) -> usize {
     tail(text, at).find('\n').map_or(text.len(), |length| at + length)
 }
@@ -74,7 +74,7 @@ fn tail(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
-/// The byte after the literal whose body begins at `from` and that `close` ends, `\` escaping one byte.
+/// The byte after the literal whose body begins at `from` and that `close` ends; `\` escapes one byte.
 fn escaped_end(text: &str, from: usize, close: &str) -> usize {
     let mut at = from;
     while at < text.len() {

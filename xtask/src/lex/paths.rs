@@ -1,4 +1,4 @@
-//! The paths that Rust code names, `use` trees written out: `use a::{b, c::d}` names `a::b` and `a::c::d`.
+//! The paths in Rust code, with `use` trees expanded: `use a::{b, c::d}` names `a::b` and `a::c::d`.
 
 use super::Token;
 use super::tokens::matching;
@@ -27,7 +27,7 @@ pub(crate) fn used_paths<'a>(tokens: &[Token<'a>]) -> Vec<UsedPath<'a>> {
     found
 }
 
-/// Follows one branch of a `use` tree, or a plain path, from the segment at `index`; gives the index after it.
+/// Follows one branch of a `use` tree, or a plain path, from the segment at `index`; returns the index after it.
 fn branch<'a>(tokens: &[Token<'a>], mut index: usize, prefix: &[&'a str], found: &mut Vec<UsedPath<'a>>) -> usize {
     let mut segments = prefix.to_vec();
     while let Some(token) = tokens.get(index) {
@@ -49,7 +49,7 @@ fn branch<'a>(tokens: &[Token<'a>], mut index: usize, prefix: &[&'a str], found:
     index
 }
 
-/// Follows every branch of the group that opens at `open`; gives the index after the group.
+/// Follows every branch of the group that opens at `open`; returns the index after the group.
 fn group<'a>(tokens: &[Token<'a>], open: usize, prefix: &[&'a str], found: &mut Vec<UsedPath<'a>>) -> usize {
     let close = matching(tokens, open);
     let mut index = open + 1;

@@ -17,7 +17,7 @@ pub(super) fn spans(text: &str) -> Vec<Span> {
     found
 }
 
-/// A triple-quoted string that begins its line is taken for a docstring.
+/// A triple-quoted string at the start of its line counts as a docstring.
 fn string(text: &str, start: usize, quote: char) -> Span {
     let triple = String::from(quote).repeat(3);
     if !tail(text, start).starts_with(&triple) {

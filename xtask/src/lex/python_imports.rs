@@ -1,15 +1,15 @@
-//! What a Python file imports, wherever the statement stands: at the top, in a function, for type checkers alone.
+//! The imports of a Python file, wherever the statement is: at the top, in a function, or for type checkers only.
 
 use super::{Token, tokens};
 
-/// One thing that is imported: `from .base import html` is level 1, module `base`, name `html`.
+/// One imported name: `from .base import html` is level 1, module `base`, name `html`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PythonImport {
     /// The dots in front; 0 if the import is absolute.
     pub(crate) level: usize,
     /// The dotted module behind the dots; empty if there is none.
     pub(crate) module: String,
-    /// The name after `import`, which may be a module too; `None` of `import module`.
+    /// The name after `import`, which may be a module too; `None` for `import module`.
     pub(crate) name: Option<String>,
     /// The statement's first byte.
     pub(crate) at: usize,
@@ -17,7 +17,7 @@ pub(crate) struct PythonImport {
 
 /// The imports of a file, from its text and its code, whose comments and strings are blanked.
 ///
-/// `importlib.import_module("…")` and `__import__("…")` of a plain text count; of a computed one nothing is known.
+/// `importlib.import_module("…")` and `__import__("…")` with a literal text count; computed ones are unknown.
 pub(crate) fn python_imports(text: &str, code: &str) -> Vec<PythonImport> {
     let tokens: Vec<Token<'_>> = tokens(code).into_iter().filter(|token| token.text != "\\").collect();
     let mut found = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn python_imports(text: &str, code: &str) -> Vec<PythonImport> {
     found
 }
 
-/// Whether nothing but a `;` or a `:` stands before `at` in its line.
+/// Whether only a `;` or a `:` precedes `at` in its line.
 fn begins_statement(code: &str, at: usize) -> bool {
     let line = code.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default().trim_end();
     line.is_empty() || line.ends_with([';', ':'])
@@ -98,7 +98,7 @@ fn dotted(tokens: &[Token<'_>], start: usize) -> (String, usize) {
     (name, index)
 }
 
-/// `import_module("a.b")`: the module that the text names.
+/// `import_module("a.b")`: the module in the text.
 fn by_text(text: &str, tokens: &[Token<'_>], start: usize) -> Option<PythonImport> {
     let [call, open, literal] = tokens.get(start..start + 3)? else { return None };
     if open.text != "(" || !literal.text.starts_with('"') {

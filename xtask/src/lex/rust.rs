@@ -1,4 +1,4 @@
-//! Comments and literals of Rust (and, near enough, of C).
+//! Comments and literals of Rust (and, approximately, of C).
 
 use super::{Span, SpanKind, escaped_end, line_end, tail};
 
@@ -19,8 +19,8 @@ pub(super) fn spans(text: &str) -> Vec<Span> {
     found
 }
 
-/// The end and kind of what begins at `at`, if it is not code. `after_word`: the byte before belongs to a word, so that
-/// an `r` or a `b` here is no prefix.
+/// The end and kind of the span that begins at `at`, if it is not code. `after_word`: the byte before belongs to a
+/// word, so that an `r` or a `b` here is no prefix.
 fn literal_or_comment(text: &str, at: usize, after_word: bool) -> Option<(usize, SpanKind)> {
     let rest = tail(text, at);
     if rest.starts_with("//") {

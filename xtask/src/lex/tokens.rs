@@ -1,4 +1,4 @@
-//! Words and signs of Rust code whose comments and strings are blanked, and the modules written inside a file.
+//! Words and signs of Rust code with blanked comments and strings, and inline modules of a file.
 
 /// A word, `::`, a (blanked) string with its quotes, or one sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) fn tokens(code: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The index of the bracket that closes the one at `open`; the last token's if none does.
+/// The index of the bracket that closes the one at `open`; that of the last token if none does.
 pub(crate) fn matching(tokens: &[Token<'_>], open: usize) -> usize {
     let mut depth = 0usize;
     for (index, token) in tokens.iter().enumerate().skip(open) {
@@ -67,7 +67,7 @@ impl InlineModule<'_> {
     }
 }
 
-/// Every module written inside the file, outer ones first.
+/// Every inline module of the file, outer ones first.
 pub(crate) fn inline_modules<'a>(tokens: &[Token<'a>]) -> Vec<InlineModule<'a>> {
     let module = |(index, window): (usize, &[Token<'a>])| match window {
         [keyword, name, open] if keyword.text == "mod" && name.is_word() && open.text == "{" => {

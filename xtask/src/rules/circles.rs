@@ -1,4 +1,4 @@
-//! Files of a floor import one another in no circle, so that there is an order to read them in.
+//! Files of a floor import one another without cycles, so that there is an order to read them in.
 
 use crate::finding::Finding;
 use crate::imports::{Module, Modules};
@@ -10,7 +10,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.floors.without_circles().flat_map(|floor| check_floor(&modules, floor)).collect()
 }
 
-/// What each module imports, with the line of the first import.
+/// The imports of each module, with the line of the first import.
 type Graph = BTreeMap<Module, BTreeMap<Module, usize>>;
 
 fn check_floor(modules: &Modules<'_>, floor: &str) -> Vec<Finding> {
@@ -40,7 +40,7 @@ fn check_floor(modules: &Modules<'_>, floor: &str) -> Vec<Finding> {
     found
 }
 
-/// The shortest way from `start` back to itself, `start` first.
+/// The shortest cycle from `start` back to itself, `start` first.
 fn circle(graph: &Graph, start: &Module) -> Option<Vec<Module>> {
     let mut before: BTreeMap<&Module, &Module> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);

@@ -1,6 +1,6 @@
-//! Code that is not wanted is deleted, not commented out: git remembers it.
+//! Unused code is deleted, not commented out: git remembers it.
 //!
-//! Found: a `mod` declaration in a comment, and three plain comment lines in a row that read like code.
+//! The rule finds a `mod` declaration in a comment, and three consecutive plain comment lines that read like code.
 
 use crate::finding::Finding;
 use crate::lex::SpanKind;
@@ -37,7 +37,7 @@ fn check_file(file: &Source) -> Vec<Finding> {
     found
 }
 
-/// The plain comments that have a line to themselves: line, and text without the sign.
+/// The plain comments on lines of their own: line, and text without the sign.
 fn whole_line_comments(file: &Source) -> Vec<(usize, &str)> {
     let plain = file.spans.iter().filter(|span| span.kind == SpanKind::Comment);
     let whole = plain.filter(|span| {

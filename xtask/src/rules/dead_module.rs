@@ -1,4 +1,4 @@
-//! Every Rust file is part of some crate: reached by `mod` from a root that cargo builds.
+//! Every Rust file is part of some crate: `mod` declarations lead to it from a root that cargo builds.
 
 use crate::finding::Finding;
 use crate::lex::{Token, inline_modules, tokens};
@@ -21,7 +21,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     .collect()
 }
 
-/// Whether cargo starts at `file`: by the usual places, or because a manifest above names it.
+/// Whether `file` is a crate root: at one of the usual paths, or named by a manifest above.
 fn is_root(tree: &Tree, file: &Source) -> bool {
     if matches!(file.file_name(), "lib.rs" | "main.rs" | "build.rs") {
         return true;
@@ -40,7 +40,7 @@ fn is_named_by_manifest(tree: &Tree, file: &Source) -> bool {
         .any(|named| named)
 }
 
-/// The files that the `mod name;` of `file` stand for.
+/// The files of the `mod name;` declarations of `file`.
 fn declared<'a>(tree: &'a Tree, file: &Source) -> Vec<&'a Source> {
     let tokens = tokens(&file.code);
     let modules = inline_modules(&tokens);
@@ -60,7 +60,7 @@ fn declared<'a>(tree: &'a Tree, file: &Source) -> Vec<&'a Source> {
     found
 }
 
-/// Where the module `name`, declared in `file` inside the modules `inside`, may be.
+/// The possible paths of the module `name`, declared in `file` inside the modules `inside`.
 fn places(file: &Source, inside: &[&str], name: &str) -> Vec<String> {
     let stem = file.file_name().trim_end_matches(".rs");
     let own = file.folder().to_owned();
@@ -79,7 +79,7 @@ fn joined(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// The path of a `#[path = "…"]` before the declaration at `index`, its visibility in between.
+/// The path of a `#[path = "…"]` before the declaration at `index`; its visibility may be in between.
 fn path_attribute<'a>(file: &'a Source, tokens: &[Token<'_>], index: usize) -> Option<&'a str> {
     let before = tokens.get(index.saturating_sub(9)..index)?;
     let attribute = before.windows(4).rev().find_map(|window| match window {

@@ -13,7 +13,7 @@ fn is_code(file: &Source) -> bool {
     matches!(file.extension(), "rs" | "py" | "pyi" | "c" | "h")
 }
 
-/// Generated files say so at their top, by a mark that tools know.
+/// Whether a file is generated: such files have a mark at their top that tools know.
 fn is_generated(file: &Source) -> bool {
     file.text.lines().take(5).any(|line| line.contains("@generated"))
 }

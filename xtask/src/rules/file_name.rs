@@ -1,4 +1,4 @@
-//! A file is named by its noun and does not repeat its folder's name: `array/log.rs`, not `array/array_log.rs`.
+//! A file is named by a noun and does not repeat its folder's name: `array/log.rs`, not `array/array_log.rs`.
 
 use crate::finding::Finding;
 use crate::tree::{Source, Tree};

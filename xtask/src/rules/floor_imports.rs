@@ -1,4 +1,4 @@
-//! Imports go down the table of floors only, in tests too.
+//! Imports go only down the table of floors, in tests too.
 //!
 //! A file's module path has a depth (`base/io.rs` is `crate::base::io`, depth 2; a module written inside adds one).
 //! `crate` goes to depth 0, each `super` one up; the name that follows depth 0 is a floor.
@@ -12,7 +12,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.rust().filter(|file| file.path.starts_with(CORE)).flat_map(|file| check_file(tree, file)).collect()
 }
 
-/// The floor that holds `file`; `None` for the crate's root and for other crates.
+/// The floor of `file`; `None` for the crate's root and for other crates.
 pub(super) fn floor_of(file: &Source) -> Option<&str> {
     file.path.strip_prefix(CORE)?.split_once('/').map(|(floor, _)| floor)
 }
@@ -48,7 +48,7 @@ fn breach(tree: &Tree, floor: &str, named: &str, imports: &[String]) -> String {
     }
 }
 
-/// The names that follow the crate's root, each with its line.
+/// The names after the crate's root, each with its line.
 fn floors_named(file: &Source) -> Vec<(String, usize)> {
     let tokens = tokens(&file.code);
     let modules = inline_modules(&tokens);

@@ -6,7 +6,7 @@ use crate::tree::{Source, Tree};
 
 const LINES_MAX: usize = 70;
 
-/// A function's name and lines, from 1, both ends included.
+/// A function's name and lines, from 1, both ends inclusive.
 #[derive(Debug)]
 struct Function<'a> {
     name: &'a str,
@@ -20,7 +20,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     rust.chain(python).collect()
 }
 
-/// The functions with more than the allowed lines; `uncounted` are lines left out.
+/// The functions with more than the allowed lines; `uncounted` are lines to ignore.
 fn too_long(file: &Source, functions: Vec<Function<'_>>, uncounted: &[usize]) -> Vec<Finding> {
     let mut found = Vec::new();
     for Function { name, first, last } in functions {
@@ -64,7 +64,7 @@ fn body(tokens: &[Token<'_>], keyword: usize) -> Option<usize> {
     }
 }
 
-/// Functions by indentation: one ends before the next statement that is not further in.
+/// Functions by indentation: one ends before the next statement that is not indented deeper.
 fn python_functions(file: &Source) -> Vec<Function<'_>> {
     let mut open: Vec<(usize, Function<'_>)> = Vec::new();
     let mut closed = Vec::new();
@@ -101,7 +101,7 @@ fn defined_name(statement: &str) -> Option<&str> {
     rest.split(|c: char| !c.is_alphanumeric() && c != '_').find(|name| !name.is_empty())
 }
 
-/// The lines that docstrings take.
+/// The lines of docstrings.
 fn docstrings(file: &Source) -> Vec<usize> {
     let docs = file.spans.iter().filter(|span| span.kind == SpanKind::Doc);
     docs.flat_map(|span| file.line_of(span.start)..=file.line_of(span.end.saturating_sub(1))).collect()

@@ -1,4 +1,4 @@
-//! Files, sockets, threads, clocks, randomness and the environment are touched on their own floors only.
+//! Files, sockets, threads, clocks, randomness and the environment are used only on their own floors.
 //!
 //! So the rest can be fuzzed, run under Miri, and needs no async twin.
 
@@ -43,7 +43,7 @@ fn breach(tree: &Tree, floor: &str, path: &UsedPath<'_>) -> Option<String> {
     })
 }
 
-/// Whether `path` names `forbidden` or something in it, or imports a whole module that holds it.
+/// Whether `path` names `forbidden` or something in it, or imports a whole module that contains it.
 fn touches(path: &UsedPath<'_>, forbidden: &str) -> bool {
     let forbidden: Vec<&str> = forbidden.split("::").collect();
     if path.segments.starts_with(&forbidden) {

@@ -1,12 +1,12 @@
-//! No file names the machine it was written on, or where that machine fetches its packages.
+//! No file names the machine it was written on, nor the registries that its packages come from.
 
 use crate::finding::Finding;
 use crate::tree::{Source, Tree};
 
-/// Roots of one machine's own folders. Written in halves, since this file is checked too.
+/// Roots of a machine's own folders. They are split in halves, since this file is checked too.
 const FOLDERS: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
-/// Where package managers fetch from; their configuration belongs to the user's machine.
+/// Registries of package managers; their configuration belongs to the user's machine.
 const REGISTRIES: [&str; 8] = [
     concat!("crates", ".io"),
     concat!("pypi", ".org"),
@@ -39,7 +39,7 @@ fn check_file(file: &Source) -> Vec<Finding> {
     found
 }
 
-/// Whether `folder` stands in `line` as an absolute path, not within a longer one.
+/// Whether `folder` occurs in `line` as an absolute path, not within a longer one.
 fn names_root(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line.get(..at).and_then(|head| head.chars().next_back());

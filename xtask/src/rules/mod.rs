@@ -58,7 +58,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// Where `check` finds something in a tree of one file: its lines.
+/// The lines of the findings of `check` in a tree of one file.
 #[cfg(test)]
 fn lines(check: fn(&Tree) -> Vec<Finding>, path: &str, text: &str) -> Vec<usize> {
     check(&Tree::of(&[(path, text)])).into_iter().map(|finding| finding.line).collect()

@@ -1,4 +1,4 @@
-//! A module's doc comes first: what it is, its invariants, its layout or steps.
+//! A module's doc comes first: its purpose, its invariants, its layout or steps.
 
 use crate::finding::Finding;
 use crate::tree::{Source, Tree};

@@ -1,10 +1,10 @@
-//! Packages of `python/gridstone` import down their table only, and no module imports another in a circle.
+//! Packages of `python/gridstone` import only down their table, and modules import one another without cycles.
 //!
-//! 1. Each file belongs to a package: its folder, or the module itself where it lies beside the folders. The root's
+//! 1. Each file belongs to a package: its folder, or the module itself if it lies beside the folders. The root's
 //!    `__init__` is a package of its own, above all others.
-//! 2. Every import counts: at the top, in a function, for type checkers alone, by a plain text. What an `__init__` gets
-//!    by a text that is computed (`__getattr__`) is unknown, so only the root's may have that.
-//! 3. Within a package its modules are a graph without a circle; an `__init__` is a module like the others.
+//! 2. Every import counts: at the top, in a function, for type checkers only, by a literal text. The computed imports
+//!    of a `__getattr__` in an `__init__` are unknown, so only the root's may have them.
+//! 3. Within a package the imports between modules have no cycle; an `__init__` is a module like the others.
 
 use crate::finding::Finding;
 use crate::lex::{python_imports, tokens};
@@ -34,7 +34,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// An import that a module makes, and its line: a module of ours, or the name of none.
+/// An import of a module, and its line: one of our modules, or an unknown name.
 #[derive(Debug)]
 struct Edge<'a> {
     to: Result<&'a str, String>,
@@ -52,7 +52,7 @@ fn package_of(module: &str) -> &str {
     module.split('.').next().unwrap_or_default()
 }
 
-/// Packages that the table has and the tree has not, and the other way round. A tree without the root has none to miss.
+/// Packages that only the table or only the tree has. A tree without the root lacks none.
 fn table_findings(tree: &Tree, modules: &BTreeMap<String, &Source>) -> Vec<Finding> {
     let mut found = Vec::new();
     if modules.contains_key(TOP) {
@@ -77,7 +77,7 @@ fn table_findings(tree: &Tree, modules: &BTreeMap<String, &Source>) -> Vec<Findi
     found
 }
 
-/// What a module imports of the package.
+/// The imports of a module from the package.
 fn edges<'a>(modules: &'a BTreeMap<String, &Source>, name: &str, file: &Source) -> Vec<Edge<'a>> {
     let mut found = Vec::new();
     for import in python_imports(&file.text, &file.code) {
@@ -96,14 +96,14 @@ fn known_module<'a>(modules: &'a BTreeMap<String, &Source>, asked: &str) -> Opti
     modules.get_key_value(asked).map(|(known, _)| known.as_str())
 }
 
-/// The dotted name, below the root, of what stands between `from` and `import`; `None` if it is not ours.
+/// The dotted name, below the root, of the module between `from` and `import`; `None` if it is not ours.
 fn base_of(name: &str, file: &Source, level: usize, module: &str) -> Option<String> {
     if level == 0 {
         let inner = module.strip_prefix(NAME)?;
         return if inner.is_empty() { Some(String::new()) } else { inner.strip_prefix('.').map(str::to_owned) };
     }
     let own: Vec<&str> = if name == TOP { Vec::new() } else { name.split('.').collect() };
-    // An `__init__` is its folder; the first dot of any other module takes its own name off.
+    // An `__init__` is its folder; the first dot of any other module removes its own name.
     let off = if file.file_name().starts_with("__init__.") { level - 1 } else { level };
     let kept = own.get(..own.len().checked_sub(off)?)?.join(".");
     Some(if module.is_empty() { kept } else { joined(&kept, module) })
@@ -133,7 +133,7 @@ fn breach(tree: &Tree, file: &Source, name: &str, edge: &Edge<'_>) -> Option<Fin
     Some(Finding::new(&file.path, edge.line, message))
 }
 
-/// A module's own `__getattr__`, whose imports cannot be read here.
+/// A module's own `__getattr__`, whose imports are unknown here.
 fn computed(name: &str, file: &Source) -> Option<Finding> {
     let tokens = tokens(&file.code);
     let lazy = tokens.windows(2).find_map(|pair| match pair {
@@ -147,7 +147,7 @@ fn computed(name: &str, file: &Source) -> Option<Finding> {
     })
 }
 
-/// The first circle through each module that is in one, reported once, at the import that begins it.
+/// The first cycle through each module that is in one, reported once, at the import that begins it.
 fn circles(modules: &BTreeMap<String, &Source>, inner: &BTreeMap<&str, Vec<Edge<'_>>>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut reported: Vec<&str> = Vec::new();
@@ -173,7 +173,7 @@ fn circles(modules: &BTreeMap<String, &Source>, inner: &BTreeMap<&str, Vec<Edge<
     found
 }
 
-/// The shortest way along imports from one module to another, both ends included.
+/// The shortest path of imports from one module to another, both ends inclusive.
 fn way<'a>(inner: &BTreeMap<&'a str, Vec<Edge<'a>>>, from: &'a str, to: &'a str) -> Option<Vec<&'a str>> {
     let mut before: BTreeMap<&str, Option<&str>> = BTreeMap::from([(from, None)]);
     let mut pending = VecDeque::from([from]);
@@ -207,7 +207,7 @@ mod tests {
         found.map(|finding| format!("{}:{}: {}", finding.path, finding.line, finding.message)).collect()
     }
 
-    /// Findings of `text` as a module of the package `column`, beside modules to import.
+    /// Findings in `text` as a module of the package `column`, beside modules to import.
     fn found(text: &str) -> Vec<usize> {
         let files = [
             ("python/gridstone/column/arrow.py", text),

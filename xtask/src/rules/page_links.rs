@@ -1,5 +1,5 @@
-//! Every page of `docs/format` and `docs/design` is linked from the README of its folder, and that README links to
-//! pages that exist.
+//! Every page of `docs/format` and `docs/design` is linked from the README of its folder, and that README links only to
+//! existing pages.
 
 use crate::finding::Finding;
 use crate::tree::{Source, Tree};
@@ -38,7 +38,7 @@ fn is_beside(target: &str) -> bool {
     target.ends_with(".md") && !target.contains('/')
 }
 
-/// The targets of a page's links, anchors cut off, with their lines.
+/// The targets of a page's links without anchors, with their lines.
 fn links(page: &Source) -> Vec<(usize, &str)> {
     let lines = page.text.lines().enumerate();
     let targets = lines.flat_map(|(index, line)| line.split("](").skip(1).map(move |rest| (index + 1, rest)));

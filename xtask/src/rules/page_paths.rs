@@ -1,10 +1,11 @@
-//! A file that ARCHITECTURE.md or docs/testing.md names in backticks is there: from the root, from the core's sources, or from the Python package.
+//! A file that ARCHITECTURE.md or docs/testing.md names in backticks exists, relative to the root, the core's sources,
+//! or the Python package.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
 
 const PAGES: [&str; 2] = ["ARCHITECTURE.md", "docs/testing.md"];
-/// Where a path may begin.
+/// The folders that a path may be relative to.
 const ROOTS: [&str; 6] = ["", "crates/gridstone/src/", "crates/gridstone/", "python/gridstone/", "python/", "crates/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! Adapters stand on the core's public face; the floors below it may change without them.
+//! Adapters use the core's public interface only; the floors below it may change without affecting them.
 
 use crate::finding::Finding;
 use crate::lex::{tokens, used_paths};

@@ -1,4 +1,5 @@
-//! Rooms of a floor import one way, and from the module that holds the item, not through the floor's face.
+//! Rooms of a floor import in one direction, and from the module that defines the item, not through the floor's
+//! `mod.rs`.
 
 use crate::finding::Finding;
 use crate::floors::Room;

@@ -1,8 +1,9 @@
-//! Plain words: sentences of more than 40 words and three habits of speech become fewer, file by file.
+//! Plain words: the number of sentences of more than 40 words, and of three habits of speech, falls file by file.
 //!
-//! `xtask/sentences.toml` records how many of each a file has. A file may have no more than that, and no fewer either: a
-//! gain is recorded, so that it is not lost again. A file that the table does not name has none. `cargo xtask tidy
-//! --record` writes the table, and refuses to where the whole tree would have more than before: files may move freely.
+//! `xtask/sentences.toml` records how many of each a file has. A file may have no more than that, and no fewer either:
+//! a gain must be recorded, so that it is not lost again. A file that the table does not name has none. `cargo xtask
+//! tidy --record` writes the table. It refuses to if the whole tree would have more than before; counts may move
+//! between files.
 
 use crate::finding::Finding;
 use crate::prose::{Sentence, sentences};
@@ -10,13 +11,13 @@ use crate::tree::{Source, Tree};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Where the counts are recorded, from the root.
+/// The path of the recorded counts, from the root.
 pub(crate) const TABLE: &str = "xtask/sentences.toml";
 
 const WORDS_MAX: usize = 40;
 const SHOWN_MAX: usize = 4;
 
-/// What is counted: its name in the table, what to say of it, and which sentences it is.
+/// A counted habit: its name in the table, the advice, and its test.
 struct Habit {
     name: &'static str,
     advice: &'static str,
@@ -48,7 +49,7 @@ const HABITS: [Habit; 4] = [
 
 type Counts = BTreeMap<String, usize>;
 
-/// The recorded counts, by path; the names of habits with their count, those of none left out.
+/// The recorded counts, by path and by name of habit; zeros are omitted.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -74,7 +75,7 @@ fn recorded(tree: &Tree) -> Result<Table, String> {
     toml::from_str(text).map_err(|error| format!("the table cannot be read: {error}"))
 }
 
-/// Design notes keep the words of their day.
+/// Whether a file counts as prose. Design notes are exempt: they keep their original words.
 fn is_prose(file: &Source) -> bool {
     let is_read = file.is_rust() || file.is_python() || file.extension() == "md";
     is_read && !file.path.starts_with("docs/design/")
@@ -127,7 +128,7 @@ fn begins_with(one: &Sentence, words: &[&str]) -> bool {
     words.contains(&first) && !text.ends_with('?') && text.len() > first.len()
 }
 
-/// The words in quotes, which speak of the habit, are none.
+/// Quoted words, which mention the habit, do not count.
 fn is_told(one: &Sentence) -> bool {
     let text = one.text.to_lowercase();
     let words: Vec<&str> =
@@ -135,11 +136,11 @@ fn is_told(one: &Sentence) -> bool {
     words.windows(2).any(|pair| matches!(pair, ["is" | "are" | "was" | "were", "told"]))
 }
 
-/// The table as it would be recorded now.
+/// The table with the current counts.
 ///
 /// # Errors
 ///
-/// More in the whole tree than is recorded, where `may_rise` does not allow it: the counts, and the files that have more.
+/// More in the whole tree than is recorded, unless `may_rise` allows it: the counts, and the files that have more.
 pub(crate) fn record(tree: &Tree, may_rise: bool) -> Result<String, String> {
     let before = recorded(tree)?;
     let now = Table { files: tree.files.iter().filter(|file| is_prose(file)).filter_map(counts).collect() };
@@ -158,7 +159,7 @@ fn counts(file: &Source) -> Option<(String, Counts)> {
     (!counts.is_empty()).then(|| (file.path.clone(), counts))
 }
 
-/// What to say where the tree has more of a habit than is recorded.
+/// The message if the tree has more of a habit than is recorded.
 fn risen(name: &str, before: &Table, now: &Table) -> Option<String> {
     let of =
         |table: &Table, path: &str| table.files.get(path).and_then(|counts| counts.get(name)).copied().unwrap_or(0);

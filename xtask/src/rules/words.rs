@@ -1,4 +1,4 @@
-//! Nothing half done is committed: no marks of unfinished work, no test switched off without its reason.
+//! No unfinished work is committed: no marks of it, no test disabled without a reason.
 
 use crate::finding::Finding;
 use crate::lex::tokens;
@@ -39,7 +39,7 @@ fn marks(file: &Source) -> Vec<Finding> {
     found
 }
 
-/// Whether `word` stands in `line` with no letter or digit on either side.
+/// Whether `word` occurs in `line` without a letter or digit on either side.
 fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line.get(..at).and_then(|head| head.chars().next_back());
@@ -62,7 +62,7 @@ fn macros(file: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// `#[ignore]` and `#[cfg_attr(…, ignore)]`: the attribute ends without a reason.
+/// `#[ignore]` and `#[cfg_attr(…, ignore)]` without a reason.
 fn ignored_tests(file: &Source) -> Vec<Finding> {
     let tokens = tokens(&file.code);
     let bare = tokens.windows(3).filter_map(|window| match window {

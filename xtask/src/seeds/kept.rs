@@ -1,4 +1,4 @@
-//! Seeds with which a test failed once: `xtask/seeds.toml`.
+//! Seeds with which a test has failed: `xtask/seeds.toml`.
 
 use serde::Deserialize;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const HEAD: &str =
     "# Seeds with which tests failed once; the gate runs them again. `cargo xtask seeds` writes here.\n\n";
 
-/// All of them, oldest first.
+/// All kept seeds, oldest first.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kept {
@@ -15,12 +15,12 @@ pub(super) struct Kept {
     pub(super) seed: Vec<Seed>,
 }
 
-/// A seed, and what failed with it.
+/// A seed, and the tests that failed with it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Seed {
     pub(super) seed: u64,
-    /// The name of the part that the tests are of.
+    /// The name of the tests' part.
     pub(super) part: String,
     pub(super) tests: Vec<String>,
 }
@@ -42,7 +42,7 @@ impl Kept {
         toml::from_str(text).map_err(|e| format!("seeds.toml: {e}"))
     }
 
-    /// Adds a seed, and writes all of them.
+    /// Adds a seed, and writes the file.
     pub(super) fn add(mut self, seed: Seed) -> Result<(), String> {
         self.seed.push(seed);
         std::fs::write(place(), self.text()).map_err(|e| format!("{}: {e}", place().display()))

@@ -1,8 +1,10 @@
-//! `cargo xtask seeds`: runs the models of the tests with new seeds until the time is over; `--kept` runs those that failed once.
+//! `cargo xtask seeds`: runs the models of the tests with new seeds until the time is over; `--kept` runs those that
+//! have failed before.
 //!
 //! 1. A round draws one seed, and runs the models of the core and then those of the Python package with it.
-//! 2. What fails is shown as the test shows it, shrunk where the test shrinks, with the command that repeats it.
-//! 3. Seed and tests are written into `xtask/seeds.toml`. From then on the gate runs them: a fault that was found once stays looked for.
+//! 2. A failure is shown as the test shows it, shrunk if the test shrinks, with the command that repeats it.
+//! 3. Seed and tests are written into `xtask/seeds.toml`. From then on the gate runs them, so that a fault found once
+//!    stays covered.
 
 mod kept;
 mod part;
@@ -13,10 +15,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How long a run takes that is not told otherwise.
+/// The default duration of a run.
 const MINUTES: u64 = 10;
 
-/// Runs the chore; `None` if it is asked for in a way that it does not know.
+/// Runs the task; `None` if the arguments are unknown.
 pub(crate) fn run(arguments: &[&str]) -> Option<ExitCode> {
     let outcome = match arguments {
         [] => explore(MINUTES),
@@ -30,7 +32,7 @@ pub(crate) fn run(arguments: &[&str]) -> Option<ExitCode> {
     }))
 }
 
-/// Rounds with new seeds for so many minutes, at least one.
+/// Runs rounds with new seeds for so many minutes, at least one.
 fn explore(minutes: u64) -> Result<ExitCode, String> {
     let (start, length) = (Instant::now(), Duration::from_secs(minutes * 60));
     let (mut rounds, mut failures) = (0, 0);
@@ -52,7 +54,7 @@ fn explore(minutes: u64) -> Result<ExitCode, String> {
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs what failed once, with the seeds that it failed with.
+/// Repeats the failed tests with the seeds that they failed with.
 fn repeat() -> Result<ExitCode, String> {
     let (kept, mut failures) = (Kept::read()?, 0);
     for Seed { seed, part, tests } in &kept.seed {

@@ -1,4 +1,4 @@
-//! Parts of a round: the models of the core, and those of the Python package.
+//! The parts of a round: the models of the core, and those of the Python package.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,9 +9,9 @@ pub(super) struct Part {
     pub(super) name: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
-    /// What is run of it: modules of tests, or files.
+    /// The tests to run: modules of tests, or files.
     tests: &'static [&'static str],
-    /// The name of a test that failed, if a line of the output tells of one.
+    /// The name of a failed test, if a line of the output reports one.
     failed: fn(&str) -> Option<&str>,
     /// Whether the seed is an argument too.
     seed_argument: Option<&'static str>,
@@ -20,7 +20,7 @@ pub(super) struct Part {
 const CARGO: &[&str] = &["test", "--release", "--package", "gridstone", "--test", "main", "--"];
 const PLANS: &[&str] = &["test", "--release", "--package", "gridstone", "--lib", "--"];
 
-/// All parts. Several fragments a commit are drawn by the planner's models, `consolidate` and the machines.
+/// All parts. The planner's models, `consolidate` and the machines also draw several fragments per commit.
 pub(super) const PARTS: [Part; 3] = [
     Part {
         name: "core",
@@ -84,7 +84,7 @@ impl Part {
         PARTS.iter().find(|part| part.name == name)
     }
 
-    /// Runs `tests`, all of the part if there are none, with `seed`; gives the names of those that failed.
+    /// Runs `tests`, or all of the part if there are none, with `seed`; returns the names of those that failed.
     pub(super) fn run(&self, seed: u64, tests: &[String]) -> Result<Vec<String>, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut child = Command::new(self.program)
@@ -119,7 +119,7 @@ impl Part {
         self.arguments.iter().map(|word| (*word).to_owned()).chain(seed).chain(tests).collect()
     }
 
-    /// What to type to run `tests` with `seed` again.
+    /// The command that runs `tests` with `seed` again.
     pub(super) fn command(&self, seed: u64, tests: &[String]) -> String {
         let words = self.words(seed, tests).join(" ");
         format!("GRIDSTONE_TEST_SEED={seed} PROPTEST_RNG_SEED={seed} {} {words}", self.program)

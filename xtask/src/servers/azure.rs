@@ -1,4 +1,4 @@
-//! Microsoft's protocol: Azurite, their emulator of it, which runs in Node.
+//! Azure Blob Storage: its emulator Azurite, which runs in Node.
 
 use super::{BUCKET, Kind};
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 const PACKAGE: &str = "azurite@3.35.0";
-/// The account that every emulator has, as its documentation tells.
+/// The account that every emulator has, according to its documentation.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
@@ -37,7 +37,7 @@ fn start(program: &Path, address: SocketAddr, folder: &Path) -> Command {
     server
 }
 
-/// Creates a container; the request is signed as the protocol says. Node is there: the server runs in it.
+/// Creates a container; the request is signed as the protocol requires. Node exists: the server runs in it.
 const CREATE: &str = r#"
 const [address, account, key, container] = process.argv.slice(1);
 const date = new Date().toUTCString(), version = "2021-08-06", path = `/${account}/${container}`;

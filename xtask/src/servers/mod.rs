@@ -1,13 +1,13 @@
-//! `cargo xtask s3 -- COMMAND`, `azure` too: runs a command beside a server of object stores, so that the tests which
-//! need one do not skip.
+//! `cargo xtask s3 -- COMMAND`, and `azure`: runs a command beside a server of object stores, so that tests which need
+//! one are not skipped.
 //!
-//! A server listens on a free port of this machine, keeps what it has in a temporary folder or in memory, and ends with the command.
-//! Its program is taken from a variable of the environment, the path, or the target folder, where it is installed by its language's
-//! own client if it is nowhere. The command finds in its environment:
+//! A server listens on a free port of this machine, keeps its data in a temporary folder or in memory, and ends with
+//! the command. Its program comes from an environment variable, the path, or the target folder. If it is in none of
+//! them, its language's own client installs it into the target folder. The command gets these environment variables:
 //!
 //! - `GRIDSTONE_TEST_BUCKET`: the bucket's URI
-//! - `GRIDSTONE_TEST_BUCKET_OPTIONS`: the storage options that reach it, `name=value`, a space between them
-//! - `GRIDSTONE_TEST_BUCKET_WRONG`: those that differ for a stranger, whom the server refuses
+//! - `GRIDSTONE_TEST_BUCKET_OPTIONS`: the storage options that reach it, `name=value`, separated by spaces
+//! - `GRIDSTONE_TEST_BUCKET_WRONG`: the options that differ for a stranger, whom the server refuses
 
 mod azure;
 mod s3;
@@ -25,19 +25,19 @@ const START: Duration = Duration::from_secs(30);
 
 /// A kind of server.
 struct Kind {
-    /// Of the chore, and of the folder that the program is installed in.
+    /// The name of the task, and of the folder that the program is installed in.
     name: &'static str,
-    /// The file of its program, in one of the places where programs are found, and the variable that names another.
+    /// The file name of its program, and the variable that names another program.
     program: &'static str,
     variable: &'static str,
-    /// What installs it into a folder, and where in that folder it is then.
+    /// The command that installs it into a folder, and its path in that folder.
     install: fn(&Path) -> Command,
     inside: &'static str,
     /// Starts the program at an address over an empty folder.
     start: fn(&Path, SocketAddr, &Path) -> Command,
-    /// What to look at if it ends at once.
+    /// The hint to show if it ends at once.
     hint: &'static str,
-    /// Makes the bucket, if `start` could not.
+    /// Creates the bucket, if `start` could not.
     make_bucket: fn(SocketAddr) -> Result<(), String>,
     /// The bucket's scheme, the options that reach it, and those of a stranger.
     scheme: &'static str,
@@ -47,7 +47,8 @@ struct Kind {
 
 const KINDS: [&Kind; 2] = [&s3::KIND, &azure::KIND];
 
-/// Runs `command` beside a server of the kind `name`: its exit status, or 2 if there is no server; `None` if there is no such kind.
+/// Runs `command` beside a server of the kind `name`. Returns its exit status, or 2 if there is no server; `None` if
+/// there is no such kind.
 pub(crate) fn run(name: &str, command: &[&str]) -> Option<ExitCode> {
     let kind = KINDS.into_iter().find(|kind| kind.name == name)?;
     Some(match with_server(kind, command) {
@@ -98,14 +99,14 @@ fn installed(kind: &Kind) -> Result<PathBuf, String> {
     }
 }
 
-/// Where cargo builds.
+/// The target folder of cargo.
 fn target() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let named = std::env::var_os("CARGO_TARGET_DIR").map_or_else(beside, PathBuf::from);
     std::path::absolute(&named).unwrap_or(named)
 }
 
-/// A server that runs, and the folder it keeps its objects in; both go with this value.
+/// A running server, and the folder of its objects; both end with this value.
 struct Server {
     process: Child,
     folder: PathBuf,

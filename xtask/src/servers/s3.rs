@@ -1,4 +1,4 @@
-//! Amazon's protocol: versitygw over a folder whose file system knows extended attributes.
+//! S3: versitygw over a folder whose file system supports extended attributes.
 
 use super::Kind;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Reads and scans with a condition, against the oracle's rows of which those selected are kept.
+//! Reads and scans with a condition, compared with the oracle's selected rows.
 
 use super::{Session, rows_of, show};
 use crate::Dice;
@@ -10,7 +10,7 @@ use crate::value::Value;
 use gridstone::base::Result;
 use gridstone::engine::{Array, Call, Condition, ReadOrder, Span};
 
-/// What a box says of a dimension.
+/// A box's range in a dimension.
 #[derive(Debug)]
 struct Side {
     span: Span,
@@ -59,7 +59,8 @@ impl Session {
         }
     }
 
-    /// Reads some boxes together, which may overlap, perhaps with a condition: their texts may have no ends, or be below theirs.
+    /// Reads some boxes together, which may overlap, perhaps with a condition. Their texts may be open-ended, or have a
+    /// high end below the low one.
     pub(super) fn boxes(&mut self, array: &Array, version: u64, dice: &mut Dice) {
         let plan = self.plan_at(version);
         let (_, attrs, order) = Self::request_of(plan, dice);
@@ -124,7 +125,7 @@ impl Session {
         self.same(found, expected, order);
     }
 
-    /// The rows of the oracle that a filter takes.
+    /// The oracle's rows that a filter selects.
     pub(super) fn selected(
         &self,
         version: u64,
