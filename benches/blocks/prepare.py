@@ -228,7 +228,7 @@ def cutouts(files: Path) -> Input:
 
 
 def light_curves(files: Path) -> Input:
-    """Of each star its measurements, in their order."""
+    """The measurements of each star, in their order."""
     t = pq.read_table(files / "astronomy" / "ztf_000250_zg_c01_q1_dr5.parquet")
     lengths = pc.list_value_length(t["hmjd"]).to_numpy()
     star = np.repeat(np.arange(lengths.size, dtype=np.int32), lengths)

@@ -93,7 +93,7 @@ def _versions() -> Iterable[tuple[str, str]]:
 
 
 def _inner_versions() -> dict[str, str]:
-    """Of the libraries inside the packages."""
+    """The versions of the libraries inside the packages."""
     found = {}
     with suppress(ImportError):
         import h5py

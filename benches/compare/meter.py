@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PERF_VARIABLE = "GRIDSTONE_BENCH_PERF"
-"""Two pipes, through which `perf` is told to sample while the clock runs and says that it has heard."""
+"""Two pipes: one commands `perf` to sample while the clock runs, the other carries its acknowledgement."""
 
 
 class Meter:

@@ -1,4 +1,5 @@
-//! The floors of the core, timed by criterion: `make bench-core`, or with a part of a name, `make bench-core ONLY=codec`.
+//! Times the floors of the core with criterion: `make bench-core`, or with a part of a name, `make bench-core
+//! ONLY=codec`.
 
 use criterion::{BatchSize, Criterion, Throughput};
 use gridstone::base::Result;
@@ -30,7 +31,7 @@ fn bench(criterion: &mut Criterion, case: &Case) {
                 || or_exit(case, case.prepare()),
                 |mut work| {
                     or_exit(case, work.run());
-                    // What was prepared is dropped outside the clock.
+                    // The prepared state is dropped outside the clock.
                     work
                 },
                 BatchSize::PerIteration,
@@ -46,7 +47,7 @@ fn group_of(name: &str) -> &str {
     name.split('/').next().unwrap_or(name)
 }
 
-/// The work, which has given the right answer once.
+/// The work, after it has returned the right answer once.
 fn checked(case: &Case) -> Result<Box<dyn gridstone_bench::Work>> {
     let mut work = case.prepare()?;
     work.run()?;

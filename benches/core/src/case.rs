@@ -1,19 +1,19 @@
-//! A case: something to measure, made ready apart from the measurement, with an answer that can be checked.
+//! A case: something to measure, with a preparation that is not measured and an answer that can be checked.
 
 use gridstone::base::{Error, Result};
 
-/// What is measured.
+/// The work that is measured.
 pub trait Work {
-    /// Does it once and keeps the answer.
+    /// Runs once and keeps the answer.
     ///
     /// # Errors
-    /// Whatever the engine says.
+    /// Those of the engine.
     fn run(&mut self) -> Result<()>;
 
-    /// Compares the answer of the last run with what it must be.
+    /// Compares the answer of the last run with the expected one.
     ///
     /// # Errors
-    /// Input if it is wrong or there is none; whatever the engine says.
+    /// Input if it is wrong or there is none; those of the engine.
     fn check(&self) -> Result<()>;
 }
 
@@ -38,7 +38,7 @@ impl<T, R: FnMut() -> Result<T>, C: Fn(&T) -> Result<bool>> Work for Kept<T, R, 
     }
 }
 
-/// The work that `run` does; `is_right` judges its answer.
+/// The work that `run` does; `is_right` checks its answer.
 pub(crate) fn work<T: 'static>(
     run: impl FnMut() -> Result<T> + 'static,
     is_right: impl Fn(&T) -> Result<bool> + 'static,
@@ -48,13 +48,13 @@ pub(crate) fn work<T: 'static>(
 
 type Prepare = Box<dyn Fn() -> Result<Box<dyn Work>>>;
 
-/// A named piece of work. Everything in it is deterministic but for the ids of fragments and the time.
+/// A named piece of work. Everything in it is deterministic except the ids of fragments and the time.
 pub struct Case {
     /// `floor/what/variant`.
     pub name: String,
-    /// Whether it must be prepared anew for every run, because a run changes what the next one would find.
+    /// Whether it must be prepared anew for every run, because a run changes the state for the next one.
     pub once: bool,
-    /// Raw bytes of cells that go through it; 0 where a rate would say nothing.
+    /// Raw bytes of cells that it processes; 0 where a rate would mean nothing.
     pub bytes: u64,
     prepare: Prepare,
 }
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Case {
 }
 
 impl Case {
-    /// Work that may be run again and again.
+    /// Work that may be repeated.
     pub(crate) fn repeated(
         name: impl Into<String>,
         bytes: u64,
@@ -75,7 +75,7 @@ impl Case {
         Self { name: name.into(), once: false, bytes, prepare: Box::new(prepare) }
     }
 
-    /// Work that is prepared for one run.
+    /// Work that is prepared for each run.
     pub(crate) fn once(
         name: impl Into<String>,
         bytes: u64,
@@ -84,10 +84,10 @@ impl Case {
         Self { once: true, ..Self::repeated(name, bytes, prepare) }
     }
 
-    /// Makes the work ready to run.
+    /// Prepares the work.
     ///
     /// # Errors
-    /// Whatever the engine says.
+    /// Those of the engine.
     pub fn prepare(&self) -> Result<Box<dyn Work>> {
         (self.prepare)().map_err(|e| e.context(format!("preparing {}", self.name)))
     }

@@ -37,7 +37,7 @@ pub(crate) fn empty(storage: Arc<dyn Storage>) -> Result<Array> {
     create(storage, &json)
 }
 
-/// Whether these are `count` cells of the cloud, in row order if that was asked for.
+/// Whether these are `count` cells of the cloud, in row order if that was requested.
 fn is_right(cells: &Cells, count: usize, order: ReadOrder) -> bool {
     let columns: Vec<Vec<i64>> = cells.dims.iter().chain(&cells.attrs).map(values).collect();
     let [xs, ys, vs] = columns.as_slice() else { return false };
@@ -97,7 +97,7 @@ impl Cloud {
         })
     }
 
-    /// Opening the array, by a context without anything in its cache.
+    /// Opens the array, by a context with an empty cache.
     pub(crate) fn open(self) -> Case {
         Case::repeated(format!("open/commits/{}", self.fragments), 0, move || {
             let storage = self.written()?;

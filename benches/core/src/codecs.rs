@@ -1,4 +1,4 @@
-//! Floor `codec`: every filter and `auto` over blocks of a few kinds of values, both ways.
+//! Floor `codec`: every filter and `auto` on blocks of a few kinds of values, encoding and decoding.
 
 use super::case::{Case, work};
 use super::input::{below, walk};
@@ -33,7 +33,7 @@ fn blocks(cells: usize) -> [Block; 4] {
     ]
 }
 
-/// The cases for blocks of so many cells.
+/// The cases for blocks of this many cells.
 pub(crate) fn cases(cells: usize) -> Vec<Case> {
     let mut cases = Vec::new();
     for (kind, element, bytes) in blocks(cells) {

@@ -42,7 +42,7 @@ fn commit(storage: Arc<dyn Storage>, earlier: u32, held: impl Sized + 'static) -
     )
 }
 
-/// A folder that is removed in the end.
+/// A folder that is removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -62,7 +62,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: what stays lies among temporary files.
+        // Best effort: the rest is among temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

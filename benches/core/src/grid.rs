@@ -70,7 +70,7 @@ impl Grid {
         })
     }
 
-    /// Boxes: a tile, one that is aligned to nothing, a row, a column, a transposed box.
+    /// Boxes: a tile, an unaligned box, a row, a column, a transposed box.
     pub(crate) fn reads(self) -> Vec<Case> {
         let (tile, half, last) = (self.tile, self.tile / 2, self.side - 1);
         let odd = (half + 1, half + tile);

@@ -1,4 +1,4 @@
-//! Floors `schema` and `tile`: coordinates compared with a box, the keys of cells sorted.
+//! Floors `schema` and `tile`: coordinates tested against a box, and the keys of cells sorted.
 
 use super::case::{Case, work};
 use super::input::below;
@@ -6,7 +6,7 @@ use gridstone::base::{Inline, NeverCancel};
 use gridstone::schema::{Datatype, KeyRange, key};
 use gridstone::tile::CellKeys;
 
-/// Random keys, keys of which nine in ten share a few values, and keys in order already; of one and of two words.
+/// Random keys, keys of which nine in ten share a few values, and sorted keys; each of one and of two words.
 pub(crate) fn cases(count: usize) -> Vec<Case> {
     let random = move || below(1 << 40, count).map(|k| k as u64).collect::<Vec<_>>();
     let skewed = move || random().into_iter().map(|k| if k % 10 == 0 { k } else { (k % 50) << 30 }).collect::<Vec<_>>();
@@ -22,7 +22,7 @@ pub(crate) fn cases(count: usize) -> Vec<Case> {
     ]
 }
 
-/// What the standard library takes to sort the random keys with their rows: a sort by comparison.
+/// The standard library's comparison sort of the random keys with their rows, for comparison.
 pub(crate) fn library(count: usize) -> Case {
     Case::repeated(format!("sort/library/{count}"), 8 * count as u64, move || {
         let given: Vec<(u64, u32)> = below(1 << 40, count).map(|k| k as u64).zip(0..).collect();
@@ -37,7 +37,7 @@ pub(crate) fn library(count: usize) -> Case {
     })
 }
 
-/// Stored coordinates, of which the middle half is asked for, in blocks of 1,024 as boxes look at them.
+/// Stored coordinates, of which the middle half is selected, in blocks of 1,024 as reads of boxes test them.
 fn marked(datatype: Datatype, count: usize) -> Case {
     const BLOCK: usize = 1_024;
     let name = format!("mark/{datatype}/{count}");

@@ -1,7 +1,7 @@
-//! What is measured of the core: cases that are prepared, run and checked, for two clocks.
+//! The benchmarks of the core: cases that are prepared, run and checked, for two kinds of measurement.
 //!
 //! [`benchmarks`] are timed by criterion (`make bench-core`). [`workloads`] are the same at sizes that valgrind runs in
-//! a second or so; their instructions are counted and compared by `cargo xtask instructions`.
+//! about a second; `cargo xtask instructions` counts and compares their instructions.
 
 pub mod blocks;
 mod case;
@@ -20,7 +20,7 @@ use cloud::Cloud;
 use grid::Grid;
 use gridstone::engine::ReadOrder;
 
-/// What is timed, floor by floor.
+/// The timed cases, floor by floor.
 pub fn benchmarks() -> Vec<Case> {
     let grid = |filters| Grid { side: 2_048, tile: 512, filters };
     let fine = Grid { side: 2_048, tile: 16, filters: "none" };
@@ -52,7 +52,7 @@ pub fn benchmarks() -> Vec<Case> {
     cases
 }
 
-/// What is counted. A name stands in `xtask/instructions.toml`.
+/// The counted cases. Their names are in `xtask/instructions.toml`.
 pub fn workloads() -> Vec<Case> {
     let grid = |filters| Grid { side: 256, tile: 128, filters };
     let (one, four) = (Cloud { fragments: 1, cells: 20_000 }, Cloud { fragments: 4, cells: 5_000 });

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 pub(crate) const CELL_BYTES: u64 = 8;
 
-/// A new array on `storage`; it takes the threads from the environment.
+/// A new array on `storage`; the environment sets the number of threads.
 pub(crate) fn create(storage: Arc<dyn Storage>, json: &str) -> Result<Array> {
     create_array_on(&Context::new(&Options::default())?, storage, "/", Schema::from_json(json)?, false)
 }
 
-/// The same array with nothing in its caches.
+/// The same array with empty caches.
 pub(crate) fn reopen(storage: &MemoryStorage) -> Result<Array> {
     open_with(&Context::new(&Options::default())?, storage)
 }
@@ -61,7 +61,7 @@ impl Rows {
         })
     }
 
-    /// Writes them in one commit; gives the version.
+    /// Writes them in one commit; returns the version.
     pub(crate) fn write(&self, array: &Array) -> Result<u64> {
         let dims = vec![self.x.view(), self.y.view()];
         let attrs = vec![("v".to_owned(), self.v.view())];
@@ -69,7 +69,7 @@ impl Rows {
         array.commit(vec![array.stage_cells(data, &Call::default())?], None)
     }
 
-    /// Reads the cells at their places.
+    /// Reads the cells by their coordinates.
     pub(crate) fn read(&self, array: &Array) -> Result<Cells> {
         Ok(array.points(&[self.x.view(), self.y.view()], None, &Call::default())?.0)
     }
@@ -79,7 +79,7 @@ impl Rows {
     }
 }
 
-/// Whether the column `v` of `cells` holds exactly `expected`.
+/// Whether the column `v` of `cells` is exactly `expected`.
 pub(crate) fn holds(cells: &Cells, expected: &[i64]) -> bool {
     cells.attrs.first().is_some_and(|v| values(v) == expected)
 }

@@ -1,6 +1,7 @@
 //! Compares block sizes on prepared inputs: `blocks FOLDER [--repeats N] [--threads N] [--only NAME]… [--sizes] [--columns] [--coords] [--rates] [--index]`.
 //!
-//! Of the five parts those that are named, or all. The folder is what `benches/blocks/prepare.py` wrote; the tables come out in Markdown. `make bench-blocks` does both.
+//! It runs the named ones of the five parts, or all. The folder is what `benches/blocks/prepare.py` wrote; the tables
+//! are in Markdown. `make bench-blocks` does both.
 
 use gridstone::base::{Error, Result};
 use gridstone_bench::blocks::{Choice, Effort, compare};

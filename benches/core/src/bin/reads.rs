@@ -1,9 +1,9 @@
-//! Measures what reads wait for: `reads [--ways] [--ahead] [--inline] [--memory] [--threads] [--repeats N]`; of the parts
-//! those that are named, or all.
+//! Measures the costs of reads: `reads [--ways] [--ahead] [--inline] [--memory] [--threads] [--repeats N]`; the named
+//! parts, or all.
 //!
-//! `--ways`: four ways of reading a file. `--ahead`: read-ahead on and off. `--inline`: small commits with and without a
-//! data file of their own. `--memory`: results in fresh memory and in memory that was used before. `--threads`: boxes by one
-//! thread and by two. Files go to the folder for temporary files (`TMPDIR`), which must lie on a device for the cold
+//! `--ways`: four ways of reading a file. `--ahead`: read-ahead on and off. `--inline`: small commits with and without
+//! a data file of their own. `--memory`: results in fresh memory and in reused memory. `--threads`: boxes by one thread
+//! and by two. Files are written to the folder for temporary files (`TMPDIR`), which must be on a device for the cold
 //! rows. Linux only.
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Runs one workload once: `workloads NAME`; without a name, lists them.
 //!
-//! Only what [`measured`] calls counts: `cargo xtask instructions` has callgrind collect between its first instruction
-//! and its last, so that making ready and checking are left out.
+//! Only instructions inside [`measured`] count: `cargo xtask instructions` has callgrind collect between its first
+//! instruction and its last, so that preparation and checks are excluded.
 
 use gridstone::base::{Error, Result};
 use gridstone_bench::{Work, workloads};
@@ -33,7 +33,7 @@ fn run(name: &str) -> Result<()> {
     work.check().map_err(|e| e.context(format!("workload {name}")))
 }
 
-/// The name is what callgrind looks for, so it must stay a function of its own.
+/// Callgrind looks for this name, so it must stay a function of its own.
 #[inline(never)]
 fn measured(work: &mut dyn Work) -> Result<()> {
     work.run()

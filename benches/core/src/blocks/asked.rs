@@ -1,4 +1,4 @@
-//! What is asked of an array: boxes and cells, the same for every block size.
+//! The queries of an array: boxes and cells, the same for every block size.
 
 use super::input::Input;
 use gridstone::base::{AlignedBuf, Result};
@@ -9,12 +9,12 @@ use gridstone_testkit::Dice;
 /// A box as text, inclusive.
 pub(crate) type Texts = Vec<(String, String)>;
 
-/// Everything asked of one input.
+/// All queries of one input.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// Boxes of some 10,000 cells of a dense array, 1,000 of a sparse one.
+    /// Boxes of about 10,000 cells of a dense array, 1,000 of a sparse one.
     pub(crate) small: Vec<Texts>,
-    /// Boxes of some 1,000,000 cells of a dense array, 10,000 of a sparse one.
+    /// Boxes of about 1,000,000 cells of a dense array, 10,000 of a sparse one.
     pub(crate) large: Vec<Texts>,
     /// Single cells: a column per dimension, with one coordinate.
     pub(crate) single: Vec<Vec<Column>>,
@@ -28,7 +28,7 @@ const SINGLE: usize = 100;
 const MANY: usize = 1_000;
 
 impl Asked {
-    /// What is asked of `input`; the same in every run.
+    /// The queries of `input`; the same in every run.
     ///
     /// # Errors
     /// Schema if the input has none.
@@ -113,8 +113,7 @@ impl Cells {
         self.dims.iter().filter_map(|column| column.get(row).copied()).collect()
     }
 
-    /// The box around a random cell that its `count` nearest cells reach to, distances counted in each dimension's
-    /// extent.
+    /// The box around a random cell and its `count` nearest cells, with distances measured in each dimension's extent.
     fn around(&self, count: usize, dice: &mut Dice) -> Texts {
         let rows = self.dims.first().map_or(0, Vec::len);
         let centre = self.at(dice.below(rows.max(1)));

@@ -1,4 +1,4 @@
-//! How small each pipeline makes each column of an input, and how long it takes to read, at the default block size.
+//! The size of each column of an input under each pipeline, and the time to read it, at the default block size.
 
 use super::input::{Input, suits};
 use super::measure::{Effort, Samples, timed, turns};
@@ -8,7 +8,7 @@ use gridstone::base::Result;
 use gridstone::engine::{Array, Call, ReadOrder};
 use gridstone::schema::Datatype;
 
-/// `auto`, general compressors, and pcodec alone, at the level that `auto` takes and at its own default.
+/// `auto`, general compressors, and pcodec alone, at the level that `auto` uses and at its own default.
 pub(crate) const OTHERS: [&str; 6] = ["auto", "zstd:3", "shuffle,zstd:3", "gzip:6", "pco:4", "pco:8"];
 
 /// A column of an input, or all its coordinates.
@@ -20,18 +20,18 @@ pub(crate) struct Packed {
     pub(crate) datatype: String,
     /// Bytes of a value before packing.
     pub(crate) width: f64,
-    /// What `auto` took.
+    /// The pipelines that `auto` chose.
     pub(crate) chosen: Vec<String>,
-    /// By each of [`OTHERS`]; `None` where it does not suit the type.
+    /// The figures of each of [`OTHERS`]; `None` if it does not accept the type.
     pub(crate) packed: Vec<Option<PerValue>>,
 }
 
-/// What a value takes.
+/// The costs of a value.
 #[derive(Debug)]
 pub(crate) struct PerValue {
     /// Bytes on disk.
     pub(crate) bytes: f64,
-    /// Typical seconds of a read of everything; of a sparse array with its coordinates.
+    /// Typical seconds of a read of everything; for a sparse array with its coordinates.
     pub(crate) seconds: f64,
 }
 
@@ -39,14 +39,14 @@ pub(crate) struct PerValue {
 pub(crate) struct Field<'a> {
     name: Option<&'a str>,
     datatype: Datatype,
-    /// The first of its fields in a fragment of it alone, and how many there are.
+    /// The first of its fields in a fragment of it alone, and their number.
     span: (usize, usize),
 }
 
-/// Packs every column of `input` in every way.
+/// Packs every column of `input` with every pipeline.
 ///
 /// # Errors
-/// Whatever the engine says.
+/// Those of the engine.
 pub(crate) fn pack(input: &Input, effort: Effort) -> Result<Vec<Packed>> {
     let (dims, coordinates) = (input.dims().len(), coordinates(input));
     let attrs = input.attrs().iter();
@@ -90,7 +90,7 @@ fn packed(input: &Input, field: &Field<'_>, effort: Effort) -> Result<Packed> {
     })
 }
 
-/// Writes the field with `pipeline`, whatever must be written with it as it is.
+/// Writes the field with `pipeline`, and what must be written with it unchanged.
 pub(crate) fn write(input: &Input, field: &Field<'_>, pipeline: &str, effort: Effort) -> Result<(Place, Sizes)> {
     let any = input.attrs().first().map(|(name, _)| name.as_str());
     let keep = |name: &str| Some(name) == field.name.or(any);

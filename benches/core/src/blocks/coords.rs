@@ -1,5 +1,5 @@
-//! Pipelines of the coordinates of sparse inputs: bytes as the engine stores them, and the rates of packing and
-//! unpacking blocks in the order in which they are stored.
+//! Pipelines of the coordinates of sparse inputs: stored bytes, and the rates of packing and unpacking blocks in the
+//! stored order.
 
 use super::columns::{coordinates, write};
 use super::input::Input;
@@ -11,13 +11,14 @@ use gridstone::engine::{Call, Column, ReadOrder};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// What is compared: `for` packs bits after the least value of a block was taken off, `delta` takes differences before.
+/// The pipelines compared: `for` packs bits after subtracting the least value of a block, `delta` takes differences
+/// first.
 pub(crate) const PIPELINES: [&str; 7] =
     ["auto", "for", "delta,for", "shuffle,zstd:3", "delta,shuffle,zstd:3", "zstd:3", "pco:4"];
 
-/// Cells of the data tiles of the inputs: at the end of each a block ends.
+/// Cells of the data tiles of the inputs: a block ends at the end of each.
 const TILE_CELLS: usize = 10_000;
-/// Data tiles for which `auto` chooses once.
+/// The number of data tiles for which `auto` chooses once.
 const CHOSEN_TILES: usize = 8;
 
 /// The coordinates of one input.
@@ -27,34 +28,34 @@ pub(crate) struct Coords {
     pub(crate) name: String,
     /// Bytes of all coordinates of a cell before packing.
     pub(crate) raw_per_cell: usize,
-    /// By each of [`PIPELINES`].
+    /// The rates of each of [`PIPELINES`].
     pub(crate) packed: Vec<Rates>,
 }
 
-/// What a pipeline makes of them.
+/// The result of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Rates {
     /// Stored bytes per raw byte.
     pub(crate) share: f64,
-    /// Raw bytes that are encoded in a second, with the choice that `auto` makes.
+    /// Raw bytes encoded per second, including the choice of `auto`.
     pub(crate) encode_rate: f64,
-    /// Raw bytes that are decoded in a second.
+    /// Raw bytes decoded per second.
     pub(crate) decode_rate: f64,
 }
 
-/// The coordinates of a dimension in the order in which they are stored.
+/// The coordinates of a dimension in the stored order.
 struct Stored {
     element: Element,
     values: Vec<u8>,
 }
 
-/// A block as it is stored: its pipeline, its bytes, its length before.
+/// A stored block: its pipeline, its bytes, its raw length.
 type Block = (Pipeline, Vec<u8>, usize);
 
-/// Packs the coordinates of the sparse `input` in every way.
+/// Packs the coordinates of the sparse `input` with every pipeline.
 ///
 /// # Errors
-/// Input if a pipeline gives back other values; whatever the engine says.
+/// Input if a pipeline returns other values; those of the engine.
 pub(crate) fn pack(input: &Input, effort: Effort) -> Result<Coords> {
     let field = coordinates(input).ok_or_else(|| Error::input("coordinates of a dense input"))?;
     let raw = input.dims().iter().map(|column| column.view().values().len()).sum::<usize>() as f64;
@@ -92,7 +93,7 @@ pub(crate) fn pack(input: &Input, effort: Effort) -> Result<Coords> {
     })
 }
 
-/// Seconds of packing all columns and of unpacking them; what comes back is compared.
+/// Seconds of packing all columns and of unpacking them; the unpacked values are compared.
 fn both_ways(columns: &[Stored], name: &str) -> Result<(f64, f64)> {
     let (mut encode, mut decode) = (0.0, 0.0);
     let mut out = vec![0; default_cells(true) as usize * 8];

@@ -7,12 +7,12 @@ use gridstone::schema::{Datatype, Schema};
 use serde_json::Value;
 use std::path::Path;
 
-/// An array to be: its schema without filters, its columns.
+/// A future array: its schema without filters, and its columns.
 #[derive(Debug)]
 pub(crate) struct Input {
     /// Its name in tables.
     pub(crate) name: String,
-    /// What it holds.
+    /// Its description.
     pub(crate) about: String,
     schema: Value,
     dims: Vec<Column>,
@@ -31,7 +31,7 @@ fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
     value.get(key).and_then(Value::as_array).ok_or_else(|| wrong(key))
 }
 
-/// Whether a pipeline, or `auto`, suits a type.
+/// Whether a pipeline, or `auto`, accepts a type.
 pub(crate) fn suits(filters: &str, datatype: Datatype) -> bool {
     filters == "auto" || Pipeline::parse(filters).is_ok_and(|p| p.check(datatype.element()).is_ok())
 }
@@ -92,7 +92,7 @@ impl Input {
         self.dims.iter().chain(self.attrs.iter().map(|(_, c)| c)).map(|c| c.view().values().len()).sum()
     }
 
-    /// Coordinates, a column per dimension; none of a dense input.
+    /// Coordinates, a column per dimension; none for a dense input.
     pub(crate) fn dims(&self) -> &[Column] {
         &self.dims
     }
@@ -102,17 +102,17 @@ impl Input {
         &self.attrs
     }
 
-    /// Whether a pipeline, or `auto`, suits all columns.
+    /// Whether a pipeline, or `auto`, accepts all columns.
     pub(crate) fn accepts(&self, filters: &str) -> bool {
         self.schema(&|_| true, &|_| filters.to_owned()).is_ok()
             && self.dims.iter().all(|column| suits(filters, column.datatype()))
     }
 
-    /// The schema of these attributes, and of the coordinates, with the filters that `filters` names for each: it is
-    /// given a column's name (`None`: the coordinates).
+    /// The schema of these attributes, and of the coordinates, with the filters that `filters` returns for each
+    /// column's name (`None`: the coordinates).
     ///
     /// # Errors
-    /// Schema if a filter does not suit its column.
+    /// Schema if a filter does not accept its column.
     pub(crate) fn schema(
         &self,
         keep: &dyn Fn(&str) -> bool,
@@ -137,7 +137,7 @@ impl Input {
     /// The datatype, the space tiles and the shape in words.
     ///
     /// # Errors
-    /// Schema if it is none.
+    /// Schema if the input has no valid one.
     pub(crate) fn describe(&self) -> Result<String> {
         let schema = self.schema(&|_| true, &|_| "none".to_owned())?;
         let kinds: Vec<String> = self.attrs.iter().map(|(_, c)| c.datatype().to_string()).collect();

@@ -1,4 +1,4 @@
-//! The measurement of one input: every block size, every question, in turn; medians.
+//! Measures one input: every block size, every query, in turn; medians.
 
 use super::asked::{Asked, Texts};
 use super::input::Input;
@@ -8,19 +8,19 @@ use gridstone::engine::{Array, Call, Cells, Column, ReadOrder};
 use gridstone::schema::Schema;
 use std::time::Instant;
 
-/// How often, and with how many threads.
+/// The number of repeats and threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Interleaved repeats; medians are of so many.
+    /// Interleaved repeats, of which medians are taken.
     pub repeats: usize,
     /// Threads of a context.
     pub threads: usize,
 }
 
-/// What is timed, in the order of a table's columns.
+/// The timed queries, in the order of a table's columns.
 pub(crate) const TIMED: [&str; 7] = ["load", "all", "small box", "large box", "cell", "1,000 cells", "open + cell"];
 
-/// One block size of one input.
+/// The figures of one block size of one input.
 #[derive(Debug)]
 pub(crate) struct Figures {
     /// Cells per block.
@@ -38,7 +38,7 @@ pub(crate) struct Figures {
 pub(crate) struct Measured {
     /// The input's name.
     pub(crate) name: String,
-    /// What it is.
+    /// Its description.
     pub(crate) about: String,
     /// The filters of all columns.
     pub(crate) filters: String,
@@ -50,7 +50,7 @@ pub(crate) struct Measured {
     pub(crate) rows: Vec<Figures>,
 }
 
-/// An array that is being asked.
+/// An array under measurement.
 struct Subject {
     place: Place,
     array: Array,
@@ -58,10 +58,10 @@ struct Subject {
     buffers: Vec<Vec<u8>>,
 }
 
-/// Loads `input` with `filters` at every size, checks that all say the same, asks everything.
+/// Loads `input` with `filters` at every block size, checks that all read the same, and times all queries.
 ///
 /// # Errors
-/// Whatever the engine says; Input if two sizes read differently.
+/// Those of the engine; Input if two sizes read differently.
 pub(crate) fn measure(input: &Input, filters: &str, sizes: &[u32], effort: Effort) -> Result<Measured> {
     let schema = input.schema(&|_| true, &|_| filters.to_owned())?;
     let asked = Asked::of(input, &schema)?;
@@ -114,7 +114,7 @@ pub(crate) fn turns(count: usize, repeat: usize) -> impl Iterator<Item = usize> 
     )
 }
 
-/// Seconds of each thing that a question asks for, of every round.
+/// Seconds of each item of a query, for every round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples(Vec<Vec<f64>>);
 
@@ -128,8 +128,8 @@ impl Samples {
         }
     }
 
-    /// The mean over the things of the median over the rounds: what another program takes from this one for a
-    /// moment falls on a few samples, which no median heeds.
+    /// The mean over the items of the median over the rounds: an interruption by another program affects a few samples,
+    /// which no median heeds.
     pub(crate) fn typical(self) -> f64 {
         let count = self.0.len().max(1) as f64;
         self.0.into_iter().map(median).sum::<f64>() / count
@@ -166,7 +166,7 @@ impl Subject {
     }
 }
 
-/// What every question needs to know.
+/// The inputs of every query.
 #[derive(Clone, Copy)]
 struct Round<'a> {
     input: &'a Input,
@@ -175,7 +175,7 @@ struct Round<'a> {
 }
 
 impl Subject {
-    /// Seconds that each thing takes that the question asks for.
+    /// Seconds of each item of the query.
     fn ask(&mut self, question: usize, round: Round<'_>) -> Result<Vec<f64>> {
         match TIMED.get(question).copied() {
             Some("all") => self.everything(round.input),
@@ -198,7 +198,7 @@ impl Subject {
         (0..EVERYTHING).map(once).collect()
     }
 
-    /// Single cells, of an array that is open, or that a new context of so many threads opens for each.
+    /// Single cells of an open array, or of one that a new context of so many threads opens for each.
     fn single(&self, cells: &[Vec<Column>], reopened: Option<usize>) -> Result<Vec<f64>> {
         let one = |cell: &Vec<Column>| {
             let dims: Vec<_> = cell.iter().map(Column::view).collect();
@@ -216,7 +216,7 @@ impl Subject {
     }
 }
 
-/// Reads of everything in a round.
+/// How many reads of everything a round has.
 const EVERYTHING: usize = 3;
 
 /// Seconds that `work` takes; its answer is dropped after the clock has stopped.
@@ -228,11 +228,11 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<f64> {
     Ok(taken)
 }
 
-/// Bytes read: of everything, of boxes, of a list of cells, column by column.
+/// Bytes read by the three queries: everything, boxes, a list of cells; each column by column.
 type Answers = [Vec<Vec<u8>>; 3];
 const ANSWERS: [&str; 3] = ["everything", "a box", "a list of cells"];
 
-/// Everything is what was written; boxes and cells are the same at every block size.
+/// A read of everything returns what was written; boxes and cells are the same at every block size.
 fn check(input: &Input, schema: &Schema, subjects: &[Subject], asked: &Asked) -> Result<()> {
     let mut first: Option<Answers> = None;
     for subject in subjects {

@@ -1,8 +1,8 @@
-//! The comparison of block sizes on real columns: what a block costs on disk and saves in time.
+//! Compares block sizes on real columns: what a block costs on disk and saves in time.
 //!
-//! An input is written once per block size, each array of one fragment in a folder of its own, without fsync. All answers
-//! are compared before anything is timed. Then every question goes to every array in turn, in another order each round;
-//! the figures are medians of the rounds. See docs/design/004-blocks-and-index.md.
+//! An input is written once per block size, each array of one fragment in a folder of its own, without fsync. All
+//! answers are compared before anything is timed. Then every query runs on every array in turn, in another order each
+//! round; the figures are medians of the rounds. See docs/design/004-blocks-and-index.md.
 
 mod asked;
 mod columns;
@@ -20,17 +20,17 @@ pub use measure::Effort;
 use measure::{Measured, measure};
 use std::path::Path;
 
-/// Cells of dense blocks that are compared.
+/// Compared sizes of dense blocks, in cells.
 const DENSE: [u32; 7] = [2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072];
-/// Cells of sparse blocks that are compared.
+/// Compared sizes of sparse blocks, in cells.
 const SPARSE: [u32; 6] = [256, 512, 1_024, 2_048, 4_096, 8_192];
-/// The filters of all columns. What `auto` takes depends on its sample, and so on the blocks: the others stay the same.
+/// The filters of all columns. The choice of `auto` depends on its sample, and so on the blocks; the others are fixed.
 const FILTERS: [&str; 3] = ["auto", "shuffle,zstd:3", "pco:4"];
 
-/// What is compared.
+/// The comparisons to run.
 #[derive(Debug)]
 pub struct Choice {
-    /// Names of inputs; all if there is none.
+    /// Names of inputs; all if there are none.
     pub only: Vec<String>,
     /// Whether block sizes are compared.
     pub sizes: bool,
@@ -38,16 +38,16 @@ pub struct Choice {
     pub columns: bool,
     /// Whether the pipelines of coordinates are compared more closely.
     pub coords: bool,
-    /// Whether all that `auto` may take is rated on every column.
+    /// Whether all pipelines that `auto` may choose are rated on every column.
     pub rates: bool,
-    /// Whether the sections of indexes are looked at, and packed.
+    /// Whether the sections of indexes are measured, and packed.
     pub index: bool,
 }
 
-/// Compares the inputs of `folder`; gives each table to `show` as soon as it is there.
+/// Compares the inputs of `folder`; passes each table to `show` as soon as it is ready.
 ///
 /// # Errors
-/// Input if the folder was not prepared or answers differ; whatever the engine says.
+/// Input if the folder was not prepared or answers differ; those of the engine.
 pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl FnMut(&str)) -> Result<()> {
     let (mut all, mut packed): (Vec<Measured>, Vec<_>) = (Vec::new(), Vec::new());
     let (mut coords, mut rated, mut indexes) = (Vec::new(), Vec::new(), Vec::new());

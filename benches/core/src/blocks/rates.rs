@@ -1,5 +1,5 @@
-//! What `auto` weighs, at the block sizes that are written: stored bytes, and the time that a value takes to encode and
-//! to decode, of every column in the order in which it is stored, by each pipeline that `auto` may take.
+//! The data behind the weights of `auto`, at the default block sizes. For every column in its stored order, and each
+//! pipeline that `auto` may choose, it has the stored bytes and the time per value to encode and to decode.
 
 use super::input::{Input, suits};
 use super::measure::{Effort, median, turns};
@@ -12,13 +12,14 @@ use gridstone::schema::Datatype;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// What is compared.
+/// The pipelines compared.
 pub(crate) const PIPELINES: [&str; 9] =
     ["for", "delta,for", "lz4", "shuffle,zstd:1", "delta,shuffle,zstd:1", "zstd:1", "zstd:3", "pco:1", "pco:4"];
 
-/// Cells of the data tiles of sparse inputs: at the end of each a block ends.
+/// Cells of the data tiles of sparse inputs: a block ends at the end of each.
 const TILE_CELLS: usize = 10_000;
-/// The passes over a column are repeated until one takes as long, so that a short column can be timed.
+/// The least duration of a sample: passes over a column are repeated until they take as long, so that a short column
+/// can be timed.
 const PASS_SECONDS: f64 = 2e-3;
 
 /// A column of an input.
@@ -28,11 +29,11 @@ pub(crate) struct Rated {
     pub(crate) name: String,
     /// The type of its values.
     pub(crate) datatype: String,
-    /// By each of [`PIPELINES`]; `None` where it does not suit the type.
+    /// The rates of each of [`PIPELINES`]; `None` if it does not accept the type.
     pub(crate) rates: Vec<Option<Rate>>,
 }
 
-/// What a value takes.
+/// The costs of a value.
 #[derive(Debug)]
 pub(crate) struct Rate {
     /// Stored bytes.
@@ -43,13 +44,13 @@ pub(crate) struct Rate {
     pub(crate) decode: f64,
 }
 
-/// The blocks of a column as they are stored, and their lengths before.
+/// The stored blocks of a column, and their raw lengths.
 type Blocks = Vec<(Vec<u8>, usize)>;
 
 /// Rates every column of `input`.
 ///
 /// # Errors
-/// Input if a pipeline gives back other values; whatever the engine says.
+/// Input if a pipeline returns other values; those of the engine.
 pub(crate) fn rate(input: &Input, effort: Effort) -> Result<Vec<Rated>> {
     let cells = default_cells(input.is_sparse());
     let place = Place::new("rates", cells, effort.threads)?;
@@ -86,7 +87,7 @@ fn rated(name: String, column: &Column, sparse: bool, effort: Effort) -> Result<
     Ok(Rated { name, datatype: datatype.to_string(), rates: samples.into_iter().map(rate).collect() })
 }
 
-/// A column cut as the engine cuts it: dense tiles are taken for one.
+/// A column cut as the engine cuts it; a dense column counts as one tile.
 fn blocks(values: &[u8], width: usize, sparse: bool) -> Vec<&[u8]> {
     let cut = default_cells(sparse) as usize * width;
     let tile = if sparse { TILE_CELLS * width } else { values.len().max(1) };
@@ -119,7 +120,7 @@ fn both_ways(raw: &[&[u8]], element: Element, name: &str) -> Result<(usize, f64,
     Ok((stored.drain(..).map(|(bytes, _)| bytes.len()).sum(), encode, decode))
 }
 
-/// What a pass gives, and the seconds of one.
+/// The result of a pass, and its seconds.
 fn passes<T>(mut pass: impl FnMut() -> Result<T>) -> Result<(T, f64)> {
     let start = Instant::now();
     let mut count = 0.0;

@@ -1,5 +1,5 @@
-//! The index of a fragment, section by section, as it is and as it would be if its sections were packed: bytes, and the time that
-//! a reader would need to unpack them before it finds anything.
+//! The index of a fragment, section by section, unpacked and packed: bytes, and the time that a reader would need to
+//! unpack it before it finds anything.
 
 use super::input::Input;
 use super::measure::{Effort, median};
@@ -10,7 +10,7 @@ use gridstone::codec::Pipeline;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// The packings that are compared; sections are words of 4 and 8 bytes.
+/// The packings compared; sections are words of 4 and 8 bytes.
 pub(crate) const PACKINGS: [&str; 5] = ["lz4", "zstd:1", "zstd:3", "shuffle,zstd:1", "delta,for"];
 
 /// The index of an input.
@@ -22,14 +22,14 @@ pub(crate) struct Sections {
     pub(crate) total: u64,
     /// Each kind of section with its bytes.
     pub(crate) kinds: Vec<(String, u64)>,
-    /// By each of [`PACKINGS`]: bytes, and seconds to unpack all of it.
+    /// The bytes of each of [`PACKINGS`], and the seconds to unpack all of it.
     pub(crate) packed: Vec<(u64, f64)>,
 }
 
-/// Writes `input` as `auto` would and looks at its index.
+/// Writes `input` as `auto` would and measures its index.
 ///
 /// # Errors
-/// Input if a packing gives back other bytes; whatever the engine says.
+/// Input if a packing returns other bytes; those of the engine.
 pub(crate) fn look(input: &Input, effort: Effort) -> Result<Sections> {
     let place = Place::new("sections", default_cells(input.is_sparse()), effort.threads)?;
     place.write(input, &input.schema(&|_| true, &|_| "auto".to_owned())?)?;

@@ -15,22 +15,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What an array takes on disk.
+/// The sizes of an array on disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Sizes {
-    /// The fragment, all in all.
+    /// The whole fragment.
     pub(crate) total: u64,
     /// The sections of its index.
     pub(crate) index: u64,
-    /// Blocks of each field together.
+    /// The blocks of all fields.
     pub(crate) blocks: u64,
-    /// Stored bytes of each field, coordinates first, at most what they would be unpacked.
+    /// Stored bytes of each field, coordinates first, at most the raw bytes.
     pub(crate) fields: Vec<u64>,
-    /// The pipelines taken.
+    /// The pipelines chosen.
     pub(crate) pipelines: Vec<String>,
 }
 
-/// Sections of an index: what each is, and its bytes.
+/// Sections of an index: the kind of each, and its bytes.
 pub(crate) type NamedSections = Vec<(String, Vec<u8>)>;
 
 /// A folder for one array.
@@ -47,7 +47,7 @@ fn no_folder(error: std::io::Error) -> Error {
 /// A context that writes blocks of `cells` cells, dense or sparse.
 ///
 /// # Errors
-/// Input if no block can be so large.
+/// Input if no block can have that size.
 pub(crate) fn context(cells: u32, threads: usize) -> Result<Context> {
     let blocks = BlockCells { dense: cells, sparse: cells, ..BlockCells::default() };
     Context::new(&Options { threads: Some(threads), durability: Durability::Close, blocks, ..Options::default() })
@@ -67,10 +67,10 @@ impl Place {
         Ok(Arc::new(LocalStorage::new(&self.folder, Durability::Close)?))
     }
 
-    /// Writes the columns that `schema` has, in one commit, in the place of what was here; gives the seconds taken.
+    /// Writes the columns of `schema` in one commit, replacing what was here; returns the seconds taken.
     ///
     /// # Errors
-    /// Whatever the engine says.
+    /// Those of the engine.
     pub(crate) fn write(&self, input: &Input, schema: &Schema) -> Result<f64> {
         self.remove()?;
         let array = create_array_on(&self.context, self.storage()?, "/", schema.clone(), false)?;
@@ -88,10 +88,10 @@ impl Place {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// The array, opened by the context it was written with.
+    /// The array, opened by the context that wrote it.
     ///
     /// # Errors
-    /// Whatever the engine says.
+    /// Those of the engine.
     pub(crate) fn open(&self) -> Result<Array> {
         self.open_with(&self.context)
     }
@@ -99,7 +99,7 @@ impl Place {
     /// The array, opened by another context.
     ///
     /// # Errors
-    /// Whatever the engine says.
+    /// Those of the engine.
     pub(crate) fn open_with(&self, context: &Context) -> Result<Array> {
         match open_on(context, self.storage()?, "/", false, At::Latest)? {
             Opened::Array(array) => Ok(array),
@@ -107,10 +107,10 @@ impl Place {
         }
     }
 
-    /// What the array takes.
+    /// The sizes of the array.
     ///
     /// # Errors
-    /// Whatever the engine says; Input if it is not of one fragment.
+    /// Those of the engine; Input if it has more than one fragment.
     pub(crate) fn sizes(&self) -> Result<Sizes> {
         let fragment = self.fragment()?;
         let root = fragment.root();
@@ -124,10 +124,10 @@ impl Place {
         })
     }
 
-    /// Bytes of the fragment, and the sections of its index: what each is, and its bytes.
+    /// Bytes of the fragment, and the sections of its index: the kind of each, and its bytes.
     ///
     /// # Errors
-    /// As [`Place::sizes`].
+    /// Those of [`Place::sizes`].
     pub(crate) fn sections(&self) -> Result<(u64, NamedSections)> {
         let fragment = self.fragment()?;
         let read =
@@ -153,7 +153,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What stays behind lies in the folder for temporary files.
+        // The rest is in the folder for temporary files.
         let _ = self.remove();
     }
 }
@@ -167,6 +167,6 @@ fn stored_bytes(fragment: &Fragment, field: usize) -> Result<u64> {
             bytes += fragment.block(field, tile, block, 0)?.range.len;
         }
     }
-    // Blocks of raw pages are given with the whole chunks they lie in, so that some count twice.
+    // Blocks of raw pages are returned with the whole chunks they lie in, so that some bytes count twice.
     Ok(bytes.min(root.cells * width))
 }

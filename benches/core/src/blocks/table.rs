@@ -9,7 +9,7 @@ use gridstone::base::limits;
 use gridstone::engine::BlockCells;
 use std::fmt::Write;
 
-/// The block size that is written where nothing else is asked for.
+/// The block size that is written by default.
 pub(crate) fn default_cells(sparse: bool) -> u32 {
     let blocks = BlockCells::default();
     if sparse { blocks.sparse } else { blocks.dense }
@@ -75,14 +75,13 @@ pub(crate) fn of_input(measured: &Measured) -> String {
     text
 }
 
-/// Whether an array lies in a record of the log at some block size: such small ones are held decoded, whatever their
-/// blocks.
+/// Whether an array is inline in a record of the log at some block size: such small ones are cached decoded, whatever
+/// their blocks.
 fn is_inline(measured: &Measured) -> bool {
     measured.rows.iter().any(|row| row.sizes.total <= limits::INLINE_BYTES_MAX as u64)
 }
 
-/// The medians over inputs of what the tables of the inputs say, with the least and the greatest; without arrays that lie
-/// in the log.
+/// The medians of the inputs' tables, with the least and the greatest; without arrays that are inline in the log.
 pub(crate) fn summary(all: &[Measured], sparse: bool, filters: &str) -> String {
     let wanted = |m: &&Measured| m.sparse == sparse && m.filters == filters && !is_inline(m);
     let chosen: Vec<&Measured> = all.iter().filter(wanted).collect();
@@ -129,7 +128,8 @@ pub(crate) fn index(all: &[Measured]) -> String {
     text
 }
 
-/// Bytes per value, column by column, with what `auto` took; and the times of reading the columns, against `auto`'s.
+/// Bytes per value, column by column, with the choice of `auto`; and the times of reading the columns, relative to
+/// those of `auto`.
 pub(crate) fn columns(all: &[Packed]) -> String {
     let head = |first: &str, last: &str| {
         let names: String = OTHERS.iter().map(|name| format!(" {name} |")).collect();
@@ -155,7 +155,7 @@ pub(crate) fn columns(all: &[Packed]) -> String {
     text
 }
 
-/// Coordinates: bytes on disk against what they are unpacked; how quickly blocks are packed and unpacked.
+/// Coordinates: bytes on disk relative to their raw bytes, and the rates of packing and unpacking blocks.
 pub(crate) fn coords(all: &[Coords]) -> String {
     let names: String = coords::PIPELINES.iter().map(|name| format!(" {name} |")).collect();
     let lines = "--:|".repeat(coords::PIPELINES.len());
@@ -175,7 +175,7 @@ pub(crate) fn coords(all: &[Coords]) -> String {
     text
 }
 
-/// Every column by every pipeline that `auto` may take: bytes, and nanoseconds to encode and to decode, of a value.
+/// Every column by every pipeline that `auto` may choose: bytes, and nanoseconds to encode and to decode, per value.
 pub(crate) fn rates(all: &[Rated]) -> String {
     let names: String = rates::PIPELINES.iter().map(|name| format!(" {name} |")).collect();
     let lines = "---|".repeat(rates::PIPELINES.len());
@@ -194,7 +194,7 @@ pub(crate) fn rates(all: &[Rated]) -> String {
     text
 }
 
-/// Indexes: what each kind of section takes; and all of them packed, with the time to unpack them.
+/// Indexes: the size of each kind of section; and of all of them packed, with the time to unpack them.
 pub(crate) fn sections(all: &[Sections]) -> String {
     let mut text =
         "### Sections of the index, bytes\n\n| input | section | bytes | of the fragment |\n|---|---|--:|--:|\n"

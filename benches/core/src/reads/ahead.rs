@@ -1,4 +1,4 @@
-//! Reads of an array with read-ahead and without, warm and cold.
+//! Reads of an array with and without read-ahead, warm and cold.
 
 use super::scratch::Folder;
 use super::told::Told;
@@ -22,10 +22,10 @@ const SHAPE: (i64, i64) = (10_000, 4_000);
 pub(super) const TILE: (i64, i64) = (2_500, 1_000);
 const SIDE: i64 = 1_000;
 const POINTS: usize = 1_000;
-/// Boxes of one sample of warm boxes.
+/// How many boxes a sample of warm boxes has.
 const BOXES: usize = 5;
 
-/// What is asked, and whether what it reads was dropped from memory and the array opened anew before.
+/// The queries, and whether the files were dropped from memory and the array opened anew before each.
 const QUESTIONS: [(&str, Asked, bool); 5] = [
     ("box of 1,000 x 1,000, warm", Asked::Boxes(BOXES), false),
     ("everything, warm", Asked::Everything, false),
@@ -41,10 +41,10 @@ enum Asked {
     Points,
 }
 
-/// The table of reads with read-ahead and without.
+/// The table of reads with and without read-ahead.
 ///
 /// # Errors
-/// Whatever the engine says; Unsupported if files cannot be made cold; Input if a wrong answer came.
+/// Those of the engine; Unsupported if files cannot be made cold; Input if an answer is wrong.
 pub fn ahead(repeats: usize) -> Result<String> {
     let mut text = "| array | read | on, ms | off, ms | on / off |\n|---|---|--:|--:|--:|\n".to_owned();
     for filters in ["none", "shuffle,zstd:3"] {
@@ -95,7 +95,7 @@ fn open(folder: &Folder, tells: bool) -> Result<Array> {
     open_with(folder, tells, None)
 }
 
-/// Opens it with so many threads, and with read-ahead or without.
+/// Opens it with this many threads, with or without read-ahead.
 pub(super) fn open_with(folder: &Folder, tells: bool, threads: Option<usize>) -> Result<Array> {
     let context = Context::new(&Options { threads, ..Options::default() })?;
     match open_on(&context, storage(folder, tells)?, "/", false, At::Latest)? {
@@ -104,12 +104,12 @@ pub(super) fn open_with(folder: &Folder, tells: bool, threads: Option<usize>) ->
     }
 }
 
-/// Typical seconds with read-ahead and without. Both are asked the same in every round.
+/// Typical seconds with and without read-ahead. Both run the same query in every round.
 fn compared(folder: &Folder, asked: Asked, cold: bool, repeats: usize) -> Result<(f64, f64)> {
     let arrays = [open(folder, true)?, open(folder, false)?];
     let mut times = [Vec::new(), Vec::new()];
     let mut out = vec![0; (SHAPE.0 * SHAPE.1) as usize * 4];
-    // What is asked first is not counted: files come into memory by it, and buffers are made.
+    // The first round is not counted: it reads files into memory and allocates buffers.
     for repeat in 0..=repeats {
         for at in turns(2, repeat) {
             let Some((array, times)) = arrays.get(at).zip(times.get_mut(at)) else { continue };
@@ -138,7 +138,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Seconds of one read; what was read is checked afterwards.
+    /// Seconds of one read; the result is checked afterwards.
     fn read(&self, array: &Array, out: &mut [u8]) -> Result<f64> {
         let call = Call::default();
         match self.asked {
@@ -181,7 +181,7 @@ impl Reader {
     }
 }
 
-/// Compares what was read with what must come.
+/// Compares the result with the expected one.
 pub(super) fn check(found: &[u8], expected: impl Iterator<Item = i32>) -> Result<()> {
     let (words, _) = found.as_chunks::<4>();
     if words.iter().map(|word| i32::from_le_bytes(*word)).eq(expected) {

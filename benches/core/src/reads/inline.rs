@@ -1,4 +1,4 @@
-//! Small commits: of bytes that lie in the log's record, and of bytes that have a data file.
+//! Small commits: with bytes in the log's record, and with bytes in a data file.
 
 use super::scratch::Folder;
 use crate::blocks::measure::{median, turns};
@@ -12,16 +12,16 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Commits per repeat that was asked for: a commit is quick, and every 64th does more.
+/// Commits per requested repeat: a commit is quick, and every 64th does more.
 const COMMITS: usize = 14;
-/// Cells of a commit, and whether its bytes (40 a cell, not packed) lie in the record, whose body takes 128 KiB.
+/// Cells of a commit, and whether its bytes (40 per cell, not packed) are in the record, whose body takes 128 KiB.
 const BATCHES: [(u32, bool); 3] = [(1_000, true), (3_100, true), (3_300, false)];
 const ATTRS: [&str; 3] = ["a", "b", "c"];
 
 /// The table of small commits.
 ///
 /// # Errors
-/// Whatever the engine says; Input if bytes lie elsewhere than they should.
+/// Those of the engine; Input if bytes are elsewhere than expected.
 pub fn inline(repeats: usize) -> Result<String> {
     let mut text =
         "| cells | bytes lie in | durability | commit, ms | microseconds per cell |\n|--:|---|---|--:|--:|\n"
@@ -67,7 +67,7 @@ fn empty(folder: &Folder, durability: Durability) -> Result<Array> {
     create_array_on(&context, storage, "/", Schema::from_json(&json)?, false)
 }
 
-/// Seconds of staging and committing other cells in every round.
+/// Seconds of staging and committing cells, which differ in every round.
 fn commit(array: &Array, cells: u32, round: u32) -> Result<f64> {
     let places = scattered(round * cells..(round + 1) * cells);
     let (xs, ys) = (longs(places.iter().map(|p| p.0))?, longs(places.iter().map(|p| p.1))?);

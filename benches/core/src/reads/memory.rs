@@ -1,4 +1,4 @@
-//! What the memory of a result costs: fresh from the system, fresh in huge pages, and used again.
+//! The cost of a result's memory: fresh from the system, fresh in huge pages, and reused.
 
 use crate::blocks::measure::{median, turns};
 use gridstone::base::{Error, Result};
@@ -13,15 +13,15 @@ const WAYS: [Way; 3] = [Way::Fresh, Way::Huge, Way::Again];
 
 #[derive(Clone, Copy)]
 enum Way {
-    /// From the allocator, as `Vec` has it.
+    /// From the allocator, like a `Vec`'s.
     Fresh,
-    /// From an arena that keeps nothing: huge pages are asked for.
+    /// From an arena that keeps nothing: huge pages are requested.
     Huge,
-    /// From an arena that has had it before.
+    /// From an arena that has the buffer from before.
     Again,
 }
 
-/// The table of copies into such memory, of which every byte is written once.
+/// The table of copies into such memory, every byte of which is written once.
 ///
 /// # Errors
 /// Budget if there is no memory; Input if a copy is wrong.
@@ -54,7 +54,7 @@ pub fn memory(repeats: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Seconds of taking the memory, filling it, and letting go of it.
+/// Seconds of taking the memory, filling it, and releasing it.
 fn copy(way: Way, [none, kept]: &[Arena; 2], source: &[u8]) -> Result<f64> {
     let start = Instant::now();
     let last = match way {

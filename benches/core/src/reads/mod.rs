@@ -1,9 +1,9 @@
-//! What reads wait for, on Linux: ways of reading a file, read-ahead on and off, commits with and without a data file, fresh
-//! memory, a second thread.
+//! The costs of reads on Linux: ways of reading a file, read-ahead on and off, commits with and without a data file,
+//! fresh memory, a second thread.
 //!
-//! Every answer is compared with what must come before its time counts. What is compared takes turns, in another order each
-//! round; the figures are medians of the rounds. "Cold" means that the pages of the files were dropped from memory just
-//! before (`posix_fadvise`); a file system that keeps them, as one in memory does, is reported. The program is
+//! Every answer is compared with the expected one before its time counts. The variants take turns, in another order
+//! each round; the figures are medians of the rounds. "Cold" means that the pages of the files were dropped from memory
+//! just before (`posix_fadvise`). A file system that keeps them, as one in memory does, is reported. The program is
 //! `src/bin/reads.rs`; see docs/design/003-speed.md.
 
 mod ahead;
@@ -22,7 +22,7 @@ pub use ways::ways;
 
 use gridstone::base::Error;
 
-/// What the system said while `what` was done.
+/// The system's error while `what` was done.
 fn failed(what: &str, error: std::io::Error) -> Error {
     Error::storage(format!("{what}: {error}")).with_source(error)
 }

@@ -1,4 +1,4 @@
-//! Files that are made to be read: a folder that is removed in the end, and dropping files from memory.
+//! Temporary files for the benchmarks: a folder that is removed at the end, and dropping files from memory.
 
 use super::failed;
 use gridstone::base::{Error, Result};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A folder that is removed in the end.
+/// A folder that is removed at the end.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -47,18 +47,18 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: what stays lies among temporary files.
+        // Best effort: the rest is among temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Drops the pages of `file` from memory. What was not written yet is written first, since only clean pages go.
+/// Drops the pages of `file` from memory. Dirty pages are written first, since only clean pages are dropped.
 ///
 /// # Errors
 /// Storage if the system refuses; Unsupported if it keeps them.
 pub(super) fn drop_pages(file: &File) -> Result<()> {
     file.sync_all().map_err(|e| failed("fsync", e))?;
-    // The system leaves pages that something else holds at the moment.
+    // The system keeps pages that are in use at the moment.
     for _ in 0..TRIES {
         // SAFETY: the descriptor is open as long as `file` is borrowed; no memory is handed over.
         let refused = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
@@ -78,13 +78,14 @@ pub(super) fn drop_pages(file: &File) -> Result<()> {
 const TRIES: usize = 100;
 const PAGE_BYTES_MIN: usize = 4 << 10;
 
-/// Whether a page of the file is in memory. Asked by a mapping: a read that does not wait begins to fetch what it misses.
+/// Whether a page of the file is in memory. It is tested by a mapping: a read that does not wait would start to fetch
+/// what it misses.
 fn is_held(file: &File) -> std::io::Result<bool> {
     let len = file.metadata()?.len() as usize;
     if len == 0 { Ok(false) } else { Map::new(file, len)?.is_held() }
 }
 
-/// A file as memory.
+/// A file mapped into memory.
 pub(super) struct Map {
     at: *mut libc::c_void,
     len: usize,
@@ -92,7 +93,7 @@ pub(super) struct Map {
 
 impl Map {
     pub(super) fn new(file: &File, len: usize) -> std::io::Result<Self> {
-        // SAFETY: a new mapping at a place that the system chooses, of a descriptor that is open.
+        // SAFETY: a new mapping at an address that the system chooses, of an open descriptor.
         let at =
             unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         if at == libc::MAP_FAILED { Err(std::io::Error::last_os_error()) } else { Ok(Self { at, len }) }
@@ -100,7 +101,7 @@ impl Map {
 
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: `at` maps `len` bytes until `self` is dropped. The file is in a folder of this process, which neither
-        // writes to it nor shortens it once it is made.
+        // writes to it nor shortens it after creation.
         unsafe { std::slice::from_raw_parts(self.at.cast(), self.len) }
     }
 

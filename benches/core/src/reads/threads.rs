@@ -1,4 +1,4 @@
-//! From which size on a second thread is worth its waking: boxes of growing size, by one thread and by two.
+//! The size from which on a second thread is worth waking: boxes of growing size, by one thread and by two.
 
 use super::ahead::{TILE, check, open_with, value, write};
 use super::scratch::Folder;
@@ -13,13 +13,13 @@ use std::time::Instant;
 /// Rows of the boxes, each as wide as a tile of 1,000 int32: from a quarter of a MiB on, each twice the one before.
 const ROWS: [i64; 6] = [65, 131, 262, 524, 1_048, 2_097];
 const FILTERS: [&str; 3] = ["none", "shuffle,zstd:3", "pco:4"];
-/// Reads per repeat that was asked for.
+/// Reads per requested repeat.
 const READS: usize = 8;
 
 /// The table of boxes by one thread and by two.
 ///
 /// # Errors
-/// Whatever the engine says; Input if a wrong answer came.
+/// Those of the engine; Input if an answer is wrong.
 pub fn threads(repeats: usize) -> Result<String> {
     let mut text = "| filters | MiB | one thread, ms | two threads | two / one |\n|---|--:|--:|--:|--:|\n".to_owned();
     for filters in FILTERS {
@@ -35,7 +35,7 @@ pub fn threads(repeats: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Typical seconds by one thread and by two, of the same boxes in turn.
+/// Typical seconds by one thread and by two, with the same boxes in turn.
 fn compared(arrays: &[Array; 2], rows: i64, repeats: usize) -> Result<(f64, f64)> {
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..=READS * repeats {

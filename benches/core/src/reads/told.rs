@@ -1,4 +1,4 @@
-//! A local store whose sources hear of what will be read, or do not. The calls that read are the same.
+//! A local store whose sources do or do not get prefetches. The calls that read are the same.
 
 use bytes::Bytes;
 use gridstone::base::{ByteRange, ByteSink, ByteSource, Pending, Result, limits};
@@ -33,7 +33,7 @@ impl ByteSource for Silent {
     }
 }
 
-/// A local source tells itself what else it was asked for, so it is asked for one merged range after the other.
+/// A local source prefetches the rest of its own request, so it gets one merged range after the other.
 struct Reads<'a> {
     source: &'a dyn ByteSource,
     ranges: Vec<ByteRange>,
@@ -55,7 +55,7 @@ impl Pending for Reads<'_> {
     }
 }
 
-/// What local sources merge up to.
+/// The largest range that local sources merge.
 const MERGED_BYTES_MAX: u64 = 4 << 20;
 
 impl Storage for Told {

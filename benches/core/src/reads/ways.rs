@@ -1,4 +1,4 @@
-//! Four ways of reading places of a file, warm and cold.
+//! Four ways of reading parts of a file, warm and cold.
 
 use super::failed;
 use super::scratch::{Folder, Map, drop_pages};
@@ -14,12 +14,12 @@ use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 const FILE_BYTES: u64 = 400 << 20;
-/// Places begin at pages of this length.
+/// The alignment of the parts: a page.
 const PAGE_BYTES: u64 = 4 << 10;
 const IN_FLIGHT: usize = 64;
-/// The system is told in parts: it begins with no more of one than its own read-ahead.
+/// The length in which parts are advised: the system starts no more of one than its own read-ahead.
 const TOLD_BYTES_MAX: usize = 128 << 10;
-/// How many places are read, and how long each is.
+/// The number of parts read, and their length.
 const READS: [(usize, usize); 2] = [(1_000, 8 << 10), (64, 256 << 10)];
 
 enum Way {
@@ -32,7 +32,7 @@ enum Way {
 /// The table of all ways.
 ///
 /// # Errors
-/// Storage if the system refuses something; Unsupported if files cannot be made cold; Input if wrong bytes came.
+/// Storage if the system refuses something; Unsupported if files cannot be made cold; Input if bytes are wrong.
 pub fn ways(repeats: usize) -> Result<String> {
     let folder = Folder::new()?;
     let path = folder.path().join("words");
@@ -57,7 +57,7 @@ pub fn ways(repeats: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Seconds of each way, of every round. In a round all read the same places.
+/// Seconds of each way, for every round. In a round all read the same parts.
 fn compared(
     file: &File,
     ways: &mut [Way],
@@ -110,7 +110,7 @@ impl Way {
             }
             Self::Ring(ring) => by_ring(ring, file, places, len, out),
             Self::Mapped => {
-                // Made and given back in each run: who opens a file has to.
+                // Made and released in each run: every reader that opens a file has to.
                 let map = Map::new(file, FILE_BYTES as usize)?;
                 each(places, len, out, |place, part| {
                     let from = map.bytes().get(place as usize..).and_then(|rest| rest.get(..part.len()));
@@ -139,7 +139,8 @@ fn tell(file: &File, place: u64, len: usize) {
     }
 }
 
-/// Keeps as many reads in flight as the ring holds. Returns only when none is: until then the system writes to `out`.
+/// Keeps as many reads in flight as the ring has room for. It returns only when none is left: until then the system
+/// writes to `out`.
 fn by_ring(ring: &mut IoUring, file: &File, places: &[u64], len: usize, out: &mut [u8]) -> std::io::Result<()> {
     let fd = types::Fd(file.as_raw_fd());
     let mut waiting = places.iter().zip(out.chunks_exact_mut(len));
@@ -162,7 +163,7 @@ fn by_ring(ring: &mut IoUring, file: &File, places: &[u64], len: usize, out: &mu
         }
         match ring.submit_and_wait(1) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
-                // Reads in flight cannot be called back, and their memory must not be freed.
+                // Reads in flight cannot be cancelled, and their memory must not be freed.
                 eprintln!("reads: io_uring: {error}");
                 std::process::abort();
             }
@@ -179,7 +180,7 @@ fn by_ring(ring: &mut IoUring, file: &File, places: &[u64], len: usize, out: &mu
     }
 }
 
-/// The word at a place of the file, which tells places apart.
+/// The word at a position of the file, which identifies the position.
 fn word(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }

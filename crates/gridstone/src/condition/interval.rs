@@ -17,7 +17,7 @@ pub(super) enum Cut {
 }
 
 impl Cut {
-    /// The cut right above `text`: below the text that is one zero byte longer, since none lies in between.
+    /// The cut directly above `text`: below the text that is one zero byte longer, since no text lies in between.
     pub(super) fn above(text: &[u8]) -> Self {
         Self::Below([text, &[0]].concat())
     }
