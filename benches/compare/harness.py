@@ -204,7 +204,7 @@ def _operations(samples: list[Sample]) -> dict[str, Any]:
 
 
 def _reads(samples: list[Sample]) -> dict[str, Any]:
-    """A process that warms up: the read from which on it is at full speed, and the time of each; medians of the runs."""
+    """A process that warms up: the read at which it is at full speed, and the time of each; medians of the runs."""
     if "reads" not in samples[0]:
         return {}
     each = [statistics.median(times) for times in zip(*(sample["reads"] for sample in samples), strict=True)]

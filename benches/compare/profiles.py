@@ -69,7 +69,7 @@ HEADINGS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class Profile:
-    """The profile of a case: variant, seconds of an operation, cores busy, and the shares of the headings in per cent."""
+    """One case: the variant, seconds of an operation, cores busy, and the shares of the headings in per cent."""
 
     key: str
     title: str

@@ -12,8 +12,8 @@ from systems.base import CellsHandle, CellsSystem, CsvSystem, System, threads_st
 
 _BATCH, _MANY = 122_880, 100_000
 """Rows per batch of Arrow, and from how many rows on two threads take the columns. The candidates were fetchnumpy (of a
-statement, of a relation) and Arrow (tables, streams, C streams; columns joined one by one or at once). The quickest were
-fetchnumpy of a statement at 1,000 rows, and a relation's Arrow table from 10,000 on.
+statement, of a relation) and Arrow (tables, streams, C streams; columns joined one by one or at once). The quickest
+were fetchnumpy of a statement at 1,000 rows, and a relation's Arrow table from 10,000 on.
 """
 
 _ROW_GROUP = 20_480

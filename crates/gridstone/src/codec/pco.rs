@@ -35,8 +35,8 @@ const WINDOW_LOG_MAX: u32 = 15;
 const MODE_DICTIONARY: u8 = 4;
 
 /// In a shorter run this module decides whether values are stored as differences. The crate would compress a part of
-/// them in several ways to find out, which for 1,024 values takes longer than everything else (measured on columns of
-/// ships' reports: 25 of 42 ns per value; sizes stay within 4 %, half of them smaller).
+/// them in several ways to find out, which for 1,024 values takes longer than everything else. (Measured on columns of
+/// ships' reports: 25 of 42 ns per value; sizes stay within 4 %, half of them smaller.)
 const SHORT_RUN: usize = 8_192;
 /// The number of values of a run that are sampled for that.
 const SAMPLE: usize = 256;
