@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! line   {"gs":0,"commit_id":…,"version":…,"parent":…,"read_version":…,"time_us":…,"root":…,"message":…,"ops":[…]}
-//! seal   see the sealed line; padded so that the body starts at a multiple of 64
+//! sum    newline, xxh3 of the line, newline; the line is padded so that the body starts at a multiple of 64
 //! body   the inline fragments in the order of the ops, each at a multiple of 64, zeros between
 //! ```
 //! A record that decodes is complete: its line is intact, it has the version of its slot, and its bodies fill the file
