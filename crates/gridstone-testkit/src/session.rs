@@ -190,7 +190,7 @@ impl Session {
         // The other handle may be behind: fragments that it would merge may have been merged.
         let late = dice.chance(30);
         let array = if late { &self.other } else { &self.array };
-        // That version may have been vacuumed; planning reports fragments merged since.
+        // That version may have been vacuumed; then planning reports what was merged.
         let fragments = array.fragments().unwrap_or_default();
         let at = dice.below(fragments.len().max(1));
         let some = || fragments[at..].iter().take(1 + at % 4).map(|f| f.id).collect();

@@ -2,8 +2,8 @@
 //! fresh memory, a second thread.
 //!
 //! Every answer is compared with the expected one before its time counts. The variants take turns, in another order
-//! each round; the figures are medians of the rounds. "Cold" means that the pages of the files were dropped from memory
-//! just before (`posix_fadvise`). A file system that keeps them, as one in memory does, is reported. The program is
+//! each round; figures are medians. "Cold" means that the pages of the files were dropped from memory just before
+//! (`posix_fadvise`). A file system that keeps them, as one in memory does, is reported. The program is
 //! `src/bin/reads.rs`; see docs/design/003-speed.md.
 
 mod ahead;

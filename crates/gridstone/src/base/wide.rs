@@ -1,7 +1,7 @@
 //! Loops over values compiled twice: for every processor, and for those with AVX2, chosen at run time.
 //!
-//! The package is built for processors of 2003, whose vectors neither compare nor shift 64-bit words individually:
-//! finding the least value of a column of int64 takes ten times as long that way.
+//! The package is built for processors of 2003, whose vectors neither compare nor shift 64-bit words individually.
+//! Finding the least value of a column of int64 takes ten times as long that way.
 
 /// Defines a function that runs the body of another one, which has to be `#[inline(always)]`, compiled for the
 /// processor at hand.

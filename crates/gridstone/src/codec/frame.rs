@@ -28,7 +28,7 @@ use std::ops::Range;
 const GROUP: usize = 1_024;
 /// How many values are unpacked at a time: every run of so many values ends at a word.
 const RUN: usize = 64;
-/// Fewer values of a run are unpacked one by one, which takes as long as unpacking a dozen and a half of them together.
+/// If fewer values of a run are wanted, they are unpacked one by one: a dozen and a half take as long as the whole run.
 const FEW: usize = 16;
 /// The bytes of a run of the widest values, and of a word that begins in its last byte.
 const PADDED: usize = RUN * 8 + 8;

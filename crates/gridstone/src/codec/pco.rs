@@ -160,7 +160,7 @@ fn ordered(cell: &[u8], kind: ElementKind) -> u64 {
 }
 
 /// The bits that one of `values` takes, up to a constant: the mean logarithm of the distance to the value a few ranks
-/// higher (the estimator of entropy of Vasicek, "A test for normality based on sample entropy", 1976).
+/// higher. (The entropy estimator of Vasicek, "A test for normality based on sample entropy", 1976.)
 fn bits(values: &mut [u64]) -> f64 {
     values.sort_unstable();
     let spans = values.iter().zip(values.iter().skip(SPACING)).step_by(2);

@@ -11,7 +11,7 @@ const SCHEMA: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","doma
     {"name":"w","dtype":"timedelta64[W]"},{"name":"s","dtype":"string","nullable":true},{"name":"r","dtype":"bytes"}]}"#;
 
 /// Parses any bytes as a condition and as its JSON, and binds a valid one. An error says which property failed: text
-/// and JSON parse to the same tree, bounds lie in the domain, a selection of no rows is `None`.
+/// and JSON parse to the same tree, bounds lie in the domain, and pruning zero rows gives `Verdict::None`.
 pub fn fuzz(data: &[u8]) -> Result<()> {
     let text = String::from_utf8_lossy(data);
     for condition in [Condition::parse(&text), Condition::from_json(&text)].into_iter().flatten() {

@@ -99,10 +99,10 @@ pub struct Swept {
 
 /// The objects of a store. Threads share it; every call blocks until it is done.
 ///
-/// Every method that takes a name returns an Input error if the name leaves the store (absolute, `..`) or could be
-/// taken for a temporary file (a part that starts with a dot). A failure of the operating system is an Access error
-/// (permissions) or a Storage error (full, read-only, broken), with the `std::io::Error` as its source. After an error
-/// of a writing method, it is unknown whether it took effect, unless stated here.
+/// Every method returns an Input error for a name that leaves the store (absolute, `..`), or that could be taken for a
+/// temporary file (a part that starts with a dot). A failure of the operating system is an Access error (permissions)
+/// or a Storage error (full, read-only, broken), with the `std::io::Error` as its source. After an error of a writing
+/// method, it is unknown whether it took effect, unless stated here.
 pub trait Storage: Send + Sync + Debug {
     /// The location of the storage, for messages; [`open_uri`] accepts it.
     fn describe(&self) -> String;

@@ -1,6 +1,6 @@
 //! Finds fragments that a store lists twice. A fragment is added by one record of one array, and a fold describes it on
-//! one page of each root. So a fragment is listed twice where two records add it, where two pages of one root describe
-//! it, or where a root describes it that is older than the record which adds it. Duplicates within one record or one
+//! one page of each root. So a fragment is listed twice in three cases: two records add it, two pages of one root
+//! describe it, or a root describes it that is older than the record which adds it. Duplicates within one record or one
 //! page are refused when it is decoded.
 
 use super::record::Record;

@@ -48,8 +48,8 @@ pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot)
     Ok((folded, moved))
 }
 
-/// The root of `snapshot`'s version and its pages, passed to `press`, with the fragments of the log at the locations in
-/// `moved`: the bytes that a fold would write, without writing them.
+/// Passes the pages of `snapshot` to `press`, with the fragments of the log at the locations in `moved`, and returns
+/// the root of its version. These are the bytes that a fold would write, without writing them.
 pub(super) fn bind(
     storage: &Arc<dyn Storage>,
     press: &mut dyn Press,

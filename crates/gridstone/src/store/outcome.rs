@@ -11,9 +11,9 @@
 //!    - the record before is read, is sound, and is not our parent; or record 1, or the root at the floor, belongs to
 //!      another store; or the store has certainly been deleted. Then the store was deleted, and perhaps another one was
 //!      created in its place: nothing was committed;
-//!    - the floor is above our version, and the next version is read and names another parent. Or our record was put
-//!      once, a listing shows it and later ones but not the next version, and no vacuum can have deleted that yet. Then
-//!      no reader looks for our version: the changes are committed anew.
+//!    - the floor is above our version, and one of two things is known. The next version is read and names another
+//!      parent; or our record was put once, a listing shows it and later ones but not the next version, and no vacuum
+//!      can have deleted that yet. Then no reader looks for our version: the changes are committed anew.
 //! 5. Anything else is a CommitUnknown error: a refusal, an inconsistent answer or a missing record. Nothing is
 //!    deleted.
 

@@ -1,9 +1,9 @@
 //! Staged, uncommitted changes, and the store with them applied.
 //!
 //! Each operation is encoded and decoded as in a record of the version after the base, with that record's orders and
-//! locations, and is applied to a copy of the base. So a transaction sees what its commit will do. Everything staged
-//! has a greater order than everything in the base. The bodies of small fragments are in a log file of that version
-//! that exists in memory only.
+//! locations. It is then applied to a copy of the base. So a transaction sees what its commit will do. Everything
+//! staged has a greater order than everything in the base. The bodies of small fragments are in a log file of that
+//! version that exists in memory only.
 
 use super::draft;
 use super::operation::{Changes, Operation};

@@ -136,7 +136,8 @@ impl Store {
         }
     }
 
-    /// Publishes `floor`, durably, unless it is as high already. It is never lowered, whoever else raises it.
+    /// Publishes `floor`, durably, unless it is as high already. It is never lowered, also if another process raises it
+    /// meanwhile.
     ///
     /// # Errors
     /// Storage: whether it was published is unknown; nothing may be deleted.

@@ -1,8 +1,8 @@
 //! The blocks of a dense data tile.
 //!
-//! The block shape is greedy from the fastest dimension of the cell order: the whole extent while the product stays
-//! within the limit, then as many cells as still fit, then 1. Blocks are anchored at the tile's low corner and numbered
-//! in cell order. So a block is one contiguous run of the tile's cells in cell order.
+//! The block shape is greedy from the fastest dimension of the cell order. A side is the whole extent while the product
+//! stays within the limit, then as many cells as still fit, then 1. Blocks are anchored at the tile's low corner and
+//! numbered in cell order. So a block is one contiguous run of the tile's cells in cell order.
 
 use super::grid::{ravel, unravel};
 use crate::schema::{KeyRange, Order, Subarray};

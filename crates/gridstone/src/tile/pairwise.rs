@@ -3,7 +3,7 @@
 //! The sum of at most 128 values is computed from left to right, starting at 0.0. More values are split at the greatest
 //! power of two below their count, and the sums of both parts are added. The error grows with the logarithm of the
 //! count (Higham, "The accuracy of floating point summation", 1993). The same tree is built here from the leaves, as a
-//! binary counter is incremented: complete leaves of 128 are joined with a neighbour of the same size as soon as there
+//! binary counter is incremented. Complete leaves of 128 are joined with a neighbour of the same size as soon as there
 //! is one.
 
 const LEAF: usize = 128;

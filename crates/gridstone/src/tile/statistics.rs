@@ -1,10 +1,10 @@
 //! Statistics in the index of the values of one attribute in one tile.
 //!
 //! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Complex numbers, vectors and lists
-//! have neither bounds nor sums, and their NaNs are not counted. Bounds of strings and bytes are cut to 64 bytes: a
-//! lower bound by truncation, an upper bound by truncation and adding one to the last byte that can take it. Integer
-//! sums have 128 bits. Float sums are f64, added pairwise: runs of more than 128 values are split at the greatest power
-//! of two below their length, shorter runs are added to 0.0 from left to right. A sum that is NaN (infinities of both
+//! have neither bounds nor sums, and their NaNs are not counted. Bounds of strings and bytes are cut to 64 bytes. A
+//! lower bound is truncated; an upper bound is truncated, and one is added to the last byte that can take it. Integer
+//! sums have 128 bits. Float sums are f64, added pairwise. Runs of more than 128 values are split at the greatest power
+//! of two below their length; shorter runs are added to 0.0 from left to right. A sum that is NaN (infinities of both
 //! signs) has the bits 0x7ff8000000000000 on every machine.
 
 use super::ColumnView;

@@ -92,8 +92,8 @@ pub fn cells_with_room(
     count
 }
 
-/// The number of cells of a dense block: `most`, or a half of it, a quarter and so on, so that every block of a tile of
-/// this shape has room.
+/// The number of cells of a dense block: `most`, or a half of it, a quarter and so on. Every block of a tile of this
+/// shape then has room.
 pub fn block_cells_with_room(weights: &[u64], (shape, order): (&[u64], Order), most: u32, room: u64) -> u32 {
     let mut cells = most.max(1);
     while cells > 1 && !all_fit(weights, &BlockGrid::new(shape, order, u64::from(cells)), room) {

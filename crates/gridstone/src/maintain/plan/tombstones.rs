@@ -168,8 +168,8 @@ fn is_worth(boxes: &[Subarray], before: usize, holes: &[Arc<Description>]) -> bo
     boxes.len() <= before + holes.len() * sides
 }
 
-/// The single dense fragments of which boxes were deleted since, without these, and those of which cells were deleted:
-/// all of them, those of the box, or those that lose a tenth of their cells.
+/// Merges of single dense fragments: those of which boxes were deleted since, without these boxes, and those of which
+/// cells were deleted. They are all such fragments, those of the box, or those that lose a tenth of their cells.
 fn pierced(schema: &Schema, all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Strategy) -> Vec<Merge> {
     let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
     let asked = |d: &Description| match strategy {

@@ -6,8 +6,8 @@
 //!    Folders are listed again then.
 //! 3. The floor is chosen: the least version that must stay because of its age or number, a tag, or a lease.
 //! 4. A root of exactly that version is written, unless it exists, made durable and read back.
-//! 5. Files that no version from the floor on names are deleted if a version below the floor named them, if they were
-//!    condemned before, or if they are older than the safety age.
+//! 5. Files that no version from the floor on names are deleted in three cases: a version below the floor named them,
+//!    they were condemned before, or they are older than the safety age.
 //! 6. They are committed as `condemn`, together with the floor. From here on no commit can use them: one that tries
 //!    gets a conflict. A file that another commit named first leaves the list. If a tag or another vacuum came first,
 //!    the vacuum starts again.
@@ -60,8 +60,8 @@ pub enum Keep {
 pub struct VacuumOptions {
     /// Which versions must stay.
     pub keep: Keep,
-    /// The age up to which unnamed files are kept, and up to an hour records of forgotten versions: a writer may be
-    /// about to commit them. With 0 nothing is kept, and no writer may be active.
+    /// The age up to which unnamed files are kept; records of forgotten versions are kept for an hour. A writer may be
+    /// about to commit the files, or need the records. With 0 nothing is kept, and no writer may be active.
     pub safety_us: i64,
     /// Whether to report only what would be done.
     pub dry_run: bool,
@@ -199,9 +199,9 @@ impl Attempt<'_> {
         }
     }
 
-    /// The current time by the storage's clock. If that cannot be read, since it takes a write, it is the time at which
-    /// the newest record was written: then files count as younger than they are, and more stays. A dry run, which
-    /// deletes nothing, uses this machine's clock if that is later.
+    /// The current time by the storage's clock. If that cannot be read, since it takes a write, the time of the newest
+    /// record is used. Then files count as younger than they are, and more stays. A dry run, which deletes nothing,
+    /// uses this machine's clock if that is later.
     fn now_us(&self, listing: &Listing) -> Result<i64> {
         let latest_us = listing.latest_us();
         match (self.store.storage().now_us(), latest_us) {

@@ -16,7 +16,7 @@
 //! One case cannot be excluded: a commit that has read the floor just before the tombstone may create its record after
 //! the remains were listed. The log is listed until nothing is found. A record that appears after that stays, unless
 //! its writer lives to find that the record before is gone, and deletes it. So stop the writers of a store before you
-//! delete it. For the same reason, do not create a store while another process deletes one at that place: a deletion
+//! delete it. For the same reason, do not create a store while another process deletes one at that place. A deletion
 //! checks its tombstone before every thousand names, and stops where it is gone.
 
 use super::client::Client;

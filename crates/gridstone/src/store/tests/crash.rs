@@ -1,4 +1,4 @@
-//! Faults at every operation of a commit, and of one that folds: the store is at the last acknowledged version or one
+//! Faults at every operation of a commit, and of one that folds. The store is at the last acknowledged version or one
 //! newer, no change is doubled, and it keeps working.
 
 use super::world::*;
