@@ -60,7 +60,7 @@ pub fn encode_block(
 /// Contiguous values, and their offsets from 0 for variable-length types.
 type Plain<'a> = (Cow<'a, [u8]>, Option<Vec<u32>>);
 
-/// The values of `from..to`, with nulls zeroed.
+/// The values of `from..to`, with nulls blanked.
 fn plain_values(view: ColumnView<'_>, from: usize, to: usize) -> Result<Plain<'_>> {
     let has_null = view.validity().and_then(|v| v.get(from..to)).is_some_and(|v| v.contains(&0));
     if let Some(width) = view.datatype().width() {
