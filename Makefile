@@ -14,6 +14,9 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml constraints.txt \
 	$(shell find crates python/gridstone -type f \( -name '*.rs' -o -name '*.py' -o -name '*.pyi' \
 	-o -name 'py.typed' -o -name 'Cargo.toml' \))
 
+# Test files run in as many processes as there are cores, and those of one file in one: memory and files are shared with few.
+SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist loadfile
+
 # What the build backend tells PyO3, told to plain cargo too: PyO3 is compiled anew whenever this changes.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 AS_WHEEL = PYO3_BUILD_EXTENSION_MODULE=1 $(addprefix PYO3_CONFIG_FILE=,$(firstword $(wildcard $(TARGET)/maturin/pyo3-config-*)))
@@ -33,7 +36,7 @@ test: $(VENV)/.test ## run all tests, Rust and Python
 	@echo "== test: Rust, in the profile of the wheel"
 	cargo test --release --workspace --exclude gridstone-python
 	@echo "== test: Python and vectors"
-	$(BIN)/python -m pytest python/tests vectors
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) python/tests vectors
 
 check: $(VENV)/.dev ## format, lints, house rules, types, stubs
 	@echo "== check: format of Rust"

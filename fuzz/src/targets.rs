@@ -11,7 +11,7 @@ use crate::sealed::{sealed, sealed_corpus};
 use crate::stores::copied;
 use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent, xxh3};
 use gridstone::codec::Pipeline;
-use gridstone::fragment::{Description, Location, Mask, Role, Root};
+use gridstone::fragment::{AsStored, Description, Location, Mask, Role, Root};
 use gridstone::maintain::verify;
 use gridstone::query::{ReadContext, ReadOrder, Request, Target as ReadTarget, read_dense, read_sparse};
 use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
@@ -221,6 +221,7 @@ fn read_fragment(seed: &Seed, bytes: &[u8]) -> bool {
         store: Id([2; 16]),
         pool: Arc::new(Pool::new(Some(1)).unwrap()),
         files: Arc::new(StoreFiles { storage: Arc::new(storage) }),
+        tiles: Arc::new(AsStored),
         cache: Arc::new(LruCache::new(0)),
         budget: Arc::new(Budget::new(16 << 20)),
         arena: Arc::new(Arena::new(0)),

@@ -20,7 +20,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Line:
-    """A sealed line that has been checked."""
+    """A checksummed line that has been checked."""
 
     value: dict[str, Any]
     xxh3: int
@@ -82,7 +82,7 @@ def box(value: Any) -> Box:
 
 
 def open_line(data: bytes, what: str) -> Line:
-    """Checks a sealed line."""
+    """Checks a checksummed line."""
     found = re.match(rb'\{"gs":([0-9]+)', data)
     need(found, f"{what} does not start with the format version")
     if found and int(found[1]) != 0:

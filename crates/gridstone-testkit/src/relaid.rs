@@ -143,7 +143,7 @@ impl Relaid {
         let chunks = Chunks::new(&description.bounds, description.id);
         let fields = stored.fragment().root().fields.clone();
         let (mut bytes, mut ranges, mut statistics) = (Vec::new(), Vec::new(), Vec::new());
-        for number in 0..fields.len() {
+        for (number, field) in fields.iter().enumerate() {
             let (cells, rows) = all_cells(stored, number)?;
             let row_of = |key: &Vec<u64>| Some(rows[number_in(&description.bounds, key)?]);
             let (mut of_field, mut known) = (Vec::new(), Vec::new());
@@ -157,8 +157,7 @@ impl Relaid {
                 let inside: Vec<u32> = keys.iter().flatten().filter_map(row_of).collect();
                 known.push(Statistics::of(cells.view().gather(&inside).view()));
                 let start = bytes.len() as u64;
-                let nullable = fields[number].nullable;
-                encode_block(padded.view(), 0, padded.len(), nullable, &Pipeline::none(), &mut bytes)?;
+                encode_block(padded.view(), 0, padded.len(), field.nullable, &Pipeline::none(), &mut bytes)?;
                 of_field.push(ByteRange::new(start, bytes.len() as u64 - start));
             }
             ranges.push(of_field);

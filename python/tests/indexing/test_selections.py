@@ -260,7 +260,9 @@ def test_reading_into_parts_of_arrays(stored: dict[int, gs.Array], order: str) -
 
 
 @pytest.mark.parametrize(
-    "out", [np.empty((7, 6), "int16"), np.empty((6, 7), "int32"), np.empty(42, "int16")], ids=short
+    "out",
+    [np.zeros((7, 6), "int16"), np.zeros((6, 7), "int32"), np.zeros(42, "int16")],
+    ids=["turned", "int32", "flat"],
 )
 def test_arrays_that_do_not_fit_are_named(stored: dict[int, gs.Array], out: np.ndarray) -> None:
     with pytest.raises(gs.errors.InputError, match="value"):

@@ -69,7 +69,9 @@ def test_sparse_columns_of_pandas_are_loaded(stores: Stores) -> None:
         assert found["v"].tolist() == [0, 7, 0] and found["w"].tolist() == [None, 2, 3]
 
 
-@pytest.mark.parametrize("bad", [[1, "a"], [2**70, 1], [object(), 1], [{1: 2}, 3]], ids=str)
+@pytest.mark.parametrize(
+    "bad", [[1, "a"], [2**70, 1], [object(), 1], [{1: 2}, 3]], ids=["mixed", "large", "object", "dict"]
+)
 def test_columns_of_pandas_without_a_type_are_named(stores: Stores, bad: list[Any]) -> None:
     frame = pd.DataFrame({"x": [1, 2], "bad": bad, "v": [3, 4]}, index=pd.Index([5, 6], name="y"))
     for dims, attrs in ((["x", "y"], None), (["x"], ["bad"]), (["bad"], ["v"])):
