@@ -9,6 +9,7 @@ mod floor_imports;
 mod function_length;
 mod host_apis;
 mod machine_names;
+mod merge_marks;
 mod module_doc;
 mod package_imports;
 mod page_links;
@@ -41,6 +42,7 @@ pub(crate) const ALL: &[Rule] = &[
     ("file-name", file_name::check),
     ("words", words::check),
     ("machine-names", machine_names::check),
+    ("merge-marks", merge_marks::check),
     ("module-doc", module_doc::check),
     ("page-links", page_links::check),
     ("page-paths", page_paths::check),
