@@ -65,7 +65,7 @@ bench-blocks: $(VENV)/.bench ## compare block sizes on real columns, DATA=folder
 	@test -n '$(or $(DATA),$(GRIDSTONE_TEST_DATA))' || { echo "name the folder of real files: DATA=folder"; exit 1; }
 	@echo "== bench-blocks: the inputs go to $(TARGET)/blocks"
 	$(BIN)/python benches/blocks/prepare.py '$(or $(DATA),$(GRIDSTONE_TEST_DATA))' '$(TARGET)/blocks'
-	cargo run --release --package gridstone-bench --bin blocks -- '$(TARGET)/blocks' --repeats 9
+	cargo run --release --package gridstone-bench --features blocks --bin blocks -- '$(TARGET)/blocks' --repeats 9
 
 instructions: ## count the instructions of small workloads, compare with the baseline; needs valgrind
 	@echo "== instructions"

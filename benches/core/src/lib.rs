@@ -3,6 +3,7 @@
 //! [`benchmarks`] are timed by criterion (`make bench-core`). [`workloads`] are the same at sizes that valgrind runs in
 //! about a second; `cargo xtask instructions` counts and compares their instructions.
 
+#[cfg(feature = "blocks")]
 pub mod blocks;
 mod case;
 mod cloud;
