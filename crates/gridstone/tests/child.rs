@@ -1,6 +1,8 @@
 //! Processes that a test starts, watches and kills: this very binary, told by its environment what to do.
 
-use crate::{crash, kill, processes, receipts, stress};
+use crate::concurrency::{processes, stress};
+use crate::durability::{crash, kill};
+use crate::writing::receipts;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};

@@ -1,0 +1,12 @@
+//! Promise: stored bytes stay readable in every storage. Damage, forgery and newer formats are errors, never wrong cells.
+
+pub(crate) mod astray;
+mod damage;
+mod newer;
+#[cfg(feature = "object-stores")]
+mod objects;
+mod pure_rust;
+mod root_bounds;
+mod sealing;
+mod untrusted_files;
+mod vectors;

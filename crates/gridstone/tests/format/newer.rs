@@ -1,0 +1,403 @@
+//! Promise: what a newer release wrote is called newer and nothing else: by reads, by the check of a store, by its repair, and by reads
+//! around damage. What is told twice is damage. Names that act on a terminal are refused, and shown as what they are where they are there.
+//!
+//! The stores are altered object by object, with right checksums all the way up to the newest record.
+
+use crate::maintenance::vacuum::{Cells, context, create, open, read, stage, store_of, vacuum, write};
+use gridstone::base::{Error, ErrorKind, is_unprintable, xxh3};
+use gridstone::engine::{
+    Array, At, Call, Keep, Opened, ReadOrder, RepairOptions, create_array_on, move_node_on, open_on, repair_on,
+    verify_on,
+};
+use gridstone::schema::{Evolution, Schema};
+use gridstone::storage::{FLOOR, LOG, MANIFEST, MemoryStorage, Storage, log_name};
+use gridstone::store::{Changes, Lease, Operation, StandardRules};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What becomes of a line.
+type Edit = Box<dyn Fn(&str) -> String>;
+
+fn some(from: i64) -> Cells {
+    (from..from + 20).map(|x| (x, 3 * x + 1)).collect()
+}
+
+/// Versions 1 to 6: two arrays and two small fragments of each, then version 7, which names a root of version 6 with a page of each array.
+fn store() -> Arc<dyn Storage> {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let context = context(64);
+    for path in ["/line", "/grid"] {
+        let array = create(&context, &storage, path, false);
+        write(&array, &some(10)).unwrap();
+        write(&array, &some(5_010)).unwrap();
+    }
+    let store = store_of(&storage).with_fold_versions(1);
+    store.commit(&store.latest().unwrap(), Changes::default(), &mut StandardRules).unwrap();
+    storage
+}
+
+fn line_of(storage: &Arc<dyn Storage>, name: &str) -> String {
+    let bytes = storage.read_all(name).unwrap();
+    let end = bytes.iter().position(|b| *b == b'\n').unwrap();
+    String::from_utf8(bytes[..end].to_vec()).unwrap()
+}
+
+/// Puts `content` with its checksum, and with it all that names `before`, the checksum that the object had.
+fn put(storage: &Arc<dyn Storage>, name: &str, content: Vec<u8>, (before, after): (u64, u64)) {
+    storage.put(name, &content).unwrap();
+    let (before, after) = (format!("{before:016x}"), format!("{after:016x}"));
+    for other in [LOG, MANIFEST].iter().flat_map(|folder| storage.list(folder).unwrap()) {
+        let names_it = other != name && !is_page(storage, &other) && line_of(storage, &other).contains(&before);
+        if names_it {
+            reword(storage, &other, |line| line.replace(&before, &after));
+        }
+    }
+}
+
+fn is_page(storage: &Arc<dyn Storage>, name: &str) -> bool {
+    !storage.read_all(name).unwrap().starts_with(b"{")
+}
+
+/// Changes the line of a record, a root or the floor.
+fn reword(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&str) -> String) {
+    let (bytes, line) = (storage.read_all(name).unwrap(), line_of(storage, name));
+    let mut edited = edit(line.trim_end());
+    assert_ne!(edited, line.trim_end(), "{name}: {line}");
+    if name.starts_with(LOG) && name != FLOOR {
+        let padded = (edited.len() + 18).next_multiple_of(64) - 18;
+        edited = format!("{edited:<padded$}");
+    }
+    let sums = (xxh3(line.as_bytes()), xxh3(edited.as_bytes()));
+    let mut content = format!("{edited}\n{:016x}\n", sums.1).into_bytes();
+    content.extend_from_slice(&bytes[line.len() + 18..]);
+    put(storage, name, content, sums);
+}
+
+/// The name of the page of an array.
+fn page_of(storage: &Arc<dyn Storage>, path: &str) -> String {
+    let line = line_of(storage, &root_of(storage));
+    let node = line.split(&format!("\"path\":\"{path}\"")).nth(1).unwrap();
+    let page = node.split("\"pages\":[{\"id\":\"").nth(1).unwrap();
+    format!("{MANIFEST}/{}", &page[..32])
+}
+
+fn root_of(storage: &Arc<dyn Storage>) -> String {
+    let manifest = storage.list(MANIFEST).unwrap();
+    manifest.into_iter().find(|name| !is_page(storage, name)).unwrap()
+}
+
+/// Changes the bytes of a manifest page before its checksum.
+fn repage(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&mut [u8])) {
+    let bytes = storage.read_all(name).unwrap();
+    let (content, before) = bytes.split_last_chunk::<8>().unwrap();
+    let mut content = content.to_vec();
+    edit(&mut content);
+    let sums = (u64::from_le_bytes(*before), xxh3(&content));
+    content.extend_from_slice(&sums.1.to_le_bytes());
+    put(storage, name, content, sums);
+}
+
+/// Where the descriptions of a page with one list of one attribute begin.
+const FRAGMENTS: usize = 8 + 4 + 4 + 4 + 8 + 4;
+/// The bytes of one, in one dimension.
+const FRAGMENT: usize = 80 + 16;
+
+fn objects(storage: &Arc<dyn Storage>) -> BTreeMap<String, Vec<u8>> {
+    let names = [LOG, MANIFEST, "_data", "_damaged"].iter().flat_map(|folder| storage.list(folder).unwrap());
+    names.map(|name| (name.clone(), storage.read_all(&name).unwrap().to_vec())).collect()
+}
+
+fn newest(storage: &Arc<dyn Storage>) -> gridstone::base::Result<Array> {
+    open(&context(64), storage, "/line", At::Latest)
+}
+
+fn is_newer(error: &Error, holds: &str) {
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let words = ["newer release of Gridstone", "use a newer Gridstone", holds];
+    assert!(words.iter().all(|word| error.message().contains(word)), "{error}");
+}
+
+/// The check and the repair say that it is newer and what, and leave all as it is.
+fn is_no_damage(storage: &Arc<dyn Storage>, object: &str, holds: &str) {
+    let before = objects(storage);
+    let errors = [
+        verify_on(&context(64), storage.clone(), &Call::default()).unwrap_err(),
+        repair_on(&context(64), storage.clone(), RepairOptions { dry_run: true, cut: false }, &Call::default())
+            .unwrap_err(),
+        repair_on(&context(64), storage.clone(), RepairOptions { dry_run: false, cut: false }, &Call::default())
+            .unwrap_err(),
+    ];
+    for error in errors {
+        is_newer(&error, holds);
+        assert!(error.message().contains(object), "{object}: {error}");
+    }
+    assert_eq!(objects(storage), before);
+}
+
+#[test]
+fn the_store_that_is_altered_is_sound() {
+    let storage = store();
+    let report = verify_on(&context(64), storage.clone(), &Call::default()).unwrap();
+    assert_eq!((report.newest, report.damage), (7, Vec::new()));
+    reword(&storage, &log_name(3), |line| line.replace("\"message\":null", "\"message\":\"hello\""));
+    let report = verify_on(&context(64), storage.clone(), &Call::default()).unwrap();
+    assert_eq!(report.damage, Vec::new(), "checksums are right up to the newest record");
+    assert_eq!(read(&newest(&storage).unwrap()).unwrap().len(), 40);
+}
+
+#[test]
+fn an_unknown_field_of_a_record_is_newer() {
+    for (from, to, holds) in [
+        ("\"message\":null", "\"message\":null,\"author\":\"me\"", "\"author\""),
+        ("\"cells\":20", "\"cells\":20,\"sorted\":true", "\"sorted\""),
+        ("\"op\":\"add_fragments\"", "\"op\":\"add_fragment_views\"", "\"add_fragment_views\""),
+        ("{\"body\":{", "{\"shared\":{", "\"shared\""),
+        ("\"kind\":\"sparse\"", "\"kind\":\"ragged\"", "\"ragged\""),
+    ] {
+        let storage = store();
+        reword(&storage, &log_name(3), |line| line.replacen(from, to, 1));
+        is_newer(&open(&context(64), &storage, "/line", At::Version(3)).unwrap_err(), holds);
+        is_no_damage(&storage, "version 3", holds);
+    }
+}
+
+#[test]
+fn an_unknown_field_of_a_schema_is_newer() {
+    for (from, to, holds) in [
+        ("\"sparse\":true", "\"sparse\":true,\"ragged\":true", "\"ragged\""),
+        ("\"tile\":\"1000\"", "\"tile\":\"1000\",\"halo\":\"1\"", "\"halo\""),
+        ("\"dtype\":\"int64\"", "\"dtype\":\"int65\"", "int65"),
+        ("\"tile_order\":\"row\"", "\"tile_order\":\"peano\"", "peano"),
+    ] {
+        let storage = store();
+        let edit = |line: &str| line.replacen(from, to, 1);
+        reword(&storage, &log_name(1), edit);
+        is_newer(&open(&context(64), &storage, "/line", At::Version(1)).unwrap_err(), holds);
+        is_no_damage(&storage, "version 1", holds);
+    }
+    // What a schema needs is missing, or no number: that is damage, whoever wrote it.
+    for (from, to) in [("\"sparse\":true", "\"sparse\":7"), ("\"attrs\":[{\"name\":\"v\",", "\"attrs\":[{")] {
+        let storage = store();
+        reword(&storage, &log_name(1), |line| line.replacen(from, to, 1));
+        let error = open(&context(64), &storage, "/line", At::Version(1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_field_of_a_root_is_newer() {
+    for (from, to, holds) in [
+        ("\"store\":", "\"region\":\"eu\",\"store\":", "\"region\""),
+        ("\"metadata\":{}", "\"metadata\":{},\"owner\":1", "\"owner\""),
+        ("\"full\":false", "\"full\":false,\"sums\":[1]", "\"sums\""),
+    ] {
+        let storage = store();
+        let root = root_of(&storage);
+        reword(&storage, &root, |line| line.replacen(from, to, 1));
+        is_newer(&newest(&storage).unwrap_err(), holds);
+        is_no_damage(&storage, root.rsplit('/').next().unwrap(), holds);
+    }
+}
+
+#[test]
+fn an_unknown_kind_on_a_page_is_newer_and_is_not_read_around() {
+    for (at, byte, holds) in [(16, 5, "the kind 5"), (17, 3, "the file 3")] {
+        let storage = store();
+        let page = page_of(&storage, "/line");
+        repage(&storage, &page, |bytes| bytes[FRAGMENTS + at] = byte);
+        let array = newest(&storage).unwrap();
+        is_newer(&read(&array).unwrap_err(), holds);
+        is_newer(&array.verify(&Call::default()).unwrap_err(), holds);
+        is_newer(&array.read_around(None, None, None, ReadOrder::Row, &Call::default()).unwrap_err(), holds);
+        is_no_damage(&storage, page.rsplit('/').next().unwrap(), holds);
+    }
+    let storage = store();
+    let page = page_of(&storage, "/line");
+    repage(&storage, &page, |bytes| bytes[8] = 1);
+    is_no_damage(&storage, page.rsplit('/').next().unwrap(), "a page of version 1");
+}
+
+#[test]
+fn an_unknown_version_without_a_right_checksum_is_damage() {
+    let storage = store();
+    let page = page_of(&storage, "/line");
+    let mut bytes = storage.read_all(&page).unwrap().to_vec();
+    bytes[8] = 1;
+    storage.put(&page, &bytes).unwrap();
+    let mut record = storage.read_all(&log_name(3)).unwrap().to_vec();
+    record[6] = b'4';
+    storage.put(&log_name(3), &record).unwrap();
+    let report = verify_on(&context(64), storage.clone(), &Call::default()).unwrap();
+    let named: Vec<_> = report.damage.iter().map(|d| d.object.as_str()).collect();
+    assert_eq!(named, [log_name(3).as_str(), page.as_str()], "{report:?}");
+}
+
+#[test]
+fn reserved_fields_of_a_page_are_passed_over() {
+    let storage = store();
+    let (before, page) = (read(&newest(&storage).unwrap()).unwrap(), page_of(&storage, "/line"));
+    repage(&storage, &page, |bytes| bytes[FRAGMENTS + 18..FRAGMENTS + 20].fill(0xff));
+    assert_eq!(read(&newest(&storage).unwrap()).unwrap(), before);
+    assert_eq!(verify_on(&context(64), storage.clone(), &Call::default()).unwrap().damage, Vec::new());
+}
+
+#[test]
+fn an_unknown_field_of_the_floor_or_a_lease_is_newer() {
+    let storage = store();
+    let array = newest(&storage).unwrap();
+    vacuum(&array, Keep::Versions(1)).unwrap();
+    reword(&storage, FLOOR, |line| line.replacen("{\"gs\":0,", "{\"gs\":0,\"until\":9,", 1));
+    is_newer(&newest(&storage).unwrap_err(), "\"until\"");
+    is_no_damage(&storage, "floor", "\"until\"");
+
+    let lease = Lease { version: 1, written_us: 1, expires_us: 2 }.encode().unwrap();
+    let text = String::from_utf8(lease).unwrap();
+    let line = text.lines().next().unwrap().replace("{\"gs\":0,", "{\"gs\":0,\"host\":\"a\",");
+    let sealed = format!("{line}\n{:016x}\n", xxh3(line.as_bytes()));
+    is_newer(&Lease::decode(sealed.as_bytes()).unwrap_err(), "\"host\"");
+}
+
+/// The objects that the check of the store calls damaged.
+fn damaged(storage: &Arc<dyn Storage>, word: &str) -> Vec<String> {
+    let report = verify_on(&context(64), storage.clone(), &Call::default()).unwrap();
+    assert!(report.damage.iter().any(|d| d.message.contains(word)), "{word}: {report:?}");
+    report.damage.into_iter().map(|d| d.object).collect()
+}
+
+fn is_refused(storage: &Arc<dyn Storage>, word: &str) {
+    let error = newest(storage).and_then(|array| read(&array)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    assert!(error.message().contains(word), "{error}");
+}
+
+#[test]
+fn a_fragment_told_twice_on_a_page_is_refused_and_found() {
+    let storage = store();
+    let page = page_of(&storage, "/line");
+    repage(&storage, &page, |bytes| bytes.copy_within(FRAGMENTS..FRAGMENTS + 16, FRAGMENTS + FRAGMENT));
+    is_refused(&storage, "twice");
+    assert_eq!(damaged(&storage, "twice"), [page]);
+}
+
+#[test]
+fn a_fragment_told_on_two_pages_is_found() {
+    let storage = store();
+    let (one, two) = (page_of(&storage, "/line"), page_of(&storage, "/grid"));
+    let id = storage.read_all(&one).unwrap().slice(FRAGMENTS..FRAGMENTS + 16);
+    repage(&storage, &two, |bytes| bytes[FRAGMENTS..FRAGMENTS + 16].copy_from_slice(&id));
+    let found = damaged(&storage, "and so does manifest page");
+    assert!(found.contains(&one) || found.contains(&two), "{found:?}");
+}
+
+#[test]
+fn what_a_root_names_twice_is_refused_and_found() {
+    let page = |line: &str| {
+        let from = line.find("\"pages\":[").unwrap() + 9;
+        let to = from + line[from..].find("}]").unwrap() + 1;
+        line[from..to].to_owned()
+    };
+    let id = |line: &str, nth: usize| line.split("{\"id\":\"").nth(nth).unwrap()[..32].to_owned();
+    let edits: [(&str, Edit); 3] = [
+        ("twice", Box::new(move |line| line.replacen(&page(line), &format!("{0},{0}", page(line)), 1))),
+        ("already a node with the id", Box::new(move |line| line.replacen(&id(line, 2), &id(line, 1), 1))),
+        ("already an array", Box::new(|line| line.replace("\"path\":\"/grid\"", "\"path\":\"/line\""))),
+    ];
+    for (word, edit) in edits {
+        let storage = store();
+        let root = root_of(&storage);
+        reword(&storage, &root, edit);
+        is_refused(&storage, word);
+        assert_eq!(damaged(&storage, word), [root]);
+    }
+}
+
+/// The id of a fragment that a record adds.
+fn added(storage: &Arc<dyn Storage>, version: u64, nth: usize) -> String {
+    line_of(storage, &log_name(version)).split("{\"id\":\"").nth(nth + 1).unwrap()[..32].to_owned()
+}
+
+#[test]
+fn a_fragment_that_a_record_adds_twice_is_refused_and_found() {
+    let storage = store();
+    let array = newest(&storage).unwrap();
+    array.commit(vec![stage(&array, &some(100)), stage(&array, &some(200))], None).unwrap();
+    let (one, two) = (added(&storage, 8, 1), added(&storage, 8, 2));
+    assert_ne!(one, two);
+    reword(&storage, &log_name(8), |line| line.replace(&two, &one));
+    is_refused(&storage, "twice");
+    assert_eq!(damaged(&storage, "twice"), [log_name(8)]);
+}
+
+#[test]
+fn a_fragment_that_two_records_add_is_found() {
+    let storage = store();
+    let array = newest(&storage).unwrap();
+    write(&array, &some(100)).unwrap();
+    write(&array, &some(200)).unwrap();
+    let [old, recent, last] = [(2, 0), (8, 1), (9, 1)].map(|(version, nth)| added(&storage, version, nth));
+    reword(&storage, &log_name(9), |line| line.replace(&last, &recent));
+    is_refused(&storage, "already");
+    assert!(damaged(&storage, "version 8 adds already").contains(&log_name(9)));
+    // The root describes the fragment, and a record that comes later adds it: nobody who opens the newest version sees both.
+    reword(&storage, &log_name(9), |line| line.replace(&recent, &old));
+    assert!(damaged(&storage, "version 2 adds already").contains(&log_name(9)));
+}
+
+#[test]
+fn names_that_act_on_a_terminal_are_refused() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let context = context(64);
+    let line = create(&context, &storage, "/line", false);
+    let schema = |name: &str| {
+        let name = name.escape_default().to_string().replace("\\u{1b}", "\\u001b").replace("\\u{202e}", "\\u202e");
+        let json = format!(
+            r#"{{"dims":[{{"name":"x","dtype":"int8","domain":["0","9"]}}],"attrs":[{{"name":"{name}","dtype":"int8"}}]}}"#
+        );
+        Schema::from_json(&json).unwrap()
+    };
+    let shown = |error: Error, kind: ErrorKind| {
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.message().contains("control characters") && !error.message().contains(is_unprintable), "{error}");
+    };
+    let make = |path: &str, name: &str| create_array_on(&context, storage.clone(), path, schema(name), false);
+    for path in ["/a\u{1b}[2J", "/a\n", "/a\u{7f}b/c", "/\u{202e}a", "/a/b\u{2028}"] {
+        shown(make(path, "v").unwrap_err(), ErrorKind::Input);
+        shown(move_node_on(&context, storage.clone(), "/line", path, None).unwrap_err(), ErrorKind::Input);
+        let tag = Operation::Tag { name: path[1..].to_owned(), version: 1, replace: false };
+        let store = store_of(&storage);
+        let tagged = store.commit(&store.latest().unwrap(), Changes::new(vec![tag]), &mut StandardRules);
+        shown(tagged.unwrap_err(), ErrorKind::Input);
+    }
+    for name in ["v\u{1b}[31m", "v\u{202e}"] {
+        shown(make("/b", name).unwrap_err(), ErrorKind::Schema);
+        let rename = Evolution { rename: vec![("v".to_owned(), name.to_owned())], ..Evolution::default() };
+        shown(line.alter(&rename, None).unwrap_err(), ErrorKind::Schema);
+    }
+    let deep = |levels: usize| vec![("k".to_owned(), Some(format!("{}{}", "[".repeat(levels), "]".repeat(levels))))];
+    line.set_metadata(deep(128)).unwrap();
+    assert_eq!(line.set_metadata(deep(129)).unwrap_err().kind(), ErrorKind::Input);
+}
+
+#[test]
+fn names_of_earlier_releases_are_read_and_shown_as_what_they_are() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let context = context(64);
+    write(&create(&context, &storage, "/line", false), &some(10)).unwrap();
+    reword(&storage, &log_name(1), |line| {
+        line.replace("\"path\":\"/line\"", "\"path\":\"/li\\u001b[2Jne\"")
+            .replace("\"name\":\"v\"", "\"name\":\"v\\u0007\"")
+    });
+    let path = "/li\u{1b}[2Jne";
+    let array = open(&context, &storage, path, At::Latest).unwrap();
+    assert_eq!(read(&array).unwrap(), some(10));
+    assert_eq!(array.schema().unwrap().attrs()[0].name(), "v\u{7}");
+    let error = open(&context, &storage, "/li\u{1b}[2J", At::Latest).unwrap_err();
+    assert!(error.message().contains("/li\\u{1b}[2J") && !error.message().contains(is_unprintable), "{error}");
+    // What is there may stay, whatever else changes; what is put beside it has a name of its own.
+    let grow = Evolution { rename: vec![("v\u{7}".to_owned(), "v".to_owned())], ..Evolution::default() };
+    array.alter(&grow, None).unwrap();
+    match open_on(&context, storage, "/", false, At::Latest).unwrap() {
+        Opened::Group(group) => assert_eq!(group.children().unwrap()[0].0, "li\u{1b}[2Jne"),
+        Opened::Array(_) => panic!("a group was made"),
+    }
+}

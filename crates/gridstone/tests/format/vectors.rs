@@ -1,0 +1,137 @@
+//! Promise: what was written stays readable. The committed vectors read as `expect.json` says, and the code still
+//! makes the very same bytes, so that no change of the format goes unseen.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+#[path = "../../examples/make_vectors/cases/mod.rs"]
+mod cases;
+#[path = "../../examples/make_vectors/model.rs"]
+mod model;
+#[path = "../../examples/make_vectors/value.rs"]
+mod value;
+#[path = "../../examples/make_vectors/world.rs"]
+mod world;
+
+use gridstone::base::{ErrorKind, Key, Keys};
+use gridstone::engine::{Array, At, Call, Column, Context, Opened, Options, ReadOrder, Span, open_on};
+use gridstone::storage::{Durability, LocalStorage, Storage};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/gs0")
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn the_engine_reads_every_vector() {
+    // It registers the filter of a user's own that one of them was written with.
+    cases::all().unwrap();
+    let mut seen = 0;
+    for case in fs::read_dir(folder()).unwrap() {
+        let case = case.unwrap().path();
+        let expect = json(&case.join("expect.json"));
+        let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(case.join("store"), Durability::Full).unwrap());
+        let key = expect["key"].as_str().map(|key| Arc::new(Key::parse(key).unwrap()) as Arc<dyn Keys>);
+        let context = Context::new(&Options { threads: Some(1), key, ..Options::default() }).unwrap();
+        if expect["versions"].as_array().unwrap().is_empty() {
+            let opened = open_on(&context, storage.clone(), "/", false, At::Latest);
+            assert_eq!(opened.unwrap_err().kind(), ErrorKind::NotFound, "{}", expect["case"]);
+        }
+        for version in expect["versions"].as_array().unwrap() {
+            let number = version["version"].as_u64().unwrap();
+            for node in version["nodes"].as_array().unwrap() {
+                let path = node["path"].as_str().unwrap();
+                let opened = open_on(&context, storage.clone(), path, false, At::Version(number)).unwrap();
+                let where_ = format!("{} version {number} {path}", expect["case"]);
+                match opened {
+                    Opened::Group(_) => assert_eq!(node["kind"], "group", "{where_}"),
+                    Opened::Array(array) => check_array(&array, node, version, &where_),
+                }
+            }
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, cases::all().unwrap().len());
+}
+
+fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
+    assert_eq!(node["kind"], "array", "{place}");
+    assert_eq!(array.time_us(), version["time_us"].as_i64().unwrap(), "{place}");
+    let schema = array.schema().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&schema.to_stored_json()).unwrap(), node["schema"], "{place}");
+    let keys = array.metadata_keys().unwrap();
+    let metadata: BTreeMap<String, String> =
+        keys.iter().map(|k| (k.clone(), array.metadata(k).unwrap().unwrap())).collect();
+    assert_eq!(serde_json::to_value(metadata).unwrap(), node["metadata"], "{place}");
+    for read in node["reads"].as_array().unwrap() {
+        // Along texts all is read.
+        let sub: Vec<Option<(String, String)>> = serde_json::from_value(read["box"].clone()).unwrap();
+        let cells = if schema.sparse() {
+            let open = Span { lo: None, hi: None, below: false };
+            let spans = sub.iter().map(|ends| ends.as_ref().map_or(open.clone(), |(lo, hi)| Span::between(lo, hi)));
+            let region = array.region(&[spans.collect()]).unwrap();
+            array.read_region(Some(&region), None, None, ReadOrder::Global, &Call::default()).unwrap().0
+        } else {
+            let sub: Vec<(String, String)> = sub.iter().flatten().cloned().collect();
+            array.read(Some(&sub), None, ReadOrder::Row, &Call::default()).unwrap().0
+        };
+        assert_eq!(cells.count as u64, read["cells"].as_u64().unwrap(), "{place} {sub:?}");
+        for (dim, column) in schema.coordinates().zip(&cells.dims) {
+            let found = value::column(column.datatype(), &cells_of(column));
+            assert_eq!(found, read["columns"][dim.name()], "{place} {sub:?} {}", dim.name());
+        }
+        for (attr, column) in schema.attrs().iter().zip(&cells.attrs) {
+            let found = value::of_attr(attr, &cells_of(column));
+            assert_eq!(found, read["columns"][attr.name()], "{place} {sub:?} {}", attr.name());
+        }
+    }
+    assert!(array.verify(&Call::default()).unwrap().damage.is_empty(), "{place}");
+}
+
+fn cells_of(column: &Column) -> Vec<value::Cell> {
+    let view = column.view();
+    (0..view.len()).map(|row| view.is_valid(row).then(|| view.value(row).to_vec())).collect()
+}
+
+/// Fails on any change of what is written. If the change is meant: a spec page, a row in the history table of
+/// `docs/format/README.md`, and `cargo run --release -p gridstone --example make_vectors -- vectors/gs0`.
+#[test]
+fn the_vectors_are_made_again_byte_for_byte() {
+    for case in cases::all().unwrap() {
+        let root = folder().join(case.name);
+        let made = case.files().unwrap();
+        let mut there = Vec::new();
+        list(&root, &root, &mut there);
+        assert_eq!(there, made.keys().cloned().collect::<Vec<_>>(), "{}: the files of the vector", case.name);
+        for (name, bytes) in made {
+            let committed = fs::read(root.join(&name)).unwrap();
+            let first = committed.iter().zip(&bytes).position(|(a, b)| a != b);
+            let differs = committed != bytes;
+            assert!(
+                !differs,
+                "{}/{name}: {} bytes, now {}, first difference at {first:?}",
+                case.name,
+                committed.len(),
+                bytes.len()
+            );
+        }
+    }
+}
+
+fn list(root: &Path, folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            list(root, &path, found);
+        } else {
+            found.push(path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/"));
+        }
+    }
+    found.sort();
+}

@@ -1,0 +1,13 @@
+//! Promise: a write stores its cells as given, in one commit, or is refused with a reason.
+
+pub(crate) mod edges;
+mod evolution;
+mod large_values;
+mod moves;
+pub(crate) mod receipts;
+mod refusals;
+mod same_bytes;
+mod staged_deletes;
+mod stopping;
+mod unsorted;
+mod user_filters;
