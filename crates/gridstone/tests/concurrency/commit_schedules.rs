@@ -2,7 +2,7 @@
 //! storage. Promised: history is one line, no commit is lost or doubled, readers see prefixes of it, whatever folds
 //! and merges.
 
-use crate::writers::{World, ids};
+use crate::support::writers::{World, ids};
 use gridstone::base::Id;
 use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
 use gridstone::store::Snapshot;

@@ -1,6 +1,6 @@
 //! Promised: of commits made at once by many threads none is lost and none doubled, and each makes a version.
 
-use crate::writers::{World, ids};
+use crate::support::writers::{World, ids};
 use gridstone::storage::{Durability, LocalStorage, MemoryStorage, Storage};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Promise: a cell that was written once is read once, whatever merges and vacuums go on: where cells may lie several times at one
 //! place, no reader takes a merged fragment together with what it was made of.
 
-use crate::maintenance::consolidate_dense::longs;
+use crate::support::columns::longs;
 use gridstone::engine::{
     Array, At, Call, CellData, Context, Dedup, Keep, Opened, Options, ReadOrder, Strategy, VacuumOptions,
     create_array_on, open_on,

@@ -1,9 +1,9 @@
 //! Promise: who removes or replaces what it has read loses to whoever wrote to it meanwhile, and nobody loses to a neighbour while the
 //! cells are few, however many boxes they are read and written in.
 
-use crate::concurrency::lost_updates::begin;
-use crate::concurrency::transactions::{cells, memory, one, opened, schema};
-use crate::writer::{as_text, commit_cells, context};
+use crate::support::columns::as_text;
+use crate::support::pair::{begin, cells, memory, one, opened, schema};
+use crate::support::writer::{commit_cells, context};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Array, Call, Isolation, ReadOrder, Span, Transaction, create_array_on};
 use gridstone::schema::Schema;
@@ -212,7 +212,7 @@ fn nobody_waits_for_a_look_into_files() {
     let array = transaction.array("/sparse").unwrap();
     cells(&array, ((3, 3), (4, 4)));
     write_cell(&array, 3, 4);
-    let mut random = crate::writer::Random(3);
+    let mut random = crate::support::random::Random(3);
     let large = (0..15_000).map(|n| ((n / 150, n % 150), random.next() as i64)).filter(|(at, _)| *at != (3, 4));
     commit_cells(&opened(&context(), &inner, "/sparse"), &large.collect(), None).unwrap();
     *beside.lock().unwrap() = Some(other);

@@ -1,12 +1,13 @@
 //! Group commit: threads that commit tiny writes at the same time need far fewer records, and a lone writer waits for nobody.
 
-use crate::concurrency::transactions::{cells, memory, one, opened, schema};
-use crate::writer::{CellMap, commit_cells, context};
+use crate::support::gate::Gate;
+use crate::support::pair::{cells, memory, one, opened, schema};
+use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{Array, Call, Context, Durability, Isolation, Options, Transaction, create_array};
 use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, Operation, Storage};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Barrier, Condvar, Mutex};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 const THREADS: i64 = 16;
@@ -79,7 +80,7 @@ fn a_lone_writer_makes_a_record_per_write_and_does_nothing_more_than_before() {
 
 #[test]
 fn handles_opened_one_by_one_at_a_uri_share_records_too() {
-    let folder = crate::scratch::Folder::new("group");
+    let folder = crate::support::scratch::Folder::new("group");
     let uri = folder.path().join("store");
     let uri = uri.to_str().unwrap();
     let options = Options { threads: Some(1), durability: Durability::Full, ..Options::default() };
@@ -105,51 +106,6 @@ fn handles_opened_one_by_one_at_a_uri_share_records_too() {
     println!("{} writes in {} versions on a disk", THREADS * WRITES, array.version() - 1);
     assert!(array.version() - 1 < (THREADS * WRITES) as u64 / 2, "{} versions", array.version());
     assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
-}
-
-/// A storage that stops at one record until the test says so: the others gather meanwhile.
-pub(crate) struct Gate {
-    state: Mutex<(bool, bool)>,
-    changed: Condvar,
-}
-
-impl Gate {
-    pub(crate) fn over(inner: Arc<dyn Storage>) -> (Arc<Self>, Arc<dyn Storage>) {
-        let gate = Arc::new(Self { state: Mutex::new((false, false)), changed: Condvar::new() });
-        let held = gate.clone();
-        let storage = HookedStorage::new(inner, move |operation, _: &str| {
-            if operation == Operation::PutIfAbsent {
-                held.pass();
-            }
-        });
-        (gate, Arc::new(storage))
-    }
-
-    fn pass(&self) {
-        let mut state = self.state.lock().unwrap();
-        state.1 = state.0;
-        self.changed.notify_all();
-        while state.0 {
-            state = self.changed.wait(state).unwrap();
-        }
-        state.1 = false;
-    }
-
-    pub(crate) fn shut(&self) {
-        self.state.lock().unwrap().0 = true;
-    }
-
-    pub(crate) fn wait_for_somebody(&self) {
-        let mut state = self.state.lock().unwrap();
-        while !state.1 {
-            state = self.changed.wait(state).unwrap();
-        }
-    }
-
-    pub(crate) fn open(&self) {
-        self.state.lock().unwrap().0 = false;
-        self.changed.notify_all();
-    }
 }
 
 type Work<'a> = Box<dyn FnOnce() -> Result<u64> + Send + 'a>;
@@ -327,7 +283,7 @@ fn a_group_ends_where_its_record_would_be_large() {
     let inner: Arc<dyn Storage> = memory();
     let (gate, storage) = Gate::over(inner.clone());
     let array = opened(&context(), &storage, "/sparse");
-    let mut random = crate::writer::Random(3);
+    let mut random = crate::support::random::Random(3);
     // About 50 KiB each, and over 20 of them: more than the megabyte that a shared record may have.
     let some: CellMap = (0..1_600).map(|i| ((i / 40, i % 40), random.next() as i64)).collect();
     let write = || -> Work<'_> {

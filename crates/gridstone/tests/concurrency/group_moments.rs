@@ -1,8 +1,8 @@
 //! Promise: each question of a group is answered of one moment, and each change is made where the group lies, though others move
 //! it between any two operations.
 
-use crate::maintenance::copies::memory;
-use crate::maintenance::vacuum::context;
+use crate::support::copy::memory;
+use crate::support::store::context;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{At, Call, Group, Opened, create_array_on, create_group_on, move_node_on, open_on};
 use gridstone::schema::Schema;
@@ -236,7 +236,7 @@ fn what_lies_elsewhere_by_now_is_left_alone() {
 /// A version comes and a vacuum goes before any one operation of a history: it is whole, or it says that it expired.
 #[test]
 fn a_history_beside_a_vacuum_is_of_its_version_or_expired() {
-    use crate::maintenance::vacuum::options;
+    use crate::support::store::options;
     use gridstone::engine::Keep;
     let (mut whole, mut expired) = (0, 0);
     for at in 0.. {

@@ -1,7 +1,7 @@
 //! Group commit under many schedules, explored by shuttle, which takes control before every operation on the storage and
 //! whenever a thread waits. Promised: no commit is lost or doubled, nobody waits for ever, history is one line.
 
-use crate::writers::{World, ids};
+use crate::support::writers::{World, ids};
 use gridstone::base::{Id, Result, Signal, Signals};
 use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
 use gridstone::store::{CommitQueue, GroupCommit, Queues, Snapshot, StandardRules};

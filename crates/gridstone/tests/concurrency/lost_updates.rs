@@ -1,11 +1,12 @@
 //! Promise: no update is lost. A default transaction whose commit would undo what another one wrote meanwhile, into cells or metadata
 //! keys that it has both read and written, is a Conflict; no other is.
 
-use crate::concurrency::transactions::{cells, memory, one, opened};
-use crate::maintenance::vacuum;
-use crate::writer::{CellMap, as_text, bytes_of, commit_cells, context, numbers, view};
+use crate::support::columns::{as_text, bytes_of, numbers, view};
+use crate::support::line;
+use crate::support::pair::{begin, cells, memory, one, opened};
+use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::base::ErrorKind;
-use gridstone::engine::{Array, Call, Condition, Isolation, Keep, Strategy, Transaction, VacuumOptions};
+use gridstone::engine::{Array, Call, Condition, Keep, Strategy, VacuumOptions};
 use gridstone::schema::Order;
 use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
 use gridstone_testkit::Dice;
@@ -14,10 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 
 const PATHS: [&str; 2] = ["/dense", "/sparse"];
-
-pub(crate) fn begin(storage: &Arc<dyn Storage>) -> Transaction {
-    Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap()
-}
 
 type Span = (i64, i64);
 
@@ -324,7 +321,7 @@ fn who_only_reads_or_only_writes_never_conflicts() {
 fn arrays_of_the_transaction_itself_are_no_reads_of_others() {
     let storage = memory();
     let transaction = begin(&storage);
-    let made = transaction.create_array("/new", crate::concurrency::transactions::schema(true), false).unwrap();
+    let made = transaction.create_array("/new", crate::support::pair::schema(true), false).unwrap();
     commit_cells(&made, &one(1, 1, 1), None).unwrap();
     assert_eq!(value(&made, (1, 1)), 1);
     commit_cells(&opened(&context(), &storage, "/sparse"), &one(1, 1, 1), None).unwrap();
@@ -418,7 +415,7 @@ fn a_file_in_between_that_is_gone_is_an_expired_snapshot() {
     }));
     let transaction = begin(&storage);
     (COUNTERS[0].1)(&transaction.array("/sparse").unwrap());
-    let mut random = crate::writer::Random(3);
+    let mut random = crate::support::random::Random(3);
     let large = (0..15_000).map(|n| ((n / 150, n % 150), random.next() as i64)).filter(|(at, _)| *at != (3, 4));
     commit_cells(&opened(&context(), &inner, "/sparse"), &large.collect(), None).unwrap();
     armed.store(true, Ordering::SeqCst);
@@ -428,7 +425,7 @@ fn a_file_in_between_that_is_gone_is_an_expired_snapshot() {
 }
 
 /// Sparse cells of others at every third place of two stretches, of which nothing lies in between.
-fn stretches(count: i64) -> vacuum::Cells {
+fn stretches(count: i64) -> line::Cells {
     (0..count / 2).flat_map(|n| [(n * 3, 5), (1_000_000 + n * 3, 5)]).collect()
 }
 
@@ -446,7 +443,7 @@ fn line() -> Arc<dyn Storage> {
 fn stands_at(storage: &Arc<dyn Storage>, x: i64, theirs: impl Fn(&Array)) -> bool {
     let mine = |a: &Array| {
         a.read(Some(&[as_text((x, x))]), None, gridstone::engine::ReadOrder::Any, &Call::default()).unwrap();
-        vacuum::write(a, &vacuum::Cells::from([(x, 1)])).unwrap();
+        line::write(a, &line::Cells::from([(x, 1)])).unwrap();
     };
     stands(storage, "/line", mine, theirs)
 }
@@ -455,7 +452,7 @@ fn stands_at(storage: &Arc<dyn Storage>, x: i64, theirs: impl Fn(&Array)) -> boo
 fn large_fragments_are_told_by_the_boxes_of_their_tiles() {
     let writes = |count: i64| {
         move |a: &Array| {
-            vacuum::write(a, &stretches(count)).unwrap();
+            line::write(a, &stretches(count)).unwrap();
         }
     };
     let (few, many) = (writes(60_000), writes(70_000));
@@ -477,7 +474,7 @@ fn rows_of_masks_are_told_alike() {
     let filled = || {
         let storage = line();
         let all = (0..80_000).map(|n| (n, n)).chain((1_000_000..1_080_000).map(|n| (n, n)));
-        vacuum::write(&opened(&context(), &storage, "/line"), &all.collect()).unwrap();
+        line::write(&opened(&context(), &storage, "/line"), &all.collect()).unwrap();
         storage
     };
     let where_ = |text: &'static str| move |a: &Array| delete_where(a, text);

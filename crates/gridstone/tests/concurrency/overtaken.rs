@@ -1,8 +1,9 @@
 //! Promise: whatever somebody does, others may commit, merge and vacuum at any moment of it: it comes to its end, or says that
 //! what it rested on is gone, and nothing is lost.
 
-use crate::maintenance::copies::{HISTORY, WHOLE, memory};
-use crate::maintenance::vacuum::{Cells, context, create, open, read, stage, store_of, write};
+use crate::support::copy::{HISTORY, WHOLE, memory};
+use crate::support::line::{Cells, create, read, stage, write};
+use crate::support::store::{context, open, store_of};
 use gridstone::base::{Entropy, ErrorKind, Result};
 use gridstone::engine::{
     Array, At, Call, Condition, Isolation, Keep, Strategy, Transaction, VacuumOptions, commit_receipts_on, copy_on,

@@ -1,8 +1,9 @@
 //! Many processes write one store at once: no write is lost, none fails, history is one line, and whoever reads
 //! meanwhile sees whole writes only.
 
-use crate::child::{Child, Folder, say};
-use crate::writer::{CellMap, as_text, bytes_of, commit_cells, context, numbers, view};
+use crate::support::child::{Child, Folder, say};
+use crate::support::columns::{as_text, bytes_of, numbers, view};
+use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::engine::{Array, At, Call, Context, Opened, ReadOrder, create_array, open};
 use gridstone::schema::{Order, Schema};
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 //! Promised: what was acknowledged is there; what was refused never comes; of what is unknown nothing is deleted, so that it is there whole or
 //! not at all; no change is there twice; the log opens.
 
-use crate::writers::World;
+use crate::support::writers::World;
 use gridstone::base::{Clock, ErrorKind, Id, NeverCancel, Silent};
 use gridstone::maintain::{Keep, VacuumOptions, vacuum};
 use gridstone::storage::{HookedStorage, MemoryStorage, Storage, Stray, StrayStorage};

@@ -1,7 +1,7 @@
 //! Serializable transactions: no skew is written, which the default isolation allows; neither sells a seat twice.
 
-use crate::concurrency::transactions::{cells, memory, one, opened};
-use crate::writer::{CellMap, commit_cells, context};
+use crate::support::pair::{cells, memory, one, opened};
+use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Context, Isolation, Transaction};
 use gridstone::storage::Storage;
@@ -130,8 +130,8 @@ fn every_way_to_read_is_remembered() {
     let reads: [(&str, Read); 5] = [
         ("points", |t| {
             let array = t.array("/sparse").unwrap();
-            let five = crate::writer::bytes_of([5]);
-            let five = crate::writer::view(&five);
+            let five = crate::support::columns::bytes_of([5]);
+            let five = crate::support::columns::view(&five);
             array.points(&[five, five], None, &gridstone::engine::Call::default()).unwrap();
         }),
         ("scan", |t| {

@@ -1,6 +1,7 @@
 //! Promise: writers, readers, merges and vacuums of one store at once do not harm each other: no commit is lost, no read torn.
 
-use crate::maintenance::vacuum::{Cells, context, create, open, options, read, store_of, vacuum, write};
+use crate::support::line::{Cells, create, read, write};
+use crate::support::store::{context, open, options, store_of, vacuum};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Array, At, Call, Keep, Strategy, VacuumOptions};
 use gridstone::storage::{MemoryStorage, Storage};

@@ -1,64 +1,17 @@
 //! Transactions: changes of several arrays in one version, all or nothing; reads inside see what was staged.
 
-use crate::writer::{CellMap, as_text, bytes_of, commit_cells, context, numbers, view};
+use crate::support::columns::{as_text, bytes_of, numbers, view};
+use crate::support::pair::{SIDE, begin, cells, memory, one, opened, schema};
+use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::base::{ErrorKind, Result};
-use gridstone::engine::{
-    Array, At, Call, Context, Isolation, Opened, ReadOrder, Strategy, Transaction, create_array_on, open_on,
-};
-use gridstone::schema::{Order, Schema};
-use gridstone::storage::{
-    CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage,
-};
+use gridstone::engine::{Array, Call, Isolation, ReadOrder, Strategy, Transaction};
+use gridstone::schema::Order;
+use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, Operation, Storage};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// All cells of a sparse array take more than a log record takes in.
-pub(crate) const SIDE: i64 = 150;
-
-pub(crate) fn schema(sparse: bool) -> Schema {
-    Schema::from_json(&format!(
-        r#"{{"sparse":{sparse},"capacity":50,"coord_filters":"none","dims":[{{"name":"y","dtype":"int64","domain":["0","{end}"],"tile":"7"}},
-            {{"name":"x","dtype":"int64","domain":["0","{end}"],"tile":"9"}}],
-            "attrs":[{{"name":"v","dtype":"int64","filters":"none"}}]}}"#,
-        end = SIDE - 1
-    ))
-    .unwrap()
-}
-
-/// A store in memory with a dense and a sparse array.
-pub(crate) fn memory() -> Arc<dyn Storage> {
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    for (path, sparse) in [("/dense", false), ("/sparse", true)] {
-        create_array_on(&context(), storage.clone(), path, schema(sparse), false).unwrap();
-    }
-    storage
-}
-
-pub(crate) fn opened(context: &Context, storage: &Arc<dyn Storage>, path: &str) -> Array {
-    match open_on(context, storage.clone(), path, true, At::Latest).unwrap() {
-        Opened::Array(array) => array,
-        Opened::Group(_) => panic!("{path} is a group"),
-    }
-}
-
-/// The cells of a box that are there; of a dense array those that are not 0.
-pub(crate) fn cells(array: &Array, (y, x): ((i64, i64), (i64, i64))) -> CellMap {
-    let bounds = [as_text(y), as_text(x)];
-    let (found, shape, _) = array.read(Some(&bounds), None, ReadOrder::Row, &Call::default()).unwrap();
-    let values = numbers(&found.attrs[0]);
-    let width = x.1 - x.0 + 1;
-    match shape {
-        Some(_) => (0..).map(|i| (y.0 + i / width, x.0 + i % width)).zip(values).filter(|(_, v)| *v != 0).collect(),
-        None => numbers(&found.dims[0]).into_iter().zip(numbers(&found.dims[1])).zip(values).collect(),
-    }
-}
-
 const ALL: ((i64, i64), (i64, i64)) = ((0, SIDE - 1), (0, SIDE - 1));
-
-pub(crate) fn one(y: i64, x: i64, value: i64) -> CellMap {
-    CellMap::from([((y, x), value)])
-}
 
 fn write_box(array: &Array, y: (i64, i64), x: (i64, i64), value: i64) -> Result<u64> {
     let values = bytes_of((0..(y.1 - y.0 + 1) * (x.1 - x.0 + 1)).map(|_| value));
@@ -70,10 +23,6 @@ fn write_box(array: &Array, y: (i64, i64), x: (i64, i64), value: i64) -> Result<
 fn delete(array: &Array, places: &BTreeSet<(i64, i64)>) -> Result<u64> {
     let (rows, columns) = (bytes_of(places.iter().map(|p| p.0)), bytes_of(places.iter().map(|p| p.1)));
     array.commit(vec![array.stage_delete(&[view(&rows), view(&columns)], &Call::default())?], None)
-}
-
-fn begin(storage: &Arc<dyn Storage>) -> Transaction {
-    Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap()
 }
 
 /// Sparse cells that take more than a record holds.
@@ -126,7 +75,7 @@ fn reads_inside_equal_those_after_plain_writes_of_the_same() {
     for seed in 0..12 {
         let (storage, twin) = (memory(), memory());
         let (context, twin_context) = (context(), context());
-        let mut random = crate::writer::Random(seed);
+        let mut random = crate::support::random::Random(seed);
         for (path, first) in [("/dense", 900), ("/sparse", 901)] {
             for (store, context) in [(&storage, &context), (&twin, &twin_context)] {
                 commit_cells(&opened(context, store, path), &many(first), None).unwrap();
@@ -136,7 +85,7 @@ fn reads_inside_equal_those_after_plain_writes_of_the_same() {
         for step in 0..25i64 {
             let path = if random.below(2) == 0 { "/dense" } else { "/sparse" };
             let (inside, plain) = (transaction.array(path).unwrap(), opened(&twin_context, &twin, path));
-            let place = |random: &mut crate::writer::Random| random.below(SIDE as u64) as i64;
+            let place = |random: &mut crate::support::random::Random| random.below(SIDE as u64) as i64;
             let places: BTreeSet<(i64, i64)> = (0..20).map(|_| (place(&mut random), place(&mut random))).collect();
             let some: CellMap = places.iter().map(|at| (*at, 10_000 * (step + 1) + at.0)).collect();
             let (y, x) = (place(&mut random), place(&mut random));
@@ -243,7 +192,7 @@ fn an_aborted_or_dropped_or_failed_transaction_leaves_no_file() {
 
 /// Cells that need a file.
 fn big() -> CellMap {
-    let mut random = crate::writer::Random(7);
+    let mut random = crate::support::random::Random(7);
     (0..SIDE * SIDE).map(|i| ((i / SIDE, i % SIDE), random.next() as i64)).collect()
 }
 
@@ -375,7 +324,7 @@ fn small_writes_beyond_some_megabytes_go_to_files() {
     let storage = memory();
     let transaction = begin(&storage);
     let array = transaction.array("/sparse").unwrap();
-    let mut random = crate::writer::Random(11);
+    let mut random = crate::support::random::Random(11);
     let mut expected = CellMap::new();
     for n in 0..130 {
         let some: CellMap = (0..3_000)

@@ -4,8 +4,9 @@
 //! Twice: processes killed at random moments on a real file system, and faults at every single storage operation of
 //! every kind of write, in memory and in a folder.
 
-use crate::child::{Child, Folder, say};
-use crate::writer::{Kind, Model, Place, Random, Write, Writer, verify, version_of};
+use crate::support::child::{Child, Folder, say};
+use crate::support::random::Random;
+use crate::support::writer::{Kind, Model, Place, Write, Writer, verify, version_of};
 use gridstone::base::{ErrorKind, limits::FOLD_VERSIONS};
 use gridstone::storage::{
     Durability, Fault, FaultPlan, FaultyStorage, HookedStorage, LocalStorage, MemoryStorage, Operation, Storage,
@@ -245,7 +246,7 @@ fn death_before_every_operation_of_every_write_in_a_folder() {
     for_each_case(|case| {
         for (n, _) in case.operations() {
             let store = folder.0.join("store");
-            case.strike(crate::scratch::unsynced(&store), Fault::Kill, n);
+            case.strike(crate::support::scratch::unsynced(&store), Fault::Kill, n);
             std::fs::remove_dir_all(store).unwrap();
         }
     });

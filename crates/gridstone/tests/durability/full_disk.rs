@@ -1,8 +1,9 @@
 //! Promise: a disk that is full can be made room on: what an earlier vacuum condemned goes before anything is written, what newer fragments hide
 //! goes by one small commit, and then writing works again.
 
-use crate::maintenance::vacuum::{SetClock, context_with, create, nothing_is_left, open, read, write};
-use crate::writer::{bytes_of, view};
+use crate::support::columns::{bytes_of, view};
+use crate::support::line::{create, read, write};
+use crate::support::store::{SetClock, context_with, nothing_is_left, open};
 use bytes::Bytes;
 use gridstone::base::{ByteSink, ByteSource, Error, Result};
 use gridstone::engine::{Array, At, Call, Context, Keep, Strategy, VacuumOptions};

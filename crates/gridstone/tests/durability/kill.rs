@@ -1,16 +1,16 @@
 //! Killed at any point of any kind of work, a process leaves a store that is whole, holds all that was acknowledged,
 //! and goes on working.
 //!
-//! A child process does one chapter of a script of the [`crate::life`] on a folder and ends itself by SIGKILL at its n-th point,
+//! A child process does one chapter of a script of the [`crate::support::life`] on a folder and ends itself by SIGKILL at its n-th point,
 //! for all n: before every operation on the storage, before every call to the operating system of which those that
 //! write are made, and in the middle of each that writes. Its commits wait for the disk and do not, in turn. Before operations that only read it dies in the longest of the scripts, and in
 //! the others with `GRIDSTONE_TEST_DEEP`: the folder is then as at the next point.
 
-use crate::child::{Child, Folder, say};
-use crate::life::alternating::Alternating;
-use crate::life::script::{Ground, Life, Script, perform};
-use crate::life::{check, scripts};
-use crate::scratch::unsynced;
+use crate::support::child::{Child, Folder, say};
+use crate::support::life::alternating::Alternating;
+use crate::support::life::script::{Ground, Life, Script, perform};
+use crate::support::life::{check, scripts};
+use crate::support::scratch::unsynced;
 use gridstone::storage::{DiskCalls, HookedStorage, Operation, Storage, SystemCalls};
 use std::fs::{self, File};
 use std::io;

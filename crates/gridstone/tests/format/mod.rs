@@ -1,6 +1,6 @@
 //! Promise: stored bytes stay readable in every storage. Damage, forgery and newer formats are errors, never wrong cells.
 
-pub(crate) mod astray;
+mod astray;
 mod damage;
 mod newer;
 #[cfg(feature = "object-stores")]

@@ -3,7 +3,8 @@
 //!
 //! The stores are altered object by object, with right checksums all the way up to the newest record.
 
-use crate::maintenance::vacuum::{Cells, context, create, open, read, stage, store_of, vacuum, write};
+use crate::support::line::{Cells, create, read, stage, write};
+use crate::support::store::{context, open, store_of, vacuum};
 use gridstone::base::{Error, ErrorKind, is_unprintable, xxh3};
 use gridstone::engine::{
     Array, At, Call, Keep, Opened, ReadOrder, RepairOptions, create_array_on, move_node_on, open_on, repair_on,

@@ -10,8 +10,9 @@ mod ahead;
 mod ahead_lost;
 mod server;
 
-use crate::maintenance::vacuum::{Cells, context, create, nothing_is_left, open, read, read_in, vacuum, write};
-use crate::writer::{bytes_of, view};
+use crate::support::columns::{bytes_of, view};
+use crate::support::line::{Cells, create, read, read_in, write};
+use crate::support::store::{context, nothing_is_left, open, vacuum};
 use faulty::{Faulty, Plan, Trouble};
 use gridstone::base::{CounterSnapshot, ErrorKind, Progress, Result};
 use gridstone::engine::{
@@ -508,7 +509,7 @@ impl gridstone::base::Clock for Ahead {
 #[test]
 fn a_writer_whose_clock_is_wrong_goes_by_the_storage() {
     use gridstone::storage::{Durability, LocalStorage};
-    let folder = crate::scratch::Folder::new("clocks");
+    let folder = crate::support::scratch::Folder::new("clocks");
     let local =
         || -> Arc<dyn Storage> { Arc::new(LocalStorage::new(folder.path().join("a.gs"), Durability::Close).unwrap()) };
     let (bucket, _) = bucket();
@@ -518,7 +519,7 @@ fn a_writer_whose_clock_is_wrong_goes_by_the_storage() {
     };
     for (made, found) in [(local(), local()), (storage(&bucket), elsewhere())] {
         create(&context(64), &made, "/line", false);
-        let wrong = crate::maintenance::vacuum::context_with(64, Arc::new(Ahead));
+        let wrong = crate::support::store::context_with(64, Arc::new(Ahead));
         let writer = open(&wrong, &found, "/line", At::Latest).unwrap();
         write(&writer, &[(1, 1)].into()).unwrap();
         let dated = writer.history(&Call::default()).unwrap().last().unwrap().time_us;
@@ -536,7 +537,7 @@ fn a_commit_after_a_long_record_reads_its_start() {
     let mut long = || -> Cells { (0..7_000).map(|x| (x, dice.word() as i64)).collect() };
     // Four fragments of about 60 KiB in one record.
     let mut write_long = |writer: &Array| {
-        let staged = (0..4).map(|_| crate::maintenance::vacuum::stage(writer, &long())).collect();
+        let staged = (0..4).map(|_| crate::support::line::stage(writer, &long())).collect();
         writer.commit(staged, None).unwrap();
     };
     let counting = Arc::new(CountingStorage::new(storage(&bucket)));

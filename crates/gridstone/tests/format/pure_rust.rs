@@ -1,7 +1,7 @@
 //! A short life of both kinds of array through filters that are written in Rust alone: what Miri can run of the whole
 //! way down and up (`make deep`), and is little enough to.
 
-use crate::writer::{as_text, bytes_of, numbers, view};
+use crate::support::columns::{as_text, bytes_of, numbers, view};
 use gridstone::engine::{
     Array, Call, CellData, Context, Dedup, Durability, Options, ReadOrder, Strategy, create_array_on,
 };

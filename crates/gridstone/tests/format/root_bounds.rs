@@ -1,6 +1,7 @@
 //! Promise: nothing that is committed makes what every opening reads grow beyond a bound; and whatever has grown can be made smaller.
 
-use crate::maintenance::vacuum::{create, open, options, write};
+use crate::support::line::{create, write};
+use crate::support::store::{open, options};
 use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::engine::{At, Keep};
 use gridstone::runtime::{SystemClock, SystemEntropy};
@@ -130,7 +131,7 @@ fn what_keeps_the_size_is_never_refused() {
 #[test]
 fn a_store_beyond_the_bound_can_be_mended() {
     let storage = memory();
-    let array = create(&crate::maintenance::vacuum::context(8), &storage, "/line", false);
+    let array = create(&crate::support::store::context(8), &storage, "/line", false);
     let old = store_in(&storage, u64::MAX);
     let root = old.latest().unwrap().node("/").unwrap().id();
     (0..40).for_each(|n| drop(commit(&old, vec![set(root, &n.to_string(), 1_000)]).unwrap()));
@@ -146,8 +147,8 @@ fn a_store_beyond_the_bound_can_be_mended() {
     assert!(commit(&store, vec![set(root, "new", 10)]).is_err(), "25 are left");
     (15..30).for_each(|n| drop(commit(&store, vec![set(root, &n.to_string(), 0)]).unwrap()));
     commit(&store, vec![set(root, "new", 10)]).unwrap();
-    let newest = open(&crate::maintenance::vacuum::context(8), &storage, "/line", At::Latest).unwrap();
-    assert_eq!(crate::maintenance::vacuum::read(&newest).unwrap(), [(1, 1)].into());
+    let newest = open(&crate::support::store::context(8), &storage, "/line", At::Latest).unwrap();
+    assert_eq!(crate::support::line::read(&newest).unwrap(), [(1, 1)].into());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Promise: a sealed store shows nothing and takes nothing: no byte of what was written lies in the storage, whatever is
 //! changed there is an error, and without the right key it does not open; with it, it is a store like any other.
 
-use crate::scratch::Folder;
+use crate::support::scratch::Folder;
 use gridstone::base::{AlignedBuf, Error, ErrorKind, Key, KeyId, Keys, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, Strategy,

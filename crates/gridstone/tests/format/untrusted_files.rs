@@ -2,8 +2,9 @@
 //! or a file of a terabyte, every call ends with a result or an error; no link is followed out of the store, and what lies outside is
 //! neither read nor changed.
 
-use crate::maintenance::vacuum::{Cells, context, create, open, options, read, write};
-use crate::scratch::Folder;
+use crate::support::line::{Cells, create, read, write};
+use crate::support::scratch::Folder;
+use crate::support::store::{context, open, options};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{At, Call, CopyOptions, Keep, RepairOptions, copy_on, repair_on, verify_on};
 use gridstone::storage::{Durability, LATEST, LocalStorage, Storage, log_name};

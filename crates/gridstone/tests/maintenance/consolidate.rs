@@ -1,7 +1,7 @@
 //! Promise: a merge of fragments changes what lies in the files and nothing that anybody reads, now or at an older
 //! version, whoever else is at work.
 
-use crate::concurrency::many_writers;
+use crate::support::crowd;
 use gridstone::base::{AlignedBuf, Cancel, ErrorKind};
 use gridstone::engine::{
     Array, At, Call, CellData, Column, Context, Dedup, Opened, Options, ReadOrder, Strategy, create_array_on, open_on,
@@ -185,36 +185,36 @@ fn a_merge_that_is_stopped_leaves_no_file() {
 /// Writers, readers and two consolidators on one array: no write fails, nobody sees half a commit.
 #[test]
 fn writers_and_readers_do_not_notice() {
-    let folder = many_writers::created("consolidators");
+    let folder = crowd::created("consolidators");
     let (done, merges) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for strategy in [Strategy::All, Strategy::Tiered] {
             let (folder, done, merges) = (&folder, &done, &merges);
             scope.spawn(move || {
-                let array = many_writers::open(folder.path(), true);
+                let array = crowd::open(folder.path(), true);
                 while !done.load(Ordering::Relaxed) {
                     array.refresh().unwrap();
                     let report = array.consolidate(&strategy, 10_000, false, &Call::default()).unwrap();
                     merges.fetch_add(report.merges.len() as u64, Ordering::Relaxed);
-                    many_writers::read(&array);
+                    crowd::read(&array);
                 }
             });
         }
         let writer = |number: i64| {
-            let array = many_writers::open(folder.path(), true);
-            for commit in 0..many_writers::COMMITS {
-                many_writers::write(&array, number, commit);
+            let array = crowd::open(folder.path(), true);
+            for commit in 0..crowd::COMMITS {
+                crowd::write(&array, number, commit);
             }
         };
-        let writers: Vec<_> = (0..many_writers::WRITERS).map(|number| scope.spawn(move || writer(number))).collect();
+        let writers: Vec<_> = (0..crowd::WRITERS).map(|number| scope.spawn(move || writer(number))).collect();
         let outcomes: Vec<_> = writers.into_iter().map(|w| w.join()).collect();
         done.store(true, Ordering::Relaxed);
         outcomes.into_iter().for_each(Result::unwrap);
     });
     assert!(merges.into_inner() > 3, "the consolidators did nothing");
-    let array = many_writers::open(folder.path(), true);
-    assert_eq!(many_writers::read(&array), (2 * many_writers::WRITERS * many_writers::COMMITS) as usize);
+    let array = crowd::open(folder.path(), true);
+    assert_eq!(crowd::read(&array), (2 * crowd::WRITERS * crowd::COMMITS) as usize);
     all(&array);
-    assert_eq!(many_writers::read(&array), (2 * many_writers::WRITERS * many_writers::COMMITS) as usize);
+    assert_eq!(crowd::read(&array), (2 * crowd::WRITERS * crowd::COMMITS) as usize);
     assert!(array.fragments().unwrap().len() < 10);
 }

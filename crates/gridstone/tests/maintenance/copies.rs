@@ -1,12 +1,14 @@
 //! Promise: a copy holds what was copied, cell for cell, and with its history version for version; wherever it is cut short there
 //! is no store, nothing that cannot be cleared away, and the source is as it was.
 
-use crate::maintenance::vacuum::{nothing_is_left, options};
-use crate::writer::{Model, Write, Writer, context, verify, version_of};
-use gridstone::base::{ErrorKind, Key, Result};
+use crate::support::columns::{bytes_of, view};
+use crate::support::copy::{HISTORY, WHOLE, array, at, copied, memory, of_version, vacuum, written};
+use crate::support::store::nothing_is_left;
+use crate::support::writer::{Kind, Write, Writer, context, verify, version_of};
+use gridstone::base::{ErrorKind, Key};
 use gridstone::engine::{
-    Array, At, Call, CellData, Condition, Context, CopyOptions, CopyReport, Dedup, Keep, Opened, Options, ReadOrder,
-    Strategy, copy_on, create_array_on, create_group, delete_store, exists, open_on,
+    Array, At, Call, CellData, Condition, Context, CopyOptions, Dedup, Opened, Options, ReadOrder, Strategy, copy_on,
+    create_array_on, create_group, delete_store, exists, open_on,
 };
 use gridstone::schema::Schema;
 use gridstone::storage::{
@@ -15,54 +17,6 @@ use gridstone::storage::{
 use gridstone::store::UNFINISHED;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-pub(crate) const WHOLE: CopyOptions<'_> =
-    CopyOptions { path: "/", target_path: "/", at: At::Latest, tag: None, history: false, overwrite: false };
-pub(crate) const HISTORY: CopyOptions<'_> = CopyOptions { history: true, ..WHOLE };
-
-pub(crate) fn memory() -> Arc<dyn Storage> {
-    Arc::new(MemoryStorage::new())
-}
-
-pub(crate) fn copied(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, options: &CopyOptions<'_>) -> Result<CopyReport> {
-    copy_on((&context(), from.clone()), (&context(), to.clone()), options, &Call::default())
-}
-
-/// A store of `versions` versions that a writer made, and what it holds.
-pub(crate) fn written(versions: u64) -> (Arc<dyn Storage>, Model) {
-    let (storage, mut model) = (memory(), Model::default());
-    let mut writer = Writer::open(&storage);
-    for version in 1..=versions {
-        writer.commit(&Write::of(version)).unwrap();
-    }
-    model.advance(versions);
-    (storage, model)
-}
-
-pub(crate) fn of_version(versions: u64) -> Model {
-    let mut model = Model::default();
-    model.advance(versions);
-    model
-}
-
-/// The model, of what is `version` in another store.
-pub(crate) fn at(version: u64, model: &Model) -> Model {
-    let mut model = model.clone();
-    model.version = version;
-    model
-}
-
-fn array(context: &Context, storage: &Arc<dyn Storage>, path: &str, at: At) -> Array {
-    match open_on(context, storage.clone(), path, at == At::Latest, at).unwrap() {
-        Opened::Array(array) => array,
-        Opened::Group(_) => panic!("{path} is a group"),
-    }
-}
-
-pub(crate) fn vacuum(storage: &Arc<dyn Storage>, versions: u64) {
-    let array = array(&context(), storage, "/sparse", At::Latest);
-    array.vacuum(&options(Keep::Versions(versions)), &Call::default()).unwrap();
-}
 
 /// Small fragments in records and packs, large ones in files, deletes of every kind.
 #[test]
@@ -75,7 +29,7 @@ fn every_version_of_a_store_is_copied_into_one_commit() {
         at(1, &of_version(version)).check(&target, &format!("copy of version {version}"));
         verify(&target);
         let mut writer = Writer::open(&target);
-        assert_eq!(writer.commit(&Write::new(crate::writer::Kind::WholeBox, version)).unwrap(), 2, "it goes on");
+        assert_eq!(writer.commit(&Write::new(Kind::WholeBox, version)).unwrap(), 2, "it goes on");
     }
     assert_eq!(version_of(&source), 70);
 }
@@ -92,10 +46,10 @@ fn masks_deletions_and_old_schemas_are_copied() {
         let made = create_array_on(&context, source.clone(), "/a", schema, false).unwrap();
         let call = Call::default();
         let write = |from: i64, count: i64| {
-            let places = crate::writer::bytes_of((0..count).map(|i| (from + 7 * i) % 1_000));
-            let values = crate::writer::bytes_of((0..count).map(|i| from * 1_000 + i));
-            let attrs = ["v", "w"].map(|name| (name.to_owned(), crate::writer::view(&values))).to_vec();
-            let dims = vec![crate::writer::view(&places)];
+            let places = bytes_of((0..count).map(|i| (from + 7 * i) % 1_000));
+            let values = bytes_of((0..count).map(|i| from * 1_000 + i));
+            let attrs = ["v", "w"].map(|name| (name.to_owned(), view(&values))).to_vec();
+            let dims = vec![view(&places)];
             let staged = made.stage_cells(CellData { dims, attrs, sorted: false, dedup: Dedup::Error }, &call);
             made.commit(vec![staged.unwrap()], None).unwrap()
         };
@@ -108,8 +62,8 @@ fn masks_deletions_and_old_schemas_are_copied() {
         delete_where("v > 50 and x < 500");
         write(5, 50);
         delete_where("x > 990");
-        let one = crate::writer::bytes_of([21, 28]);
-        made.commit(vec![made.stage_delete(&[crate::writer::view(&one)], &call).unwrap()], None).unwrap();
+        let one = bytes_of([21, 28]);
+        made.commit(vec![made.stage_delete(&[view(&one)], &call).unwrap()], None).unwrap();
         made.consolidate(&Strategy::Updates, 1 << 30, false, &call).unwrap();
         write(9, 120);
         delete_where("w < 30 and x > 100");
@@ -165,7 +119,7 @@ fn a_history_is_copied_version_for_version_whatever_was_vacuumed() {
         assert_eq!(history(&source), history(&target));
         nothing_is_left(&target, "a copied history");
         let mut writer = Writer::open(&target);
-        assert_eq!(writer.commit(&Write::new(crate::writer::Kind::ManyCells, 5)).unwrap(), newest + 1, "it goes on");
+        assert_eq!(writer.commit(&Write::new(Kind::ManyCells, 5)).unwrap(), newest + 1, "it goes on");
         let again = copied(&source, &target, &HISTORY).unwrap_err();
         assert_eq!(again.kind(), ErrorKind::Exists, "{again}");
     }

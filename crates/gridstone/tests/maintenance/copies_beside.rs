@@ -1,9 +1,10 @@
 //! Promise: a copy leaves what others make in its place, says so, and takes no more memory for many arrays than for one.
 
-use crate::maintenance::copies::{HISTORY, WHOLE, at, copied, memory, of_version, vacuum, written};
-use crate::maintenance::vacuum::nothing_is_left;
-use crate::reading::sorted_copies::{check_same, copies, lived, schema};
-use crate::writer::{bytes_of, context, version_of, view};
+use crate::support::columns::{bytes_of, view};
+use crate::support::copy::{HISTORY, WHOLE, at, copied, memory, of_version, vacuum, written};
+use crate::support::sorted::{check_same, copies, lived, schema};
+use crate::support::store::nothing_is_left;
+use crate::support::writer::{context, version_of};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{At, Call, Opened, copy_on, create_array_on, open_on};
 use gridstone::schema::{Order, Schema};
@@ -131,7 +132,7 @@ fn small_fragments_of_many_arrays_do_not_all_wait_in_memory() {
     let record = target.read_all(&log_name(1)).unwrap().len();
     assert!(record < (1 << 20) + 100_000, "a record of {record} bytes");
     assert!(record > 500_000 && !target.list("_data").unwrap().is_empty(), "a record of {record} bytes");
-    crate::writer::verify(&target);
+    crate::support::writer::verify(&target);
 }
 
 /// A sorted copy that cannot be read stays behind: nothing rests on it. A pack that cannot be read is an error.

@@ -1,8 +1,10 @@
 //! Promise: what newer fragments hide goes without being read, and without anything being written for it; older versions have it as long as they
 //! are kept.
 
-use crate::maintenance::vacuum::{Cells, context, create, nothing_is_left, open, options, read, vacuum, write};
-use crate::writer::{Random, bytes_of, numbers, view};
+use crate::support::columns::{bytes_of, numbers, view};
+use crate::support::line::{Cells, create, read, write};
+use crate::support::random::Random;
+use crate::support::store::{context, nothing_is_left, open, options, vacuum};
 use gridstone::engine::{
     Array, At, Call, CellData, Condition, Dedup, Keep, ReadOrder, Strategy, VacuumOptions, create_array_on,
 };
@@ -195,11 +197,11 @@ fn no_cell_changes_when_what_is_hidden_goes() {
 /// Where the disk is not waited for, a record says so; those of creations, folds, merges and vacuums are waited for whatever the context says.
 #[test]
 fn a_record_says_whether_it_is_durable() {
-    use crate::maintenance::vacuum::store_of;
+    use crate::support::store::store_of;
     use gridstone::storage::{Durability, LocalStorage};
     use gridstone::store::Recorded;
     for (durability, defers) in [(Durability::Full, false), (Durability::Close, true)] {
-        let folder = crate::scratch::Folder::new("says-durable");
+        let folder = crate::support::scratch::Folder::new("says-durable");
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path().join("a.gs"), durability).unwrap());
         let line = create(&context(1_000), &storage, "/line", false);
         (0..4).for_each(|n| _ = write(&line, &(0..9_000).map(|x| (x + n, x)).collect()).unwrap());
@@ -309,7 +311,7 @@ impl Mixed {
         let x = bytes_of(places);
         let staged = if sparse {
             let dedup = if self.twice { Dedup::Error } else { Dedup::Last };
-            let data = CellData { dims: vec![crate::writer::view(&x)], attrs, sorted: false, dedup };
+            let data = CellData { dims: vec![crate::support::columns::view(&x)], attrs, sorted: false, dedup };
             self.array.stage_cells(data, &Call::default()).unwrap()
         } else {
             match self.random.below(3) {

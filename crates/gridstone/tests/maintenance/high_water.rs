@@ -1,7 +1,8 @@
 //! Promise: a merge of much more than fits takes what it is allowed and no more, in budgets of 16 MiB, 64 MiB and 1 GiB: of a large one it takes
 //! 64 MiB at most. The counter is that of a context which does nothing else.
 
-use crate::maintenance::consolidate_dense::{BOTH, longs, noise, read, schema, write_box, write_cells};
+use crate::support::columns::longs;
+use crate::support::dense::{BOTH, noise, read, schema, write_box, write_cells};
 use gridstone::engine::{
     Array, At, Call, CellData, Context, Dedup, Durability, Opened, Options, ReadOrder, Strategy, create_array_on,
     open_on,

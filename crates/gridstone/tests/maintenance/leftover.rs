@@ -1,11 +1,11 @@
 //! Promise: a cell that was deleted from a dense array whose attributes cannot be null stays deleted through every merge, as if it had never been
 //! written; what it held goes from the disk; and tombstones, however many were written, become few.
 
-use crate::maintenance::consolidate_dense::{
+use crate::support::dense::{
     BOTH, consolidate, created, created_uncached, delete, noise, read, schema, write_box, write_cells,
 };
-use crate::maintenance::upkeep::line;
-use crate::maintenance::vacuum::{nothing_is_left, vacuum};
+use crate::support::sparse::line;
+use crate::support::store::{nothing_is_left, vacuum};
 use gridstone::engine::{Array, At, Call, Condition, Keep, MergeChoice, Strategy};
 use gridstone::schema::{Evolution, Schema};
 use gridstone::storage::Storage;
@@ -112,13 +112,13 @@ fn many_tombstones_become_few() {
     for (sparse, strategy) in [(false, Strategy::Tiered), (false, Strategy::Updates), (true, Strategy::Tiered)] {
         let (array, _) = created(if sparse { line(1_000) } else { schema(SIDE, 10, false) }, 1 << 30);
         if sparse {
-            crate::maintenance::upkeep::write(&array, &(0..20_000).collect::<Vec<_>>(), 1);
+            crate::support::sparse::write(&array, &(0..20_000).collect::<Vec<_>>(), 1);
         } else {
             write_box(&array, ((0, SIDE - 1), (0, SIDE - 1)), &BOTH, 1);
         }
         for n in 0..100 {
             match sparse {
-                true => crate::maintenance::upkeep::delete(&array, &[n * 50]),
+                true => crate::support::sparse::delete(&array, &[n * 50]),
                 false => delete(&array, &[(n % SIDE, n * 7 % SIDE)]),
             }
         }

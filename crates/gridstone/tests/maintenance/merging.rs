@@ -1,7 +1,8 @@
 //! Promise: a consolidation of many merges looks at each commit of others once, whatever comes between its merges, lets vacuums follow it,
 //! and forgets none of what it has seen.
 
-use crate::maintenance::vacuum::{Cells, context, create, options, read, store_of, write};
+use crate::support::line::{Cells, create, read, write};
+use crate::support::store::{context, options, store_of};
 use gridstone::base::Result;
 use gridstone::engine::{Array, At, Call, Condition, Keep, Strategy, commit_receipts_on};
 use gridstone::storage::{CountingStorage, HookedStorage, MemoryStorage, Operation, Storage};
@@ -70,7 +71,7 @@ fn each_commit_is_looked_at_once_and_vacuums_follow() {
     });
     let counting = Arc::new(CountingStorage::new(busy));
     let storage: Arc<dyn Storage> = counting.clone();
-    let merger = crate::maintenance::vacuum::open(&context(4), &storage, "/line", At::Latest).unwrap();
+    let merger = crate::support::store::open(&context(4), &storage, "/line", At::Latest).unwrap();
     counting.reset();
     let report = updates(&merger).unwrap();
     assert_eq!((report.merges.len() as i64, report.overtaken), (RUNS, 0), "{report:?}");
@@ -81,7 +82,7 @@ fn each_commit_is_looked_at_once_and_vacuums_follow() {
     let most = reads.iter().filter(|(name, _)| name.starts_with("_log/0")).max_by_key(|(_, count)| **count);
     assert!(most.is_some_and(|(_, count)| *count <= 4), "{most:?}");
     cells.extend((0..OTHERS).map(|number| (19_000 + number, RUNS - 1)));
-    let newest = crate::maintenance::vacuum::open(&context(4), &memory, "/line", At::Latest).unwrap();
+    let newest = crate::support::store::open(&context(4), &memory, "/line", At::Latest).unwrap();
     assert_eq!(read(&newest).unwrap(), cells);
 }
 
@@ -107,10 +108,10 @@ fn a_delete_that_an_earlier_merge_has_passed_forbids_a_later_one() {
             commit_receipts_on(&context(4), late.clone(), std::slice::from_ref(&receipt), None).unwrap();
         }
     });
-    let merger = crate::maintenance::vacuum::open(&context(4), &busy, "/grid", At::Latest).unwrap();
+    let merger = crate::support::store::open(&context(4), &busy, "/grid", At::Latest).unwrap();
     let report = updates(&merger).unwrap();
     assert!(report.overtaken > 0, "{report:?}");
-    let newest = || crate::maintenance::vacuum::open(&context(4), &memory, "/grid", At::Latest).unwrap();
+    let newest = || crate::support::store::open(&context(4), &memory, "/grid", At::Latest).unwrap();
     assert_eq!(read(&newest()).unwrap(), cells);
     updates(&newest()).unwrap();
     assert_eq!(read(&newest()).unwrap(), cells);

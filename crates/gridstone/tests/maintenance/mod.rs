@@ -1,8 +1,8 @@
 //! Promise: merges, vacuums, copies, checks and repairs change no cell of a version that is kept.
 
 mod consolidate;
-pub(crate) mod consolidate_dense;
-pub(crate) mod copies;
+mod consolidate_dense;
+mod copies;
 mod copies_beside;
 mod covered;
 mod high_water;
@@ -12,8 +12,8 @@ mod patches;
 mod patches_faults;
 mod repair;
 mod retention;
-pub(crate) mod upkeep;
-pub(crate) mod vacuum;
+mod upkeep;
+mod vacuum;
 mod vacuum_clock;
 mod vacuum_schedules;
 mod verify;

@@ -1,7 +1,7 @@
 //! Promise: small dense writes scattered over an array become few fragments, without what they lie on being written again, and read as
 //! before.
 
-use crate::maintenance::consolidate_dense::{BOTH, consolidate, created, read, schema, write_box, write_cells};
+use crate::support::dense::{BOTH, consolidate, created, read, schema, write_box, write_cells};
 use gridstone::engine::{Array, At, Call, Strategy};
 use gridstone::storage::Storage;
 use gridstone_testkit::Dice;
@@ -82,7 +82,7 @@ fn what_is_read_stays_whatever_lies_between_patches() {
                 let (i, j) = (dice.below(590) as i64, dice.below(590) as i64);
                 match dice.below(8) {
                     0 => write_cells(&array, &[(i, j), (j, i.max(j) + 5)], n),
-                    1 => crate::maintenance::consolidate_dense::delete(&array, &[(i, j), (i + 3, j)]),
+                    1 => crate::support::dense::delete(&array, &[(i, j), (i + 3, j)]),
                     2 => {
                         let sides = [(i.to_string(), (i + 4).to_string()), (j.to_string(), (j + 4).to_string())];
                         array.commit(vec![array.stage_delete_box(Some(&sides)).unwrap()], None).unwrap();

@@ -1,7 +1,7 @@
 //! Promise: a merge of patches that fails, or whose own files are taken away, changes nothing that is read and leaves no file behind; the
 //! next one does it.
 
-use crate::maintenance::consolidate_dense::{BOTH, read, schema, write_box};
+use crate::support::dense::{BOTH, read, schema, write_box};
 use gridstone::engine::{
     Array, At, Call, Context, Keep, Opened, Options, Strategy, VacuumOptions, create_array_on, open_on, verify_on,
 };

@@ -1,7 +1,8 @@
 //! Promise: whatever object of a store is lost or damaged, the check of the store names that object and no other; what can be
 //! made again is made again, and then every kept version reads as before; what is sound is never touched.
 
-use crate::maintenance::vacuum::{Cells, context, create, open, options, read, store_of, write};
+use crate::support::line::{Cells, create, read, write};
+use crate::support::store::{context, open, options, store_of};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
     Array, At, Call, Condition, Context, Keep, Opened, RepairOptions, RepairReport, StoreReport, Strategy,

@@ -1,8 +1,9 @@
 //! Promise: tags and leases keep the versions that they name, and every pair of commits that touch what is kept comes out as the
 //! table of conflicts says.
 
-use crate::maintenance::vacuum::{SetClock, context_with, create, nothing_is_left, open, options, read, stage, write};
-use crate::writer::numbers;
+use crate::support::columns::numbers;
+use crate::support::line::{create, read, stage, write};
+use crate::support::store::{SetClock, context_with, nothing_is_left, open, options};
 use gridstone::base::{ErrorKind, Id};
 use gridstone::engine::{Array, At, Call, Context, Keep, Options, ReadOrder, Strategy, VacuumOptions};
 use gridstone::runtime::{SystemClock, SystemEntropy};
@@ -323,7 +324,10 @@ fn a_lease_keeps_what_a_reader_uses() {
     let error = read(&reader).unwrap_err();
     assert!(error.kind() == ErrorKind::SnapshotExpired && error.message().contains("refresh"), "{error}");
     assert_eq!(
-        reader.points(&[crate::writer::view(&3i64.to_le_bytes())], None, &Call::default()).unwrap_err().kind(),
+        reader
+            .points(&[crate::support::columns::view(&3i64.to_le_bytes())], None, &Call::default())
+            .unwrap_err()
+            .kind(),
         ErrorKind::SnapshotExpired
     );
     drop(reader);

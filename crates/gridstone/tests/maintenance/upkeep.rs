@@ -1,45 +1,20 @@
 //! Promise: what is deleted goes, large parts of sparse arrays that nothing reaches into are copied, many tiny fragments are no
 //! matter, and all this may go on in the background.
 
-use crate::maintenance::consolidate_dense::{
-    BOTH, consolidate, created, created_uncached, longs, noise, read as read_box, schema, write_box,
-};
+use crate::support::columns::longs;
+use crate::support::dense::{BOTH, consolidate, created, created_uncached, read as read_box, schema, write_box};
+use crate::support::sparse::{delete, line, stage, write};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
-    Array, At, AutoConsolidate, Call, CellData, Context, Dedup, Isolation, Opened, Options, ReadOrder, Staged,
-    Strategy, Transaction, commit_receipts_on, create_array_on, open_on,
+    Array, At, AutoConsolidate, Call, CellData, Context, Dedup, Isolation, Opened, Options, ReadOrder, Strategy,
+    Transaction, commit_receipts_on, create_array_on, open_on,
 };
-use gridstone::schema::Schema;
 use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(120);
-
-pub(crate) fn line(capacity: u64) -> Schema {
-    Schema::from_json(&format!(
-        r#"{{"sparse":true,"capacity":{capacity},"dims":[{{"name":"x","dtype":"int64","domain":["0","99999999"],"tile":"1000"}}],
-        "attrs":[{{"name":"v","dtype":"int64"}}]}}"#
-    ))
-    .unwrap()
-}
-
-fn stage(array: &Array, xs: &[i64], value: i64) -> Staged {
-    let (x, v) = (longs(xs.iter().copied()), longs(xs.iter().map(|x| noise(value * 7 + x))));
-    let attrs = vec![("v".to_owned(), v.view())];
-    let data = CellData { dims: vec![x.view()], attrs, sorted: false, dedup: Dedup::Error };
-    array.stage_cells(data, &Call::default()).unwrap()
-}
-
-pub(crate) fn write(array: &Array, xs: &[i64], value: i64) -> u64 {
-    array.commit(vec![stage(array, xs, value)], None).unwrap()
-}
-
-pub(crate) fn delete(array: &Array, xs: &[i64]) {
-    let x = longs(xs.iter().copied());
-    array.commit(vec![array.stage_delete(&[x.view()], &Call::default()).unwrap()], None).unwrap();
-}
 
 fn cells(array: &Array) -> Vec<(Vec<u8>, Vec<u8>)> {
     let (cells, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();

@@ -1,118 +1,18 @@
 //! Promise: a vacuum forgets what it was told to forget and nothing else. Every version that is kept reads as before, every
 //! other says that it has expired, whoever else is at work and wherever the vacuum is stopped.
 
-use crate::writer::{Random, bytes_of, numbers, view};
-use gridstone::base::{Clock, ErrorKind, Id, NeverCancel, Result, Silent};
-use gridstone::engine::{
-    Array, At, Call, CellData, Context, Dedup, Durability, Keep, Opened, Options, ReadOrder, Strategy, VacuumOptions,
-    VacuumReport, create_array_on, open_on,
-};
+use crate::support::columns::{bytes_of, numbers, view};
+use crate::support::line::{Cells, SIDE, create, read, stage, write};
+use crate::support::random::Random;
+use crate::support::store::{context, nothing_is_left, open, options, store_of, vacuum};
+use gridstone::base::{ErrorKind, NeverCancel, Result, Silent};
+use gridstone::engine::{Array, At, Call, Keep, ReadOrder, Strategy, VacuumOptions, VacuumReport};
 use gridstone::runtime::{SystemClock, SystemEntropy};
-use gridstone::schema::{Order, Schema};
+use gridstone::schema::Order;
 use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, MemoryStorage, Operation, Storage};
-use gridstone::store::{Names, Store};
+use gridstone::store::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-
-const SIDE: i64 = 20_000;
-const LINE: &str = r#"{"sparse":true,"capacity":500,"coord_filters":"none","dims":[{"name":"x","dtype":"int64",
-    "domain":["0","19999"],"tile":"1000"}],"attrs":[{"name":"v","dtype":"int64","filters":"none"}]}"#;
-const GRID: &str = r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","19999"],"tile":"5000"}],
-    "attrs":[{"name":"v","dtype":"int64","filters":"none"}]}"#;
-
-pub(crate) type Cells = BTreeMap<i64, i64>;
-
-/// A clock that shows what it was set to.
-#[derive(Debug, Default)]
-pub(crate) struct SetClock(pub(crate) AtomicI64);
-
-impl Clock for SetClock {
-    fn now_us(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// A context that answers nothing from memory: a version that has expired could be read from there.
-pub(crate) fn context_with(fold_versions: u64, clock: Arc<dyn Clock>) -> Context {
-    let (threads, durability) = (Some(1), Durability::Close);
-    Context::new(&Options { threads, durability, fold_versions, clock, cache: 0, ..Options::default() }).unwrap()
-}
-
-pub(crate) fn context(fold_versions: u64) -> Context {
-    context_with(fold_versions, Arc::new(SystemClock))
-}
-
-pub(crate) fn open(context: &Context, storage: &Arc<dyn Storage>, path: &str, at: At) -> Result<Array> {
-    match open_on(context, storage.clone(), path, at == At::Latest, at)? {
-        Opened::Array(array) => Ok(array),
-        Opened::Group(_) => panic!("{path} is a group"),
-    }
-}
-
-pub(crate) fn create(context: &Context, storage: &Arc<dyn Storage>, path: &str, overwrite: bool) -> Array {
-    let schema = Schema::from_json(if path == "/line" { LINE } else { GRID }).unwrap();
-    create_array_on(context, storage.clone(), path, schema, overwrite).unwrap()
-}
-
-/// The cells of an array; of the dense one those that are not fill.
-pub(crate) fn read(array: &Array) -> Result<Cells> {
-    read_in(array, ReadOrder::Row)
-}
-
-pub(crate) fn read_in(array: &Array, order: ReadOrder) -> Result<Cells> {
-    let (cells, ..) = array.read(None, None, order, &Call::default())?;
-    let values = numbers(&cells.attrs[0]);
-    Ok(match cells.dims.first() {
-        Some(x) => numbers(x).into_iter().zip(values).collect(),
-        None => (0..SIDE).zip(values).filter(|(_, v)| *v != 0).collect(),
-    })
-}
-
-pub(crate) fn stage(array: &Array, cells: &Cells) -> gridstone::engine::Staged {
-    let (x, v) = (bytes_of(cells.keys().copied()), bytes_of(cells.values().copied()));
-    let attrs = vec![("v".to_owned(), view(&v))];
-    let data = CellData { dims: vec![view(&x)], attrs, sorted: false, dedup: Dedup::Error };
-    array.stage_cells(data, &Call::default()).unwrap()
-}
-
-pub(crate) fn write(array: &Array, cells: &Cells) -> Result<u64> {
-    array.commit(vec![stage(array, cells)], None)
-}
-
-pub(crate) fn options(keep: Keep) -> VacuumOptions {
-    VacuumOptions { keep, safety_us: 0, dry_run: false }
-}
-
-pub(crate) fn vacuum(array: &Array, keep: Keep) -> Result<VacuumReport> {
-    array.vacuum(&options(keep), &Call::default())
-}
-
-pub(crate) fn store_of(storage: &Arc<dyn Storage>) -> Store {
-    Store::new(storage.clone(), Arc::new(SystemClock), Arc::new(SystemEntropy))
-}
-
-/// Nothing is left that no kept version names; nothing is missing that one names.
-pub(crate) fn nothing_is_left(storage: &Arc<dyn Storage>, what: &str) {
-    let store = store_of(storage);
-    let floor = store.floor().unwrap().map_or(1, |f| f.version);
-    let newest = store.latest().unwrap().version();
-    let mut names = Names::default();
-    names.add_snapshot(&store, &store.at_version(floor).unwrap()).unwrap();
-    for record in store.history(floor + 1, newest).unwrap() {
-        names.add_record(&store, &record.unwrap(), floor).unwrap();
-    }
-    let id = |name: &str| Id::parse(name.rsplit('/').next().unwrap().trim_end_matches(".frag")).unwrap();
-    for name in storage.list("_data").unwrap() {
-        assert!(names.has_data(id(&name)), "{what}: {name} is left and no version names it");
-    }
-    for name in storage.list("_manifest").unwrap() {
-        assert!(names.has_manifest(id(&name)), "{what}: {name} is left and no version names it");
-    }
-    for name in storage.list("_log").unwrap().iter().filter_map(|n| n[5..].parse::<u64>().ok()) {
-        assert!(name >= floor, "{what}: record {name} is left below the floor {floor}");
-    }
-}
 
 /// A store with a history, and what every version of it holds.
 struct World {

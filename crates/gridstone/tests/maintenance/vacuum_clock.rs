@@ -1,7 +1,8 @@
 //! Promise: a vacuum goes by the storage's clock alone. Whatever the clocks of readers, writers and the machine that vacuums show, no write is
 //! undone, no version that is to stay is taken, and no living reader loses its own.
 
-use crate::maintenance::vacuum::{SetClock, context_with, create, open, read, write};
+use crate::support::line::{create, read, write};
+use crate::support::store::{SetClock, context_with, open};
 use gridstone::base::{Clock, ErrorKind};
 use gridstone::engine::{Array, At, Call, Context, Keep, Options, VacuumOptions};
 use gridstone::runtime::SystemClock;

@@ -5,8 +5,8 @@
 //!
 //! The log forgets what was committed, so each remembers what it was told: from that follows what every version holds.
 
-use crate::maintenance::vacuum::nothing_is_left;
-use crate::writers::{ARRAY, World};
+use crate::support::store::nothing_is_left;
+use crate::support::writers::{ARRAY, World};
 use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::maintain::{Keep, VacuumOptions, VacuumReport, vacuum};
 use gridstone::storage::{HookedStorage, LEASE, MemoryStorage, Storage, lease_name};

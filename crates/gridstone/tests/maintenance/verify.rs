@@ -1,6 +1,6 @@
 //! The check of every byte says what is damaged, once.
 
-use crate::writer::{bytes_of, view};
+use crate::support::columns::{bytes_of, view};
 use gridstone::engine::{Array, At, Call, Context, Opened, Options, create_array_on, open_on};
 use gridstone::fragment::Fragment;
 use gridstone::runtime::{SystemClock, SystemEntropy};

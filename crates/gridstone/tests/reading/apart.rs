@@ -1,7 +1,7 @@
 //! Promise: where places may have several cells, fragments are read one behind the other without being merged: every cell once, and sorted by
 //! coordinates those of one place in the order in which they were written; whatever was deleted meanwhile.
 
-use crate::writer::{bytes_of, numbers, view};
+use crate::support::columns::{bytes_of, numbers, view};
 use gridstone::engine::{
     Array, Call, CellData, Condition, Context, Dedup, Durability, Options, ReadOrder, Strategy, create_array_on,
 };

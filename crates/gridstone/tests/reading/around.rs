@@ -1,6 +1,7 @@
 //! Promise: what is readable is read. With any byte of any object damaged, or the object cut or lost, a read around damage never panics, gives
 //! every cell outside of what it reports as it is, and within that the cell as it is or none: never an older value.
 
+use crate::support::columns::{bytes_of, numbers, view};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
     Array, At, BlockCells, Call, CellData, Cells, Condition, Context, Dedup, Durability, Opened, Options, ReadOrder,
@@ -222,15 +223,15 @@ fn layered() -> (MemoryStorage, Array) {
         create_array_on(&context, Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();
     for base in [0i64, 1_000_000] {
         let (rows, high) = if base == 0 { (200, "199") } else { (100, "99") };
-        let values = crate::writer::bytes_of((0..rows * 200).map(|i| base + i));
+        let values = bytes_of((0..rows * 200).map(|i| base + i));
         let sides = [("0".to_owned(), high.to_owned()), ("0".to_owned(), "199".to_owned())];
-        let data = ["v", "w"].map(|name| (name.to_owned(), crate::writer::view(&values))).to_vec();
+        let data = ["v", "w"].map(|name| (name.to_owned(), view(&values))).to_vec();
         let staged = array.stage_dense(Some(&sides), &data, Order::Row, &Call::default()).unwrap();
         array.commit(vec![staged], None).unwrap();
     }
-    let (place, value) = (crate::writer::bytes_of([5i64]), crate::writer::bytes_of([-7i64]));
-    let dims = vec![crate::writer::view(&place), crate::writer::view(&place)];
-    let attrs = ["v", "w"].map(|name| (name.to_owned(), crate::writer::view(&value))).to_vec();
+    let (place, value) = (bytes_of([5i64]), bytes_of([-7i64]));
+    let dims = vec![view(&place), view(&place)];
+    let attrs = ["v", "w"].map(|name| (name.to_owned(), view(&value))).to_vec();
     let data = CellData { dims, attrs, sorted: false, dedup: Dedup::Error };
     array.commit(vec![array.stage_cells(data, &Call::default()).unwrap()], None).unwrap();
     (storage, array)
@@ -261,7 +262,7 @@ fn a_damaged_newer_block_does_not_reveal_older_values() {
     );
     assert_eq!(hole.domain, [("0".to_owned(), "9".to_owned()), ("0".to_owned(), "99".to_owned())]);
     assert!(hole.message.contains("checksum"), "{}", hole.message);
-    let (v, w) = (crate::writer::numbers(&part.cells.attrs[0]), crate::writer::numbers(&part.cells.attrs[1]));
+    let (v, w) = (numbers(&part.cells.attrs[0]), numbers(&part.cells.attrs[1]));
     for (i, (v, w)) in v.into_iter().zip(w).enumerate() {
         let (y, x, i) = (i / 200, i % 200, i as i64);
         let there = if (y, x) == (5, 5) { -7 } else { i + if y < 100 { 1_000_000 } else { 0 } };
@@ -278,7 +279,7 @@ fn a_damaged_newer_block_does_not_reveal_older_values() {
     let part = open(&storage).unwrap().read_around(None, None, None, ReadOrder::Row, &Call::default()).unwrap();
     let [hole] = part.skipped.as_slice() else { panic!("{:?}", part.skipped) };
     assert_eq!((hole.fragment, hole.tile, hole.column.as_deref(), hole.cells), (Some(newer.id), None, None, 20_000));
-    let v = crate::writer::numbers(&part.cells.attrs[0]);
+    let v = numbers(&part.cells.attrs[0]);
     assert!(v[..20_000].iter().enumerate().all(|(i, v)| *v == if i == 1_005 { -7 } else { 0 }));
     assert!((20_000..40_000).all(|i| v[i] == i as i64));
 }
@@ -343,8 +344,8 @@ fn a_damaged_fragment_of_another_attribute_is_read_around_under_a_condition() {
     let schema = Schema::from_json(json).unwrap();
     let array = create_array_on(&context, Arc::new(storage.clone()), "/", schema, false).unwrap();
     let write = |(low, high): (i64, i64), names: &[&str]| {
-        let values = crate::writer::bytes_of(low..=high);
-        let data: Vec<_> = names.iter().map(|name| ((*name).to_owned(), crate::writer::view(&values))).collect();
+        let values = bytes_of(low..=high);
+        let data: Vec<_> = names.iter().map(|name| ((*name).to_owned(), view(&values))).collect();
         let sides = [(low.to_string(), high.to_string())];
         array.commit(vec![array.stage_dense(Some(&sides), &data, Order::Row, &Call::default()).unwrap()], None).unwrap()
     };
@@ -352,7 +353,7 @@ fn a_damaged_fragment_of_another_attribute_is_read_around_under_a_condition() {
     let damaged = log_name(write((3, 8), &["v"]));
     write((0, 0), &["v", "w"]);
     let (whole, condition) = (storage.read_all(&damaged).unwrap(), Condition::parse("w >= 0").unwrap());
-    let expected: Vec<u8> = crate::writer::bytes_of(0..10);
+    let expected: Vec<u8> = bytes_of(0..10);
     let mut skipped = 0;
     for at in 0..whole.len() {
         let mut bad = whole.to_vec();

@@ -1,6 +1,6 @@
 //! Blocks of any size: written by contexts that choose it, read by contexts that chose another.
 
-use crate::writing::edges::column;
+use crate::support::array::column;
 use gridstone::base::{ByteRange, ErrorKind};
 use gridstone::engine::{
     Array, At, BlockCells, Call, CellData, Column, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on,

@@ -1,7 +1,7 @@
 //! Promise: of many small writes over a dense array each cell reads as the newest of those that speak of the attribute asked for left
 //! it: others in between, of other attributes or deleted since, change nothing. With sorted copies of packs and without.
 
-use crate::writer::{bytes_of, numbers, view};
+use crate::support::columns::{bytes_of, numbers, view};
 use gridstone::engine::{
     Array, At, Call, CellData, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
 };
@@ -147,10 +147,6 @@ fn the_newest_that_speaks_of_an_attribute_counts() {
                 check(&opened(&storage), &model, &format!("{told}, opened"), &mut dice);
             }
         }
-        assert_eq!(
-            !crate::reading::sorted_copies::copies(&storage).is_empty(),
-            near,
-            "copies are where a look costs little"
-        );
+        assert_eq!(!crate::support::sorted::copies(&storage).is_empty(), near, "copies are where a look costs little");
     }
 }

@@ -12,5 +12,5 @@ mod paper_examples;
 mod points;
 mod portions;
 mod positions;
-pub(crate) mod sorted_copies;
+mod sorted_copies;
 mod straight;

@@ -61,7 +61,7 @@ fn arrays_on_disk_agree() {
 }
 
 fn on_disk(case: &Case, faults: bool) {
-    let folder = crate::scratch::Folder::new("oracle");
-    let storage = crate::scratch::unsynced(folder.path());
+    let folder = crate::support::scratch::Folder::new("oracle");
+    let storage = crate::support::scratch::unsynced(folder.path());
     Session::new(case, storage, faults).run(case);
 }

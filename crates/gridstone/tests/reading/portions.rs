@@ -1,7 +1,8 @@
 //! Promise: a read into the caller's buffers gives every cell once, in order, or says that it does not: none is passed over.
 
-use crate::maintenance::vacuum::{Cells, context, create, write};
-use crate::writer::numbers;
+use crate::support::columns::numbers;
+use crate::support::line::{Cells, create, write};
+use crate::support::store::context;
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Array, Call, CancelFlag, Column, OutColumn, Portions, PortionsOf, ReadOrder};
 use gridstone::schema::Datatype;

@@ -1,8 +1,8 @@
 //! Promise: cells at chosen positions are those of the box around them, however they are chosen, stored or laid over each other. What is assigned
 //! by positions is read by them. No block is read that holds none of them.
 
-use crate::maintenance::vacuum::context;
-use crate::writer::Random;
+use crate::support::random::Random;
+use crate::support::store::context;
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{
     Array, AxisPositions, BlockCells, Call, CellData, Chosen, Context, Dedup, Durability, Mask, Options, ReadOrder,

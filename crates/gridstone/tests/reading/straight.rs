@@ -1,7 +1,7 @@
 //! Promise: what the system reads straight to its place in a result is what was written, whatever the box, the layout and the width of a
 //! cell; and a damaged byte of it is found. Long rows are read so, and single cells are not.
 
-use crate::child::Folder;
+use crate::support::child::Folder;
 use gridstone::base::{
     AlignedBuf, Budget, ByteRange, ByteSink, ByteSource, Counters, ErrorKind, FileRef, Files, Id, NeverCancel, Pending,
     Result, Silent,

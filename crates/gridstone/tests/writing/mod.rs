@@ -1,6 +1,6 @@
 //! Promise: a write stores its cells as given, in one commit, or is refused with a reason.
 
-pub(crate) mod edges;
+mod edges;
 mod evolution;
 mod large_values;
 mod moves;

@@ -1,8 +1,9 @@
 //! Promise: a move changes where an array or group lies, in one commit, and nothing else: handles, receipts and transactions go on
 //! meaning it, and older versions have it where it was.
 
-use crate::concurrency::transactions::{cells, memory, one, opened, schema};
-use crate::writer::{commit_cells, context, version_of};
+use crate::support::columns::{bytes_of, view};
+use crate::support::pair::{cells, memory, one, opened, schema};
+use crate::support::writer::{commit_cells, context, version_of};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
     At, Call, Isolation, Opened, Transaction, commit_receipts_on, create_array_on, move_node_on, open_on,
@@ -30,8 +31,8 @@ fn handles_receipts_and_old_versions_know_what_was_moved() {
     let array = opened(&context, &storage, "/sparse");
     commit_cells(&array, &one(1, 1, 5), None).unwrap();
     let staged = {
-        let [y, x, v] = [2i64, 2, 6].map(|n| crate::writer::bytes_of([n]));
-        let [y, x, v] = [&y, &x, &v].map(|b| crate::writer::view(b));
+        let [y, x, v] = [2i64, 2, 6].map(|n| bytes_of([n]));
+        let [y, x, v] = [&y, &x, &v].map(|b| view(b));
         let attrs = vec![("v".to_owned(), v)];
         let data = gridstone::engine::CellData {
             dims: vec![y, x],

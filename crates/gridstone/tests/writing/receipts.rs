@@ -1,8 +1,9 @@
 //! Receipts: written in many processes, committed by one, once.
 
-use crate::child::{Child, Folder, say};
-use crate::concurrency::transactions::{cells, memory, one, opened, schema};
-use crate::writer::{CellMap, bytes_of, commit_cells, context, view};
+use crate::support::child::{Child, Folder, say};
+use crate::support::columns::{bytes_of, view};
+use crate::support::pair::{cells, memory, one, opened, schema};
+use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Condition, Dedup, Isolation, Opened, Receipt, Strategy, Transaction, commit_receipts,

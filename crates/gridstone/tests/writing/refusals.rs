@@ -1,6 +1,6 @@
 //! What is refused, with the kind of error that says what the caller would do, and a message that names the culprit.
 
-use crate::writing::edges::{bytes, column, create, sub};
+use crate::support::array::{bytes, column, create, sub};
 use gridstone::base::{AlignedBuf, Error, ErrorKind};
 use gridstone::engine::{
     Array, At, Call, CellData, Column, ColumnView, Context, Dedup, Durability, Opened, Options, ReadOrder,
@@ -154,7 +154,7 @@ fn open_memory(storage: &MemoryStorage, writable: bool, at: At) -> Result<Array,
 
 #[test]
 fn stores_that_are_none_or_of_the_future() {
-    let folder = crate::scratch::Folder::new("refusals");
+    let folder = crate::support::scratch::Folder::new("refusals");
     let uri = folder.path().join("nothing").display().to_string();
     refuse(open(&context(), &uri, "/", false, At::Latest), ErrorKind::NotFound, &["no Gridstone store", "nothing"]);
     let file = folder.path().join("file.txt");

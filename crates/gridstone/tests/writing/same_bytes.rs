@@ -1,6 +1,6 @@
 //! Promise: what is written does not depend on how many threads write it, byte for byte: cells in one commit, streamed, and merged.
 
-use crate::writer::{bytes_of, numbers, view};
+use crate::support::columns::{bytes_of, numbers, view};
 use gridstone::engine::{
     Array, Call, CellData, Context, Dedup, Durability, Options, ReadOrder, Strategy, create_array_on,
 };

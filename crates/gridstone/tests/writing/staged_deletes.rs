@@ -1,8 +1,9 @@
 //! Promise: a delete by condition in a transaction takes the cells that the transaction sees, those that it staged before among them; not what it
 //! stages later. It reads: if others commit to what it deletes meanwhile, that is a Conflict.
 
-use crate::concurrency::transactions::{memory, opened};
-use crate::writer::{CellMap, as_text, bytes_of, commit_cells, context, numbers, view};
+use crate::support::columns::{as_text, bytes_of, numbers, view};
+use crate::support::pair::{memory, opened};
+use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{Array, Call, Condition, Isolation, ReadOrder, Strategy, Transaction, verify_on};
 use gridstone::storage::Storage;
@@ -279,7 +280,7 @@ fn large_and_new_and_empty() {
     let storage = memory();
     let transaction = begin(&storage, Isolation::Snapshot);
     for (path, sparse) in [("/new-dense", false), ("/new-sparse", true)] {
-        let array = transaction.create_array(path, crate::concurrency::transactions::schema(sparse), false).unwrap();
+        let array = transaction.create_array(path, crate::support::pair::schema(sparse), false).unwrap();
         let many: CellMap = (0..150 * 150).map(|i| ((i / 150, i % 150), i + 1)).collect();
         commit_cells(&array, &many, None).unwrap();
         delete_where(&array, "v > 20 or v < 0").unwrap();

@@ -1,6 +1,7 @@
 //! Long calls stop when they are told to, and leave nothing behind.
 
-use crate::writer::{bytes_of, context, view};
+use crate::support::columns::{bytes_of, view};
+use crate::support::writer::context;
 use gridstone::base::{Cancel, ErrorKind};
 use gridstone::engine::{Array, Call, create_array_on};
 use gridstone::schema::Schema;

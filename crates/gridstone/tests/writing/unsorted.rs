@@ -1,7 +1,8 @@
 //! Promise: more cells than memory holds are loaded in any order, in one commit, as if they had been written at once; what
 //! was needed for it is gone afterwards, also when it fails.
 
-use crate::maintenance::consolidate_dense::{created, longs, noise, schema};
+use crate::support::columns::longs;
+use crate::support::dense::{created, noise, schema};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
     Array, Call, CellData, Column, Context, Dedup, Isolation, Options, ReadOrder, Staged, Transaction, create_array_on,
@@ -239,7 +240,7 @@ pub(crate) fn open_but_gone(folder: &std::path::Path) -> usize {
 #[cfg(target_os = "linux")]
 #[test]
 fn files_that_go_are_not_held_open() {
-    let folder = crate::scratch::Folder::new("unsorted");
+    let folder = crate::support::scratch::Folder::new("unsorted");
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path(), Durability::Close).unwrap());
     let options = Options { threads: Some(2), memory_budget: BUDGET, ..Options::default() };
     let context = Context::new(&options).unwrap();
@@ -323,7 +324,7 @@ fn cells_go_into_a_dense_array_too() {
             array.stage_cells(data, &Call::default()).unwrap()
         };
         array.commit(vec![staged], None).unwrap();
-        crate::maintenance::consolidate_dense::read(&array)
+        crate::support::dense::read(&array)
     });
     assert!(arrays == expected);
 }

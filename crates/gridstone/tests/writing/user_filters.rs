@@ -1,7 +1,7 @@
 //! Promise: a filter that a program brings along is one like any other: in pipelines, in dense and sparse arrays, through merges; where nobody
 //! has registered it, what needs it says so, and all else is read.
 
-use crate::maintenance::consolidate_dense::longs;
+use crate::support::columns::longs;
 use gridstone::base::{Error, ErrorKind, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Context, Dedup, Opened, Options, ReadOrder, Strategy, UserFilter, create_array_on,

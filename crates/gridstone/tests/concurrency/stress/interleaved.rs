@@ -4,7 +4,7 @@
 
 use super::writes::{Order, commit, read, replayed};
 use super::{Made, WRITERS, World, is_expired, writes};
-use crate::maintenance::vacuum::options;
+use crate::support::store::options;
 use gridstone::engine::{Array, Call, Keep, Strategy, VacuumOptions};
 use gridstone::storage::{HookedStorage, Storage};
 use gridstone_testkit::Dice;

@@ -2,7 +2,7 @@
 
 use super::writes::{prepare, seen, stage_cells, token};
 use super::{GAVE_UP, HALF, Made, REFUSED, SLEEPER, STOPS, World, is_expired};
-use crate::maintenance::vacuum::options;
+use crate::support::store::options;
 use gridstone::base::ErrorKind;
 use gridstone::engine::{At, Call, Keep, Strategy, VacuumOptions, commit_receipts_on};
 use std::sync::atomic::{AtomicBool, Ordering};

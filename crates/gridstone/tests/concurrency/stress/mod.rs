@@ -15,8 +15,8 @@ mod interleaved;
 mod keepers;
 mod writes;
 
-use crate::child::{Child, Folder, say};
-use crate::maintenance::vacuum::{nothing_is_left, options, store_of};
+use crate::support::child::{Child, Folder, say};
+use crate::support::store::{nothing_is_left, options, store_of};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
     Array, At, Call, Context, Durability, Keep, Opened, Options, Strategy, create_array_on, open_on,
@@ -81,7 +81,7 @@ impl World {
 
     /// In a folder records are temporary files first, of which the safety age alone says that somebody is at work on them.
     fn in_folder(folder: &Path) -> Self {
-        Self::on(crate::scratch::unsynced(folder), 3_600_000_000)
+        Self::on(crate::support::scratch::unsynced(folder), 3_600_000_000)
     }
 
     /// The same, where cells of the sparse array may lie several times at one place.

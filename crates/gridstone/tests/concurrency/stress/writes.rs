@@ -1,7 +1,7 @@
 //! The writes, and what they come to when they are done one by one.
 
 use super::{COLUMNS, HALF, Made, PATHS, World};
-use crate::writer::{as_text, bytes_of, numbers, view};
+use crate::support::columns::{as_text, bytes_of, numbers, view};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{Array, Call, CellData, Condition, Dedup, Isolation, ReadOrder, Staged, Transaction};
 use gridstone::schema;

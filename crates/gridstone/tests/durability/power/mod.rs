@@ -1,7 +1,7 @@
 //! Whatever a power cut leaves of what was not yet made durable, the store is whole, holds all that was acknowledged,
 //! and goes on working.
 //!
-//! Each script of the [`crate::life`] is lived on a folder whose changing calls are recorded below all logic of the engine. For every
+//! Each script of the [`crate::support::life`] is lived on a folder whose changing calls are recorded below all logic of the engine. For every
 //! prefix of the record the folder is rebuilt as a power cut may leave it (see [`disk`]), several times, and checked.
 //! The harness is tried itself: records in which one kind of fsync is left out, or comes too late, must be found
 //! wanting.
@@ -9,12 +9,12 @@
 mod disk;
 mod trace;
 
-use crate::child::Folder;
-use crate::life::alternating::Alternating;
-use crate::life::script::{Ground, Life, Script};
-use crate::life::{check, scripts};
-use crate::maintenance::vacuum;
-use crate::scratch::unsynced;
+use crate::support::child::Folder;
+use crate::support::life::alternating::Alternating;
+use crate::support::life::script::{Ground, Life, Script};
+use crate::support::life::{check, scripts};
+use crate::support::scratch::unsynced;
+use crate::support::{line, store};
 use disk::{Cut, Disk, Image};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Call, RepairOptions, repair_on};
@@ -334,15 +334,15 @@ fn a_durable_commit_over_others_loses_nothing() {
 fn a_repair_makes_durable_what_its_version_stands_on() {
     let (folder, recorder) = (Folder::new("power-repair"), Arc::new(Recorder::default()));
     let local = LocalStorage::with_calls(folder.0.join(STORE), Durability::Close, recorder.clone()).unwrap();
-    let (storage, context): (Arc<dyn Storage>, _) = (Arc::new(local), vacuum::context(4));
-    let line = vacuum::create(&context, &storage, "/line", false);
+    let (storage, context): (Arc<dyn Storage>, _) = (Arc::new(local), store::context(4));
+    let line = line::create(&context, &storage, "/line", false);
     for step in 0.. {
-        vacuum::write(&line, &[(step, step)].into()).unwrap();
+        line::write(&line, &[(step, step)].into()).unwrap();
         if !storage.list("_manifest").unwrap().is_empty() {
             break;
         }
     }
-    vacuum::write(&line, &(0..12_000).map(|x| (x, x * 0x9E37_79B9)).collect()).unwrap();
+    line::write(&line, &(0..12_000).map(|x| (x, x * 0x9E37_79B9)).collect()).unwrap();
     for name in storage.list("_manifest").unwrap() {
         storage.delete(&name).unwrap();
     }

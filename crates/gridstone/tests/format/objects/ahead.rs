@@ -1,8 +1,8 @@
 //! Promise: a read of many small tiles in an object store asks for them together, and not for one after the other.
 
 use super::{Bucket, bucket, requests, storage};
-use crate::maintenance::vacuum::{context, open};
-use crate::writer::{bytes_of, numbers, view};
+use crate::support::columns::{bytes_of, numbers, view};
+use crate::support::store::{context, open};
 use gridstone::base::{Error, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Condition, Context, Dedup, Options, ReadOrder, UserFilter, create_array_on,
@@ -109,7 +109,7 @@ fn tiles_far_apart_are_asked_for_side_by_side() {
     let staged = made.stage_dense(None, &vec![("v".to_owned(), view(&v))], Order::Row, &Call::default()).unwrap();
     made.commit(vec![staged], None).unwrap();
     // It keeps what it opened.
-    let reader = open(&crate::writer::context(), &storage(&bucket), "/grid", At::Latest).unwrap();
+    let reader = open(&crate::support::writer::context(), &storage(&bucket), "/grid", At::Latest).unwrap();
     let bounds = [("0".to_owned(), "7".to_owned()), ("500".to_owned(), "509".to_owned())];
     let column = || numbers(&reader.read(Some(&bounds), None, ReadOrder::Row, &Call::default()).unwrap().0.attrs[0]);
     let expected: Vec<i64> = (0..8).flat_map(|y| (500..510).map(move |x| (y * 131_072 + x) * 7)).collect();
@@ -301,7 +301,7 @@ fn a_condition_on_many_tiles_is_decoded_side_by_side() {
 
 #[test]
 fn a_coordinate_outside_its_blocks_box_is_damage_where_it_is_read() {
-    crate::format::astray::check(&storage(&bucket().0));
+    crate::support::stray_cell::check(&storage(&bucket().0));
 }
 
 /// What the condition looks at comes for many tiles at once, and then the other values of the tiles in which something is selected.

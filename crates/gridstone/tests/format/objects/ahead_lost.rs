@@ -2,8 +2,8 @@
 //! that is stopped stops, and the next gives what is there. Nothing is asked for that the read does not need, nor more than the memory holds.
 
 use super::{Bucket, bucket, requests, storage};
-use crate::maintenance::vacuum::open;
-use crate::writer::{bytes_of, numbers, view};
+use crate::support::columns::{bytes_of, numbers, view};
+use crate::support::store::open;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{Array, At, Call, CancelFlag, Context, Options, ReadOrder, create_array_on};
 use gridstone::schema::{Order, Schema};

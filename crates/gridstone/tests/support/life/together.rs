@@ -7,7 +7,7 @@ use super::hand::{Hand, Sort, options, staged_cells};
 use super::model::{Cells, Size, scattered};
 use super::script::Script;
 use super::{CELLS, Kind};
-use crate::concurrency::group_commit::Gate;
+use crate::support::gate::Gate;
 use gridstone::base::Result;
 use gridstone::engine::{Array, At, AutoConsolidate, Context, Opened, Options, open_on};
 use std::sync::mpsc;

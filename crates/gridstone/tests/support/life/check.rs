@@ -4,7 +4,7 @@ use super::hand::{Hand, Sort, objects};
 use super::model::{COLUMNS, Cells, Model, Node, Place, ROWS, Size, Value, filled, places, scattered};
 use super::script::{Ground, Life, Script};
 use super::{CELLS, GRID};
-use crate::writer::numbers;
+use crate::support::columns::numbers;
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Array, At, Call, Group, Opened, ReadOrder, Strategy, open_on};
 use gridstone_testkit::values_of;

@@ -3,7 +3,7 @@
 
 use super::model::{Area, COLUMNS, Cells, Note, Place, ROWS, TILE};
 use super::script::{Ground, Script};
-use crate::writer::{as_text, bytes_of, view};
+use crate::support::columns::{as_text, bytes_of, view};
 use bytes::Bytes;
 use gridstone::base::{AlignedBuf, Entropy, Keys, Result};
 use gridstone::engine::{

@@ -4,13 +4,14 @@
 //! write of a kind and of cells that n chooses. So whoever finds version n in a store, after whatever happened to the
 //! writer, knows every cell and every metadata key that it must hold.
 
+use super::columns::{as_text, bytes_of, numbers, view};
+use super::random::Random;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on,
 };
-use gridstone::schema::{Datatype, Order, Schema};
+use gridstone::schema::{Order, Schema};
 use gridstone::storage::Storage;
-use gridstone::tile::{Column, ColumnView};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,22 +21,7 @@ pub(crate) const SIDE: i64 = 144;
 /// Values by coordinates; no value is 0, the fill of the dense array.
 pub(crate) type CellMap = BTreeMap<(i64, i64), i64>;
 
-/// Repeatable random numbers (splitmix64).
-pub(crate) struct Random(pub(crate) u64);
-
 impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
     fn coordinate(&mut self) -> i64 {
         self.below(SIDE as u64) as i64
     }
@@ -278,23 +264,6 @@ fn content_of(array: &Array, place: Place) -> Content {
     assert!(place == Place::Dense || cells.len() == found.count, "a cell came twice");
     let note = |key: String| array.metadata(&key).unwrap().map(|value| (key, value));
     Content { cells, notes: array.metadata_keys().unwrap().into_iter().filter_map(note).collect() }
-}
-
-pub(crate) fn numbers(column: &Column) -> Vec<i64> {
-    column.view().values().as_chunks::<8>().0.iter().map(|w| i64::from_le_bytes(*w)).collect()
-}
-
-pub(crate) fn bytes_of(values: impl IntoIterator<Item = i64>) -> Vec<u8> {
-    values.into_iter().flat_map(i64::to_le_bytes).collect()
-}
-
-pub(crate) fn view(bytes: &[u8]) -> ColumnView<'_> {
-    ColumnView::new(Datatype::Int64, bytes, None, None).unwrap()
-}
-
-/// The range of a dimension as the engine takes it.
-pub(crate) fn as_text((lo, hi): (i64, i64)) -> (String, String) {
-    (lo.to_string(), hi.to_string())
 }
 
 /// A store being written, from whichever version it is at.

@@ -1,13 +1,12 @@
 //! Processes that a test starts, watches and kills: this very binary, told by its environment what to do.
 
-use crate::concurrency::{processes, stress};
-use crate::durability::{crash, kill};
-use crate::writing::receipts;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The test in which children begin.
+const ENTRY: &str = "entry";
 const ROLE: &str = "GRIDSTONE_TEST_ROLE";
 const STORE: &str = "GRIDSTONE_TEST_STORE";
 const NUMBER: &str = "GRIDSTONE_TEST_NUMBER";
@@ -22,7 +21,7 @@ impl Child {
     /// Starts a child that plays `role` on the store in `store`.
     pub(crate) fn start(role: &str, store: &Path, number: u64) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["child::entry", "--exact", "--ignored", "--nocapture"])
+            .args([ENTRY, "--exact", "--ignored", "--nocapture"])
             .env(ROLE, role)
             .env(STORE, store)
             .env(NUMBER, number.to_string())
@@ -82,22 +81,12 @@ pub(crate) fn say(word: &str, number: u64) {
     out.flush().unwrap();
 }
 
-/// Where children begin. It can be run by name only from [`Child::start`]; without a role it has nothing to do.
-#[test]
-#[ignore = "the body of the processes that other tests start"]
-fn entry() {
+/// Plays the role that a parent gave this process; without a role there is nothing to do.
+pub(crate) fn play(roles: impl FnOnce(&str, &Path, u64)) {
     let Ok(role) = std::env::var(ROLE) else { return };
     let store = PathBuf::from(std::env::var_os(STORE).unwrap());
     let number: u64 = std::env::var(NUMBER).unwrap().parse().unwrap();
-    match role.as_str() {
-        "write-for-ever" => crash::write_for_ever(&store),
-        "write-beside-others" => processes::write_beside_others(&store, number),
-        "read-beside-writers" => processes::read_beside_writers(&store, number),
-        "write-a-part" => receipts::write_a_part(&store, number),
-        "write-in-threads" => stress::write_in_threads(&store, number),
-        "live-a-chapter" => kill::live_a_chapter(&store, number),
-        other => panic!("no role {other}"),
-    }
+    roles(&role, &store, number);
 }
 
 /// A folder that goes with its test.
