@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn failures_are_read_from_the_output() {
-        assert_eq!(rust_failure("test crash::it_lives ... FAILED"), Some("crash::it_lives"));
-        assert_eq!(rust_failure("test crash::it_lives ... ok"), None);
+        assert_eq!(rust_failure("test durability::crash::it_lives ... FAILED"), Some("durability::crash::it_lives"));
+        assert_eq!(rust_failure("test durability::crash::it_lives ... ok"), None);
         assert_eq!(
             python_failure("FAILED python/tests/test_a.py::b[memory] - assert 1"),
             Some("python/tests/test_a.py::b[memory]")
