@@ -1,5 +1,6 @@
-//! What lies in a folder and is no file of a store: nothing waits for it, follows it, or changes what it leads to. Who waited would do so
-//! here for ever; the tests of whole stores (`tests/format/untrusted_files.rs`) give each call a time.
+//! Entries of a folder that are no files of a store: no call waits for one, follows it, or changes what it leads to. A
+//! call that waited would wait for ever here; the tests of whole stores (`tests/format/untrusted_files.rs`) give each call a
+//! time limit.
 
 use super::*;
 use std::ffi::CString;
