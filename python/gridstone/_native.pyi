@@ -6,9 +6,9 @@ A column is `(values, offsets, validity)`:
 - strings and bytes: `values` are the concatenated bytes, `offsets` are n + 1 int64 from 0;
 - `validity` is None (all valid) or one byte per cell, 1 valid, 0 null.
 
-Coordinates and bounds of boxes are text: decimal integers (datetimes as ticks of their unit), `repr` of floats, texts
-as they are; both ends inclusive. In lists of boxes an end may be None (that of the domain), and a flag says that the
-high one, of a text dimension, is left out.
+Ends of boxes are ints (datetimes as ticks of their unit), floats, or texts (of numbers too); both ends inclusive. In
+lists of boxes an end may be None (that of the domain), and a flag says that the high one, of a text dimension, is left
+out. Bounds that the core gives are texts: decimal integers, `repr` of floats, texts as they are.
 
 Times are UTC microseconds. Every call may raise the classes of `gridstone.errors`; long calls release the GIL and
 stop within 100 ms of Ctrl-C with KeyboardInterrupt, leaving the store as it was.
@@ -20,8 +20,9 @@ from typing import Any, final
 from typing_extensions import Buffer as _BufferLike
 
 _Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
-_Box = Sequence[tuple[str, str]]
-_Boxes = Sequence[Sequence[tuple[str | None, str | None, bool]]]
+_End = int | float | str
+_Box = Sequence[tuple[_End, _End]]
+_Boxes = Sequence[Sequence[tuple[_End | None, _End | None, bool]]]
 _Progress = Callable[[int, int], object]
 _Chosen = tuple[int, int, int] | tuple[str, _BufferLike] | str | None
 """Along one dimension: start, count and step; "listed" or "paired" positions (uint64); "masked"; None for all of it."""

@@ -1,6 +1,6 @@
 //! Arrays: properties, reading, staging, committing, metadata, listings.
 
-use crate::boxes::{Boxes, region, spans};
+use crate::boxes::{Boxes, Sides, box_region, region, spans};
 use crate::buffer::Buffer;
 use crate::cells::{Cells, Names, Scan, stats_dict};
 use crate::columns::{Out, Outs, columns, out, views};
@@ -19,8 +19,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::json;
 use std::collections::BTreeMap;
-
-type Box = Vec<(String, String)>;
 
 /// An array at one version of its store.
 #[pyclass(frozen, module = "gridstone._native")]
@@ -140,7 +138,7 @@ impl Array {
         texts(py, versions.iter().map(version_json))
     }
 
-    fn nonempty_domain(&self, py: Python<'_>) -> PyResult<Option<Box>> {
+    fn nonempty_domain(&self, py: Python<'_>) -> PyResult<Option<Vec<(String, String)>>> {
         self.ask(py, || self.inner.nonempty_domain())
     }
 
@@ -175,15 +173,15 @@ impl Array {
     fn read(
         &self,
         py: Python<'_>,
-        r#box: Option<Box>,
+        r#box: Option<Sides>,
         attrs: Option<Vec<String>>,
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
-        let order = ordered(py, order)?;
-        let work = |call: &engine::Call| self.inner.read(r#box.as_deref(), attrs.as_deref(), order, call);
+        let (order, region) = (ordered(py, order)?, box_region(py, &self.inner, r#box)?);
+        let work = |call: &engine::Call| self.inner.read_box(region.as_ref(), attrs.as_deref(), order, call);
         let uri = self.inner.uri();
-        let quick = !engine::is_remote(&uri) && progress.is_none() && self.inner.is_quick(r#box.as_deref());
+        let quick = !engine::is_remote(&uri) && progress.is_none() && self.inner.is_quick_box(region.as_ref());
         let context = self.inner.context();
         let found = if quick { run_quick(py, work) } else { interrupt::read(py, context, &uri, progress, work) };
         let (cells, shape, stats) = found?;
@@ -251,16 +249,17 @@ impl Array {
     fn read_into(
         &self,
         py: Python<'_>,
-        r#box: Option<Box>,
+        r#box: Option<Sides>,
         attrs: Vec<String>,
         order: &str,
         outs: Vec<Bound<'_, PyAny>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyDict>> {
-        let order = ordered(py, order)?;
+        let (order, region) = (ordered(py, order)?, box_region(py, &self.inner, r#box)?);
         let mut held = Outs::new(py, &outs)?;
-        let work =
-            |call: &engine::Call| self.inner.read_into(r#box.as_deref(), Some(&attrs), order, &mut held.slices(), call);
+        let work = |call: &engine::Call| {
+            self.inner.read_box_into(region.as_ref(), Some(&attrs), order, &mut held.slices(), call)
+        };
         let stats = interrupt::read(py, self.inner.context(), &self.inner.uri(), progress, work)?;
         stats_dict(py, &stats)
     }
@@ -340,14 +339,15 @@ impl Array {
     fn stage_dense(
         &self,
         py: Python<'_>,
-        r#box: Box,
+        r#box: Sides,
         attrs: &Bound<'_, PyDict>,
         layout: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Staged> {
         let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
+        let region = box_region(py, &self.inner, Some(r#box))?;
         let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
-        let work = |call: &engine::Call| self.inner.stage_dense(Some(&r#box), &views(&held, call)?, layout, call);
+        let work = |call: &engine::Call| self.inner.stage_box(region.as_ref(), &views(&held, call)?, layout, call);
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
@@ -440,8 +440,9 @@ impl Array {
     }
 
     #[pyo3(signature = (r#box, attrs))]
-    fn writer(&self, py: Python<'_>, r#box: Option<Box>, attrs: Option<Vec<String>>) -> PyResult<Writer> {
-        let inner = self.inner.writer(r#box.as_deref(), attrs.as_deref()).map_err(|e| raise(py, &e))?;
+    fn writer(&self, py: Python<'_>, r#box: Option<Sides>, attrs: Option<Vec<String>>) -> PyResult<Writer> {
+        let region = box_region(py, &self.inner, r#box)?;
+        let inner = self.inner.box_writer(region.as_ref(), attrs.as_deref()).map_err(|e| raise(py, &e))?;
         self.streaming(py, inner, attrs.as_deref())
     }
 

@@ -476,7 +476,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
         where = None if self.sparse else box_of(self._schema, box)
-        native = self._writable().writer(None if where is None else where.texts, names)
+        native = self._writable().writer(None if where is None else where.bounds, names)
         return Writer(self, native, where, names, closing, progress)
 
     def _writable(self) -> "_native.Array":
@@ -488,7 +488,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
     ) -> int | Receipt:
         with reporting(progress, "writing") as report:
-            staged = self._writable().stage_dense(box.texts, made, layout, report)
+            staged = self._writable().stage_dense(box.bounds, made, layout, report)
         return self._commit([staged], message)
 
     def _stage_cells(

@@ -142,13 +142,13 @@ class Readable:
             if targets is not None:
                 with reporting(progress, "reading") as report:
                     buffers = [target.flat for target in targets]
-                    self._stats = self.native.read_into(within.texts, names, order, buffers, report)
+                    self._stats = self.native.read_into(within.bounds, names, order, buffers, report)
                 return of_targets(schema, within, names, order, targets, self._stats, budget)
         if within.empty:
             made = of_nothing(schema, within, names, order, budget)
         else:
             with reporting(progress, "reading") as report:
-                found = self.native.read(within.texts, names, order, report)
+                found = self.native.read(within.bounds, names, order, report)
             made = from_cells(schema, within, names, order, found, budget)
         self._stats = made.stats
         if out is not None:
@@ -161,7 +161,7 @@ class Readable:
             made = of_nothing(schema, box, names, "row", self._context.memory_budget)
             self._stats = made.stats
             return made.to_numpy()
-        found = self.native.read(box.texts, names, "row", None)
+        found = self.native.read(box.bounds, names, "row", None)
         self._stats, given, shape = dict(found.stats), found.attrs, box.shape
         return {name: decode.numpy_of(column_of(schema.attr(name), given[name]).shaped(shape, "row")) for name in names}
 

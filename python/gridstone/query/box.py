@@ -43,8 +43,8 @@ class TextSpan(NamedTuple):
         return f"({', '.join(ends)}{')' if self.below else ']'}".replace("(", "[", 1)
 
 
-Native = list[tuple[str | None, str | None, bool]]
-"""A box as the core takes it: per dimension its ends as text, and whether the high one is left out."""
+Native = list[tuple[Bound | str | None, Bound | str | None, bool]]
+"""A box as the core takes it: per dimension its ends, and whether the high one is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +65,16 @@ class Box:
     @property
     def native(self) -> Native:
         """The box as the core takes it."""
-        spans = self.spans or (None,) * len(self.bounds)
-        pairs = zip(self.bounds, spans, strict=True)
-        return [
-            (repr(lo), repr(hi), False) if span is None else (span.lo, span.hi, span.below) for (lo, hi), span in pairs
-        ]
+        if not self.spans:
+            return [(lo, hi, False) for lo, hi in self.bounds]
+        pairs = zip(self.bounds, self.spans, strict=True)
+        return [(lo, hi, False) if span is None else (span.lo, span.hi, span.below) for (lo, hi), span in pairs]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Coordinates per dimension; a `SchemaError` if one is float."""
         pairs = zip(self.dims, self.bounds, strict=True)
         return tuple([max(0, dim.size and int(hi) - int(lo) + 1) for dim, (lo, hi) in pairs])
-
-    @property
-    def texts(self) -> list[tuple[str, str]]:
-        """The bounds of a dense array's box as the core takes them."""
-        return [(repr(lo), repr(hi)) for lo, hi in self.bounds]
 
     def coordinates(self, axis: int) -> AnyArray:
         """The coordinates along one dimension, in the dimension's dtype."""

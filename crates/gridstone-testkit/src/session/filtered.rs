@@ -24,7 +24,11 @@ impl Side {
             let (text, sparse) = (matches!(lo, Coord::Text(_)), model.schema().sparse());
             let (from, to) = (!sparse || dice.chance(85), !sparse || dice.chance(85));
             Self {
-                span: Span { lo: from.then_some(low), hi: to.then_some(high), below: text && dice.chance(40) },
+                span: Span {
+                    lo: from.then(|| low.into()),
+                    hi: to.then(|| high.into()),
+                    below: text && dice.chance(40),
+                },
                 lo: from.then_some(lo),
                 hi: to.then_some(hi),
             }

@@ -84,8 +84,7 @@ impl Array {
         let plain = if schema.sparse() || is_filtered(region, condition) {
             self.read_region(region, attrs, condition, order, call).map(|(cells, counters)| (cells, None, counters))
         } else {
-            let ends = region.and_then(Region::only).map(|sub| schema.ends(sub));
-            self.read(ends.as_deref(), attrs, order, call)
+            self.read_box(region, attrs, order, call)
         };
         match plain {
             Err(error) if is_damage(&error) => {}

@@ -1,7 +1,7 @@
 //! An array at one version of its store: reading, staging, committing.
 
 use super::address::At;
-use super::boxes::{ReadBox, parse_hull};
+use super::boxes::{ReadBox, hull_of, parse_box};
 use super::claim::Claim;
 use super::listing::{FragmentListing, VersionListing};
 use super::session::{Direct, Session, Submission};
@@ -14,7 +14,7 @@ use crate::query::{
     read_dense_into, touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
-use crate::schema::{Order, Schema, Subarray};
+use crate::schema::{Order, Region, Schema, Subarray};
 use crate::store::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
 use crate::tile::{Cells, ColumnView};
 use std::sync::Arc;
@@ -263,22 +263,28 @@ impl Array {
 
     pub(super) fn plan(
         &self,
-        sub: ReadBox<'_>,
+        region: Option<&Region>,
         attrs: Option<&[String]>,
         order: ReadOrder,
         call: &Call,
     ) -> Result<(ReadContext, Target, Request)> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
-        let request = Request::new(&schema, Some(parse_hull(&schema, sub)?), attrs, order)?;
+        let request = Request::new(&schema, Some(hull_of(&schema, region)?), attrs, order)?;
         self.note(&request.sub);
         let target =
             Target { array: self.id, fragments: self.described(&snapshot, &state, Some(&request.sub))?, schema };
         Ok((self.read_context(&snapshot, call), target, request))
     }
 
-    /// Whether reading a box is a matter of a millisecond or so, so that nobody would want to stop it.
+    /// As [`Array::is_quick_box`], of a box in texts.
     pub fn is_quick(&self, sub: ReadBox<'_>) -> bool {
+        let region = self.schema().and_then(|schema| parse_box(&schema, sub));
+        region.map_or(true, |region| self.is_quick_box(region.as_ref()))
+    }
+
+    /// Whether reading a box takes a millisecond or so, and so needs no check for an interrupt.
+    pub fn is_quick_box(&self, region: Option<&Region>) -> bool {
         const CELLS_MAX: u64 = 1 << 18;
         let Ok((_, state)) = self.state() else { return true };
         let Ok(schema) = state.schema() else { return true };
@@ -286,14 +292,17 @@ impl Array {
         let block_cells = u64::from(self.context.blocks.dense);
         let touched = |sub: &Subarray| touched_cells(schema, sub, block_cells);
         let few = |sub: &Subarray| touched(sub).saturating_mul(schema.attrs().len() as u64) <= CELLS_MAX;
-        if schema.sparse() || sub.is_none() {
+        if schema.sparse() || region.is_none() {
             return false;
         }
         let fixed = schema.attrs().iter().all(|a| !a.datatype().is_var());
-        parse_hull(schema, sub).map_or(true, |sub| fixed && few(&sub) && state.has_few_fragments())
+        hull_of(schema, region).map_or(true, |sub| fixed && few(&sub) && state.has_few_fragments())
     }
 
-    /// Reads a box whole; gives the cells, the box's shape (dense arrays), and what the read did.
+    /// As [`Array::read_box`], of a box in texts.
+    ///
+    /// # Errors
+    /// As there.
     pub fn read(
         &self,
         sub: ReadBox<'_>,
@@ -301,18 +310,34 @@ impl Array {
         order: ReadOrder,
         call: &Call,
     ) -> Result<(Cells, Option<Vec<u64>>, CounterSnapshot)> {
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.read_box(region.as_ref(), attrs, order, call)
+    }
+
+    /// Reads a box (`None`: the whole domain) whole; gives the cells, the box's shape (dense arrays), and what the read did.
+    ///
+    /// # Errors
+    /// Input (unknown attributes), Bounds, Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
+    pub fn read_box(
+        &self,
+        region: Option<&Region>,
+        attrs: Option<&[String]>,
+        order: ReadOrder,
+        call: &Call,
+    ) -> Result<(Cells, Option<Vec<u64>>, CounterSnapshot)> {
         if self.schema()?.sparse() {
-            let (cells, counters) = self.read_parsed(sub, attrs, None, order, call)?;
+            let (cells, counters) = self.read_region(region, attrs, None, order, call)?;
             return Ok((cells, None, counters));
         }
-        let (context, target, request) = self.plan(sub, attrs, order, call)?;
+        let (context, target, request) = self.plan(region, attrs, order, call)?;
         let cells = context.explain_missing(read_dense(&context, &target, &request))?;
         Ok((cells, Some(request.sub.shape()), context.counters.snapshot()))
     }
 
-    /// Reads a box of a dense array into buffers of the caller, one per attribute asked for and as long as its cells;
-    /// gives what the read did. An Input error for attributes that may be null, vary in length or are bool: those need
-    /// [`Array::read`].
+    /// As [`Array::read_box_into`], of a box in texts.
+    ///
+    /// # Errors
+    /// As there.
     pub fn read_into(
         &self,
         sub: ReadBox<'_>,
@@ -321,7 +346,25 @@ impl Array {
         outs: &mut [&mut [u8]],
         call: &Call,
     ) -> Result<CounterSnapshot> {
-        let (context, target, request) = self.plan(sub, attrs, order, call)?;
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.read_box_into(region.as_ref(), attrs, order, outs, call)
+    }
+
+    /// Reads a box of a dense array into buffers of the caller, one per attribute asked for and as long as its cells;
+    /// gives what the read did.
+    ///
+    /// # Errors
+    /// Those of [`Array::read_box`]; Input for attributes that may be null, vary in length or are bool: those need
+    /// [`Array::read_box`].
+    pub fn read_box_into(
+        &self,
+        region: Option<&Region>,
+        attrs: Option<&[String]>,
+        order: ReadOrder,
+        outs: &mut [&mut [u8]],
+        call: &Call,
+    ) -> Result<CounterSnapshot> {
+        let (context, target, request) = self.plan(region, attrs, order, call)?;
         if target.schema.sparse() {
             return Err(Error::input(
                 "only a dense read knows before how many cells it will find; read without buffers",
@@ -360,12 +403,25 @@ impl Array {
         Staged::new(self.id, fragments, self.store.storage().clone())
     }
 
-    /// Writes a dense box from buffers laid out in `layout`; nothing is visible before the commit.
+    /// As [`Array::stage_box`], of a box in texts.
     pub fn stage_dense(&self, sub: ReadBox<'_>, data: &DenseData<'_>, layout: Order, call: &Call) -> Result<Staged> {
+        self.check_writable()?;
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.stage_box(region.as_ref(), data, layout, call)
+    }
+
+    /// Writes a dense box (`None`: the whole domain) from buffers laid out in `layout`; nothing is visible before the commit.
+    pub fn stage_box(
+        &self,
+        region: Option<&Region>,
+        data: &DenseData<'_>,
+        layout: Order,
+        call: &Call,
+    ) -> Result<Staged> {
         let (_, state) = self.state()?;
         let schema = state.schema()?;
         let context = self.write_context(&state, call)?;
-        let sub = parse_hull(schema, sub)?;
+        let sub = hull_of(schema, region)?;
         let write = DenseWrite { sub, columns: by_place(schema, data)?, layout };
         Ok(self.staged(vec![write_dense(&context, schema, &write)?]))
     }

@@ -1,28 +1,67 @@
-//! Boxes as callers write them. An interval of texts is several boxes along the axes of its dimension.
+//! Boxes as callers give them: typed ends, or texts. An interval of texts is several boxes along the axes of its dimension.
 
 use crate::base::{Error, Result, limits};
 use crate::schema::text::{interval_boxes, word_interval};
 use crate::schema::{Coordinate, Dimension, KeyRange, Region, Schema, Subarray};
+use std::fmt;
 use std::ops::Bound;
 
 /// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
 pub type ReadBox<'a> = Option<&'a [(String, String)]>;
 
-/// A box's part along one dimension, in text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A coordinate at an end of a box, as callers give it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// An integer; of times the ticks.
+    Int(i128),
+    /// A float.
+    Float(f64),
+    /// A text; along a dimension of numbers the text of one.
+    Text(String),
+}
+
+impl End {
+    /// Its key along a dimension of numbers.
+    fn key(&self, dim: &Dimension) -> Result<u64> {
+        match self {
+            Self::Int(value) => dim.int_key(*value),
+            Self::Float(value) => dim.float_key(*value),
+            Self::Text(text) => dim.key(text),
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<String> for End {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// A box's part along one dimension.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// The low end, included; `None`: that of the domain.
-    pub lo: Option<String>,
+    pub lo: Option<End>,
     /// The high end; `None`: that of the domain.
-    pub hi: Option<String>,
+    pub hi: Option<End>,
     /// Whether the high end is left out; text dimensions only.
     pub below: bool,
 }
 
 impl Span {
-    /// All from `lo` to `hi`, both included.
+    /// All from `lo` to `hi`, both included and written as text.
     pub fn between(lo: &str, hi: &str) -> Self {
-        Self { lo: Some(lo.to_owned()), hi: Some(hi.to_owned()), below: false }
+        Self { lo: Some(End::Text(lo.to_owned())), hi: Some(End::Text(hi.to_owned())), below: false }
     }
 }
 
@@ -53,9 +92,9 @@ pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Regi
     region_of(schema, &[spans]).map(Some)
 }
 
-/// The box written as text, or the whole domain; that around all where it has intervals of texts.
-pub(super) fn parse_hull(schema: &Schema, sub: ReadBox<'_>) -> Result<Subarray> {
-    let Some(region) = parse_box(schema, sub)? else { return Ok(schema.domain()) };
+/// The box that a region is, or the whole domain; that around all where it has intervals of texts.
+pub(super) fn hull_of(schema: &Schema, region: Option<&Region>) -> Result<Subarray> {
+    let Some(region) = region else { return Ok(schema.domain()) };
     region.hull().cloned().ok_or_else(|| Error::bounds("the box is empty: no text lies between its ends"))
 }
 
@@ -86,11 +125,11 @@ fn parts_of(schema: &Schema, spans: &[Span]) -> Result<Vec<Subarray>> {
 }
 
 fn number_range(dim: &Dimension, span: &Span) -> Result<KeyRange> {
-    let (first, last, _) = dim.texts();
-    let (lo, hi) = (span.lo.as_ref().unwrap_or(&first), span.hi.as_ref().unwrap_or(&last));
-    let key = |text: &str| {
-        dim.key(text).map_err(|e| {
-            Error::bounds(format!("{text} is outside dimension {:?}, whose domain is ({first}, {last})", dim.name()))
+    let key = |end: &Option<End>, open: u64| {
+        let Some(end) = end else { return Ok(open) };
+        end.key(dim).map_err(|e| {
+            let (first, last, _) = dim.texts();
+            Error::bounds(format!("{end} is outside dimension {:?}, whose domain is ({first}, {last})", dim.name()))
                 .with_source(e)
         })
     };
@@ -100,8 +139,9 @@ fn number_range(dim: &Dimension, span: &Span) -> Result<KeyRange> {
             dim.name()
         )));
     }
-    let (from, to) = (key(lo)?, key(hi)?);
+    let (from, to) = (key(&span.lo, dim.range().lo)?, key(&span.hi, dim.range().hi)?);
     if from > to {
+        let (lo, hi) = (dim.text(from), dim.text(to));
         return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));
     }
     Ok(KeyRange::new(from, to))
@@ -109,23 +149,33 @@ fn number_range(dim: &Dimension, span: &Span) -> Result<KeyRange> {
 
 /// The boxes, each a range per word, that an interval of texts is.
 fn text_ranges(dim: Coordinate<'_>, span: &Span) -> Result<Vec<Vec<KeyRange>>> {
-    if let Some(text) = [&span.lo, &span.hi].into_iter().flatten().find(|text| text.contains('\0')) {
-        return Err(Error::bounds(format!(
-            "dimension {:?}: {text:?} holds a NUL character, which no coordinate does; give a text without it",
-            dim.name()
-        )));
-    }
-    if let (Some(lo), Some(hi), false) = (&span.lo, &span.hi, span.below)
+    let (lo, hi) = (text_end(dim, &span.lo)?, text_end(dim, &span.hi)?);
+    if let (Some(lo), Some(hi), false) = (lo, hi, span.below)
         && lo > hi
     {
         return Err(Error::bounds(format!("the range {lo:?}..={hi:?} of dimension {:?} is empty", dim.name())));
     }
-    let low = span.lo.as_ref().map_or(Bound::Unbounded, |text| Bound::Included(text.as_bytes()));
-    let high = match &span.hi {
+    let low = lo.map_or(Bound::Unbounded, |text| Bound::Included(text.as_bytes()));
+    let high = match hi {
         None => Bound::Unbounded,
         Some(text) if span.below => Bound::Excluded(text.as_bytes()),
         Some(text) => Bound::Included(text.as_bytes()),
     };
     let interval = word_interval(low, high, dim.axes().len());
     Ok(interval.map_or_else(Vec::new, |(low, high)| interval_boxes(&low, &high)))
+}
+
+/// The end of a span along a dimension of texts.
+fn text_end<'e>(dim: Coordinate<'_>, end: &'e Option<End>) -> Result<Option<&'e str>> {
+    match end {
+        None => Ok(None),
+        Some(End::Text(text)) if text.contains('\0') => Err(Error::bounds(format!(
+            "dimension {:?}: {text:?} holds a NUL character, which no coordinate does; give a text without it",
+            dim.name()
+        ))),
+        Some(End::Text(text)) => Ok(Some(text)),
+        Some(number) => {
+            Err(Error::bounds(format!("dimension {:?} is string: {number} is no coordinate of it", dim.name())))
+        }
+    }
 }

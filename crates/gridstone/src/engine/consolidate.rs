@@ -1,6 +1,6 @@
 //! Consolidation of one array: plan, merge, commit, merge by merge.
 
-use super::boxes::parse_hull;
+use super::boxes::{hull_of, parse_box};
 use super::claim::Claim;
 use super::merge_report::{ConsolidateReport, MergeListing};
 use super::{Array, Call, Staged};
@@ -52,7 +52,8 @@ impl Array {
             MergeChoice::Fragments(ids) => Ok(Strategy::Fragments(ids.to_vec())),
             MergeChoice::Box(sub) => {
                 let schema = self.schema()?;
-                let asked = parse_hull(&schema, Some(sub))?;
+                let region = parse_box(&schema, Some(sub))?;
+                let asked = hull_of(&schema, region.as_ref())?;
                 schema.check_inside(&asked)?;
                 Ok(Strategy::Box(asked))
             }

@@ -56,7 +56,7 @@ pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
 pub use around::{Partial, SkippedCells};
 pub use array::{Array, CellData, DenseData};
-pub use boxes::{ReadBox, Span};
+pub use boxes::{End, ReadBox, Span};
 pub use call::Call;
 pub use conditions::{ConditionListing, check_condition, select_rows};
 pub use consolidate::{MergeChoice, parse_strategy};

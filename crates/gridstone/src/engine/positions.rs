@@ -3,7 +3,7 @@
 use super::{Array, Call, CellData, DenseData, Staged};
 use crate::base::{CounterSnapshot, Error, Result};
 use crate::query::{Chosen, Dedup, Mask, Positions, ReadOrder, Request, Target, read_positions};
-use crate::schema::{Order, Schema};
+use crate::schema::{Order, Region, Schema};
 use crate::store::CELLS_MAX;
 use crate::tile::coordinates::coordinate_columns;
 use crate::tile::{Cells, Column, ColumnView};
@@ -87,7 +87,7 @@ impl Array {
             )));
         }
         if let Some(sub) = positions.as_box(&schema) {
-            return self.stage_dense(Some(&schema.ends(&sub)), data, Order::Row, call);
+            return self.stage_box(Some(&Region::new(vec![sub])), data, Order::Row, call);
         }
         if cells <= PIECE_CELLS {
             let dims = coordinate_columns(&schema, &positions.keys(&schema, 0..cells))?;

@@ -119,19 +119,6 @@ impl Array {
         Ok((plan.cells()?, plan.context.counters.snapshot()))
     }
 
-    /// As [`Array::read_region`], of a box.
-    pub(super) fn read_parsed(
-        &self,
-        sub: ReadBox<'_>,
-        attrs: Option<&[String]>,
-        condition: Option<&Condition>,
-        order: ReadOrder,
-        call: &Call,
-    ) -> Result<(Cells, CounterSnapshot)> {
-        let region = parse_box(self.schema()?.as_ref(), sub)?;
-        self.read_region(region.as_ref(), attrs, condition, order, call)
-    }
-
     /// Reads the cells of a box that `condition` selects, as [`Array::read_region`] does.
     ///
     /// # Errors
@@ -144,7 +131,8 @@ impl Array {
         order: ReadOrder,
         call: &Call,
     ) -> Result<(Cells, CounterSnapshot)> {
-        self.read_parsed(sub, attrs, Some(condition), order, call)
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.read_region(region.as_ref(), attrs, Some(condition), order, call)
     }
 
     /// Streams them in batches of about `batch_bytes`.

@@ -1,13 +1,13 @@
 //! Cells being streamed: in global order, or in any order.
 
-use super::boxes::{ReadBox, parse_hull};
+use super::boxes::{ReadBox, hull_of, parse_box};
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
 use crate::query::{
     CellStream, CellWrite, Dedup, ReadOrder, Request, UnsortedCells, WriteContext, check_sorted, sorting_bytes,
     write_sorted,
 };
-use crate::schema::Schema;
+use crate::schema::{Region, Schema};
 use crate::tile::ColumnView;
 use std::sync::Arc;
 
@@ -93,13 +93,20 @@ impl Writer {
 }
 
 impl Array {
-    /// Starts one streamed fragment of these attributes (`None`: all).
+    /// As [`Array::box_writer`], of a box in texts.
     pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
+        self.check_writable()?;
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.box_writer(region.as_ref(), attrs)
+    }
+
+    /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain).
+    pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>) -> Result<Writer> {
         let (_, state) = self.state()?;
         let schema = state.schema()?;
         let call = Call::default();
         let context = self.write_context(&state, &call)?;
-        let request = Request::new(schema, Some(parse_hull(schema, sub)?), attrs, ReadOrder::Global)?;
+        let request = Request::new(schema, Some(hull_of(schema, region)?), attrs, ReadOrder::Global)?;
         let mut places = request.attrs;
         places.sort_unstable();
         let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;

@@ -1,10 +1,11 @@
 //! A dimension: name, type, domain and tile extent. A text dimension is several, one axis per word.
 
-use super::key::{from_float, to_float};
+use super::key::{self, from_float, to_float};
 use super::scalar::{key_text, text_key};
 use super::text::{Word, word_count};
 use super::{Datatype, KeyRange};
 use crate::base::{Error, Result, limits};
+use std::fmt;
 
 /// How the domain of a dimension is cut into space tiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,6 +121,20 @@ impl Dimension {
     /// The key of the coordinate written as `text`.
     pub fn key(&self, text: &str) -> Result<u64> {
         text_key(self.datatype, text)
+    }
+
+    /// The key of the integer coordinate `value`, of a time in ticks.
+    pub fn int_key(&self, value: i128) -> Result<u64> {
+        key::of_int(self.datatype, value).ok_or_else(|| self.no_value(&value))
+    }
+
+    /// The key of the float coordinate `value`.
+    pub fn float_key(&self, value: f64) -> Result<u64> {
+        key::of_float(self.datatype, value).ok_or_else(|| self.no_value(&value))
+    }
+
+    fn no_value(&self, value: &dyn fmt::Debug) -> Error {
+        Error::schema(format!("{value:?} is no coordinate of type {}", self.datatype))
     }
 
     /// The same dimension as one tile.

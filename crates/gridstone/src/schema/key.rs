@@ -34,6 +34,36 @@ pub fn to_float(key: u64) -> f64 {
     f64::from_bits(if key & SIGN != 0 { key & !SIGN } else { !key })
 }
 
+/// The key of the integer `value` in a column of `datatype`, rounded to the nearest float there; `None` if it is no coordinate of that type.
+pub fn of_int(datatype: Datatype, value: i128) -> Option<u64> {
+    let Element { kind, width } = datatype.element();
+    let bits = u32::from(width) * 8;
+    match kind {
+        _ if datatype.sorting() != Sorting::Keys => None,
+        ElementKind::Unsigned => u64::try_from(value).ok().filter(|value| bits == 64 || *value >> bits == 0),
+        ElementKind::Signed => {
+            let half = 1i128 << (bits - 1);
+            let value = i64::try_from(value).ok().filter(|_| (-half..half).contains(&value))?;
+            (!datatype.is_time() || value != i64::MIN).then(|| from_signed(value))
+        }
+        ElementKind::Float if width == 4 => Some(from_float(f64::from(value as f32))),
+        ElementKind::Float => of_float(datatype, value as f64),
+    }
+}
+
+/// The key of the float `value`, rounded to what a column of `datatype` holds; `None` for NaN, and where that type is no float.
+pub fn of_float(datatype: Datatype, value: f64) -> Option<u64> {
+    let Element { kind, width } = datatype.element();
+    let held = match (kind, width) {
+        _ if datatype.sorting() != Sorting::Keys => return None,
+        (ElementKind::Float, 2) => f64::from(f16::from_f64(value)),
+        (ElementKind::Float, 4) => f64::from(value as f32),
+        (ElementKind::Float, _) => value,
+        _ => return None,
+    };
+    (!held.is_nan()).then(|| from_float(held))
+}
+
 /// Calls `f` with every value of a little-endian column as `[u8; N]`.
 fn words<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]> + '_ {
     let (chunks, _) = bytes.as_chunks::<N>();

@@ -221,6 +221,26 @@ mod tests {
     }
 
     #[test]
+    fn a_number_has_the_key_of_its_text() {
+        let edges = [63, 64, 65, 127].map(|bits| (1i128 << (bits - 1)) - 1);
+        let small = [0, 1, 127, 128, 255, 256, 32_767, 32_768, 65_535, 65_536, 1 << 31, (1 << 24) + 1, 1 << 32];
+        let ints: Vec<i128> = edges.into_iter().chain(small).flat_map(|v| [v, -v, v + 1, -v - 1]).collect();
+        let floats = [0.0, -0.0, 0.1, 1e300, 65_519.9, 3.5e38, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324];
+        let names = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32"];
+        for name in names.into_iter().chain(["float64", "datetime64[s]", "timedelta64[ns]", "string", "complex64"]) {
+            let datatype = Datatype::parse(name).unwrap();
+            for value in &ints {
+                let text = text_key(datatype, &value.to_string()).ok();
+                assert_eq!(key::of_int(datatype, *value), text, "{name} {value}");
+            }
+            for value in floats {
+                let text = text_key(datatype, &format!("{value:?}")).ok().filter(|_| datatype.is_float());
+                assert_eq!(key::of_float(datatype, value), text, "{name} {value}");
+            }
+        }
+    }
+
+    #[test]
     fn nan_has_no_sign_in_text() {
         for (name, text, plain) in [
             ("float64", "-NaN", "NaN"),
