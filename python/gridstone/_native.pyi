@@ -33,6 +33,7 @@ __all__ = [
     "Array",
     "Buffer",
     "Cells",
+    "Condition",
     "Context",
     "Group",
     "Keys",
@@ -56,7 +57,6 @@ __all__ = [
     "move_node",
     "open",
     "parse_condition",
-    "print_condition",
     "register_filter",
     "registered_filters",
     "repair",
@@ -76,6 +76,51 @@ class Buffer:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 _OutColumn = tuple[Buffer, Buffer | None, Buffer | None]
+
+_Literal = bool | int | float | str | bytes | tuple[str, int | None]
+"""A value beside a column; a time is its type and its ticks, None for NaT."""
+
+@final
+class Condition:
+    """A condition on cells. It never changes; equal to one of the same tree, hashable. What makes one raises an
+    InputError where it is too deep or too large."""
+
+    @staticmethod
+    def from_json(text: str) -> Condition: ...
+    @staticmethod
+    def constant(value: bool) -> Condition: ...
+    @staticmethod
+    def column(column: str) -> Condition:
+        """A column of bools by itself."""
+    @staticmethod
+    def compare(column: str, sign: str, value: _Literal) -> Condition: ...
+    @staticmethod
+    def compare_columns(left: str, sign: str, right: str) -> Condition: ...
+    @staticmethod
+    def among(column: str, values: Sequence[_Literal]) -> Condition: ...
+    @staticmethod
+    def between(column: str, low: _Literal, high: _Literal) -> Condition: ...
+    @staticmethod
+    def null(column: str) -> Condition: ...
+    @staticmethod
+    def not_null(column: str) -> Condition: ...
+    def negated(self) -> Condition: ...
+    def both(self, other: Condition) -> Condition:
+        """Both are true."""
+    def either(self, other: Condition) -> Condition:
+        """At least one is true."""
+    @property
+    def text(self) -> str:
+        """Text that parses back to the same."""
+    def to_json(self) -> str: ...
+    def check(self, schema_json: str) -> str:
+        """What it means for a schema, a JSON object: columns (names of those that decide it), box (list of [low, high]
+        texts, null if nothing can be selected), constant (bool or null). InputError names what does not fit."""
+    def select_rows(self, schema_json: str, columns: Mapping[str, _Column]) -> Buffer:
+        """One byte per row, 1 where it is true; columns of one length by the names of dimensions and attributes, those
+        at least that `check` names."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Context:
@@ -235,7 +280,7 @@ class Array:
         self,
         boxes: _Boxes | None,
         attrs: Sequence[str] | None,
-        condition_json: str | None,
+        condition: Condition | None,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
@@ -263,7 +308,7 @@ class Array:
         attrs: Sequence[str] | None,
         order: str,
         batch_bytes: int,
-        condition_json: str | None = None,
+        condition: Condition | None = None,
     ) -> Scan:
         """Streams boxes, or what a condition selects of them, coordinates included for dense arrays too."""
     def portions(
@@ -273,14 +318,14 @@ class Array:
         order: str,
         columns: _Buffers,
         batch_bytes: int,
-        condition_json: str | None = None,
+        condition: Condition | None = None,
     ) -> Portions:
         """Starts a read into buffers: of each column its name, values, offsets and validity."""
     def read_around(
         self,
         boxes: _Boxes | None,
         attrs: Sequence[str] | None,
-        condition_json: str | None,
+        condition: Condition | None,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
@@ -291,7 +336,7 @@ class Array:
         attrs: Sequence[str] | None,
         order: str,
         batch_bytes: int,
-        condition_json: str | None = None,
+        condition: Condition | None = None,
     ) -> Scan:
         """As `scan`, leaving out what is damaged; the whole box is looked at first."""
     def stage_dense(
@@ -318,10 +363,10 @@ class Array:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
     def schema_since(self, number: int | None) -> tuple[int, str] | None:
         """The schema's number and JSON, unless the number is `number`."""
-    def receipt_where(self, boxes: _Boxes | None, condition_json: str, progress: _Progress | None = None) -> str:
+    def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(
-        self, boxes: _Boxes | None, condition_json: str, message: str | None, progress: _Progress | None = None
+        self, boxes: _Boxes | None, condition: Condition, message: str | None, progress: _Progress | None = None
     ) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
@@ -477,19 +522,14 @@ def delete_store(context: Context, uri: str) -> None: ...
 def check_schema(schema_json: str) -> str:
     """The schema with every default written out; SchemaError if it is not valid."""
 
-def parse_condition(text: str) -> str:
-    """The condition written in `text`, as JSON; InputError shows the place that is wrong."""
-
-def print_condition(condition_json: str) -> str:
-    """The text of a condition in JSON, which parses back to the same; InputError if it is none."""
+def parse_condition(text: str) -> Condition:
+    """The condition written in `text`; InputError shows the place that is wrong."""
 
 def check_condition(condition_json: str, schema_json: str) -> str:
-    """What a condition means for a schema, a JSON object: columns (names of those that decide it), box (list of
-    [low, high] texts, null if nothing can be selected), constant (bool or null). InputError names what does not fit."""
+    """`Condition.check` of a condition in JSON."""
 
 def select_rows(condition_json: str, schema_json: str, columns: Mapping[str, _Column]) -> Buffer:
-    """One byte per row, 1 where the condition is true; columns of one length by the names of dimensions and
-    attributes, those at least that `check_condition` names."""
+    """`Condition.select_rows` of a condition in JSON."""
 
 def commit_receipts(context: Context, uri: str, receipts: Sequence[str], message: str | None) -> int:
     """Commits receipts (JSON) in one version and returns it."""

@@ -4,6 +4,7 @@ use crate::boxes::{Boxes, Sides, box_region, region, spans};
 use crate::buffer::Buffer;
 use crate::cells::{Cells, Names, Scan, stats_dict};
 use crate::columns::{Out, Outs, columns, out, views};
+use crate::condition::{GivenCondition, branch};
 use crate::consolidate;
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
@@ -13,7 +14,7 @@ use crate::retention::{options, report};
 use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::AlignedBuf;
-use gridstone::engine::{self, CellData, Condition, Dedup, PortionsOf, ReadOrder, TileListing};
+use gridstone::engine::{self, Branch, CellData, Dedup, PortionsOf, ReadOrder, TileListing};
 use gridstone::schema::{Evolution, Order, Region, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -29,7 +30,7 @@ pub(crate) struct Array {
 /// What a read of cells is asked for.
 struct Asked {
     region: Option<Region>,
-    condition: Option<Condition>,
+    condition: Option<Branch>,
     order: ReadOrder,
 }
 
@@ -37,15 +38,16 @@ fn ordered(py: Python<'_>, order: &str) -> PyResult<ReadOrder> {
     ReadOrder::parse(order).map_err(|e| raise(py, &e))
 }
 
-fn condition(py: Python<'_>, json: &str) -> PyResult<Condition> {
-    Condition::from_json(json).map_err(|e| raise(py, &e))
-}
-
 impl Array {
     /// The arguments that all readers of cells take.
-    fn asked(&self, py: Python<'_>, boxes: Option<Boxes>, json: Option<&str>, order: &str) -> PyResult<Asked> {
-        let order = ordered(py, order)?;
-        let condition = json.map(|json| condition(py, json)).transpose()?;
+    fn asked(
+        &self,
+        py: Python<'_>,
+        boxes: Option<Boxes>,
+        condition: Option<GivenCondition<'_>>,
+        order: &str,
+    ) -> PyResult<Asked> {
+        let (order, condition) = (ordered(py, order)?, condition.as_ref().map(branch));
         Ok(Asked { region: region(py, &self.inner, boxes)?, condition, order })
     }
 
@@ -189,44 +191,44 @@ impl Array {
         Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats, home)
     }
 
-    #[pyo3(signature = (boxes, attrs, condition_json, order, progress = None))]
+    #[pyo3(signature = (boxes, attrs, condition, order, progress = None))]
     fn read_cells(
         &self,
         py: Python<'_>,
         boxes: Option<Boxes>,
         attrs: Option<Vec<String>>,
-        condition_json: Option<&str>,
+        condition: Option<GivenCondition<'_>>,
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
-        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition, order)?;
         let (cells, stats) = interrupt::read(py, self.inner.context(), &self.inner.uri(), progress, |call| {
-            self.inner.read_region(region.as_ref(), attrs.as_deref(), condition.as_ref(), order, call)
+            self.inner.read_region(region.as_ref(), attrs.as_deref(), condition.as_deref(), order, call)
         })?;
         let home = Some(self.inner.context().arena());
         Cells::new(py, &self.names(py, attrs.as_deref(), true)?, cells, None, stats, home)
     }
 
-    #[pyo3(signature = (boxes, attrs, condition_json, order, progress = None))]
+    #[pyo3(signature = (boxes, attrs, condition, order, progress = None))]
     fn read_around(
         &self,
         py: Python<'_>,
         boxes: Option<Boxes>,
         attrs: Option<Vec<String>>,
-        condition_json: Option<&str>,
+        condition: Option<GivenCondition<'_>>,
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
-        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition, order)?;
         let found = interrupt::run(py, self.inner.context(), progress, |call| {
-            self.inner.read_region_around(region.as_ref(), attrs.as_deref(), condition.as_ref(), order, call)
+            self.inner.read_region_around(region.as_ref(), attrs.as_deref(), condition.as_deref(), order, call)
         })?;
         let names = self.names(py, attrs.as_deref(), found.shape.is_none())?;
         let cells = Cells::new(py, &names, found.cells, found.shape, found.counters, None)?;
         Ok(cells.with_damage(&found.skipped))
     }
 
-    #[pyo3(signature = (boxes, attrs, order, batch_bytes, condition_json = None))]
+    #[pyo3(signature = (boxes, attrs, order, batch_bytes, condition = None))]
     fn scan_around(
         &self,
         py: Python<'_>,
@@ -234,12 +236,12 @@ impl Array {
         attrs: Option<Vec<String>>,
         order: &str,
         batch_bytes: u64,
-        condition_json: Option<&str>,
+        condition: Option<GivenCondition<'_>>,
     ) -> PyResult<Scan> {
-        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition, order)?;
         let (scan, skipped) = interrupt::run(py, self.inner.context(), None, |call| {
             let form = (order, batch_bytes);
-            self.inner.scan_region_around(region.as_ref(), attrs.as_deref(), condition.as_ref(), form, call)
+            self.inner.scan_region_around(region.as_ref(), attrs.as_deref(), condition.as_deref(), form, call)
         })?;
         let scan = Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan);
         Ok(scan.with_damage(&skipped))
@@ -296,7 +298,7 @@ impl Array {
         Cells::new(py, &names, cells, None, stats, Some(self.inner.context().arena()))
     }
 
-    #[pyo3(signature = (boxes, attrs, order, batch_bytes, condition_json = None))]
+    #[pyo3(signature = (boxes, attrs, order, batch_bytes, condition = None))]
     fn scan(
         &self,
         py: Python<'_>,
@@ -304,17 +306,17 @@ impl Array {
         attrs: Option<Vec<String>>,
         order: &str,
         batch_bytes: u64,
-        condition_json: Option<&str>,
+        condition: Option<GivenCondition<'_>>,
     ) -> PyResult<Scan> {
-        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition, order)?;
         let scan = interrupt::run(py, self.inner.context(), None, |call| {
-            let (region, condition) = (region.as_ref(), condition.as_ref());
+            let (region, condition) = (region.as_ref(), condition.as_deref());
             self.inner.scan_region(region, attrs.as_deref(), condition, order, batch_bytes, call)
         })?;
         Ok(Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan))
     }
 
-    #[pyo3(signature = (boxes, attrs, order, columns, batch_bytes, condition_json = None))]
+    #[pyo3(signature = (boxes, attrs, order, columns, batch_bytes, condition = None))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn portions(
         &self,
@@ -324,11 +326,11 @@ impl Array {
         order: &str,
         columns: Vec<crate::portions::Given<'_>>,
         batch_bytes: u64,
-        condition_json: Option<&str>,
+        condition: Option<GivenCondition<'_>>,
     ) -> PyResult<Portions> {
-        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition, order)?;
         let names = self.names(py, Some(&attrs), true)?;
-        let (region, condition) = (region.as_ref(), condition.as_ref());
+        let (region, condition) = (region.as_ref(), condition.as_deref());
         let wanted = PortionsOf { region, attrs: &attrs, condition, order, bytes: batch_bytes };
         let inner = interrupt::run(py, self.inner.context(), None, |call| self.inner.portions(&wanted, call))?;
         let names = [names.dims, names.attrs].concat();
@@ -399,30 +401,30 @@ impl Array {
         staged.map(Staged::new).map_err(|e| raise(py, &e))
     }
 
-    #[pyo3(signature = (boxes, condition_json, message, progress = None))]
+    #[pyo3(signature = (boxes, condition, message, progress = None))]
     fn delete_where(
         &self,
         py: Python<'_>,
         boxes: Option<Boxes>,
-        condition_json: &str,
+        condition: GivenCondition<'_>,
         message: Option<String>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
-        let (region, condition) = (region(py, &self.inner, boxes)?, condition(py, condition_json)?);
+        let (region, condition) = (region(py, &self.inner, boxes)?, branch(&condition));
         interrupt::run(py, self.inner.context(), progress, |call| {
             self.inner.delete_region_where(region.as_ref(), &condition, message.clone(), call)
         })
     }
 
-    #[pyo3(signature = (boxes, condition_json, progress = None))]
+    #[pyo3(signature = (boxes, condition, progress = None))]
     fn receipt_where(
         &self,
         py: Python<'_>,
         boxes: Option<Boxes>,
-        condition_json: &str,
+        condition: GivenCondition<'_>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
-        let (region, condition) = (region(py, &self.inner, boxes)?, condition(py, condition_json)?);
+        let (region, condition) = (region(py, &self.inner, boxes)?, branch(&condition));
         interrupt::run(py, self.inner.context(), progress, |call| {
             self.inner.receipt_where(region.as_ref(), &condition, call)?.to_json()
         })

@@ -30,6 +30,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<buffer::Buffer>()?;
+    module.add_class::<condition::Condition>()?;
     module.add_class::<context::Context>()?;
     module.add_class::<keys::Keys>()?;
     module.add_class::<cells::Cells>()?;
@@ -48,7 +49,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::delete_store, module)?)?;
     module.add_function(wrap_pyfunction!(store::check_schema, module)?)?;
     module.add_function(wrap_pyfunction!(condition::parse_condition, module)?)?;
-    module.add_function(wrap_pyfunction!(condition::print_condition, module)?)?;
     module.add_function(wrap_pyfunction!(condition::check_condition, module)?)?;
     module.add_function(wrap_pyfunction!(condition::select_rows, module)?)?;
     module.add_function(wrap_pyfunction!(transaction::commit_receipts, module)?)?;

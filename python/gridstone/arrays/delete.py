@@ -9,7 +9,7 @@ from ..base.arguments import checked
 from ..base.progress import Progress, reporting
 from ..errors import InputError
 from ..query.box import BoxLike, region_of
-from ..query.condition import condition_json
+from ..query.condition import condition_of
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, Message, NoCommit, Receipt, closing
 from ..write.input import coordinate_columns
@@ -101,8 +101,8 @@ class Erasable:
             return Receipt(native.receipt([])) if isinstance(ending, NoCommit) else native.version
         with reporting(progress, "looking", "cells") as report:
             if isinstance(ending, NoCommit):
-                return Receipt(native.receipt_where(region.native, condition_json(where), report))
-            return native.delete_where(region.native, condition_json(where), ending, report)
+                return Receipt(native.receipt_where(region.native, condition_of(where), report))
+            return native.delete_where(region.native, condition_of(where), ending, report)
 
     def _delete_at(self, coords: Any, ending: Closing, progress: Progress) -> int | Receipt:
         dims = coordinate_columns(self._schema, coords)

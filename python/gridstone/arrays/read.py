@@ -13,7 +13,7 @@ from ..column.datatype import AnyArray
 from ..context.settings import Context, size_bytes
 from ..errors import GridstoneError, InputError
 from ..query.box import Box, BoxLike, Region, box_of, region_of
-from ..query.condition import Where, condition_json
+from ..query.condition import Where, condition_of
 from ..result import damage
 from ..result.cells import Result, from_cells, of_nothing, of_selected
 from ..result.damage import CHOICES, Damaged
@@ -126,7 +126,7 @@ class Readable:
                     "out= takes a whole box, and a condition or a list of boxes selects cells whose number is not "
                     "known before; read without out="
                 )
-            condition = None if where is None else condition_json(where)
+            condition = None if where is None else condition_of(where)
             return self._read_cells(schema, region, names, condition, order, damaged, progress)
         within, budget = box_of(schema, box), self._context.memory_budget
         if damaged == "skip" and not within.empty:
@@ -170,7 +170,7 @@ class Readable:
         schema: Schema,
         region: Region,
         names: list[str],
-        condition: str | None,
+        condition: "_native.Condition | None",
         order: str,
         damaged: Damaged,
         progress: Progress,
@@ -178,7 +178,7 @@ class Readable:
         budget = self._context.memory_budget
         if region.empty:
             if condition is not None:
-                _native.check_condition(condition, schema.to_json())
+                condition.check(schema.to_json())
             made = of_selected(schema, region.hull, names, order, None, budget)
         else:
             read = self.native.read_cells if damaged == "error" else self.native.read_around
@@ -209,10 +209,10 @@ class Readable:
         names, region = self._names(attrs), region_of(self._schema, box)
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)
-        condition = None if where is None else condition_json(where)
+        condition = None if where is None else condition_of(where)
         size = size_bytes(batch_bytes, "batch_bytes")
         if region.empty and condition is not None:
-            _native.check_condition(condition, self._schema.to_json())
+            condition.check(self._schema.to_json())
         asked = asked_of_core(self._schema, names)
         start = self.native.scan if damaged == "error" else self.native.scan_around
         scan = None if region.empty else start(region.native, asked, order, size, condition)

@@ -1,15 +1,14 @@
 """Conditions built in Python: `gs.col("sog") > 3`.
 
 A `Column` makes an `Expression` when it is compared; expressions are joined with `&`, `|` and `~`. An expression holds
-the tree of the core in JSON (`docs/guide/conditions.md`). Text and expressions mean the same, and the `repr` of an
-expression is text that parses back to it.
+a condition of the core, which is made once and passed to every call as it is. Text and expressions mean the same, and
+the `repr` of an expression is text that parses back to it.
 
     (gs.col("sog") > 3) & gs.col("status").isin([1, 5])
     gs.Expression.parse("sog > 3 and status in (1, 5)")
 """
 
 import datetime as dt
-import json
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias, final
 
@@ -20,68 +19,60 @@ from ..base.arguments import checked, utf8
 from ..base.printable import brief
 from ..errors import InputError
 
-_Node: TypeAlias = dict[str, Any]
-
-_LEVELS_MAX = 50
-"""How deep the core takes conditions: Python's stack ends where they are much deeper."""
-
 
 class Expression:
     """A condition on the cells of an array. Immutable, hashable, picklable; equal to one that reads the same."""
 
-    __slots__ = ("_levels", "_node")
+    __slots__ = ("_condition",)
 
     # NumPy's scalars leave comparisons with an expression to the expression.
     __array_ufunc__: Final = None
 
-    def __init__(self, node: _Node, levels: int = 1) -> None:
-        if levels > _LEVELS_MAX:
-            raise InputError(
-                f"a condition of more than {_LEVELS_MAX} levels; write a and b and c, not a and (b and (c))"
-            )
-        self._node = node
-        self._levels = levels
+    def __init__(self, condition: "_native.Condition") -> None:
+        self._condition = condition
 
     @staticmethod
     @checked()
     def parse(text: str) -> "Expression":
         """The condition written in `text`. Raises `InputError`, which shows the place that is wrong."""
-        return _of_core(_native.parse_condition(text))
+        return Expression(_native.parse_condition(text))
 
     @staticmethod
     @checked()
     def from_json(text: str) -> "Expression":
         """The condition of `to_json`."""
-        _native.print_condition(text)
-        return _of_core(text)
+        return _of_json(text)
 
     def to_json(self) -> str:
         """The condition as the core and the log have it."""
-        return json.dumps(self._node, ensure_ascii=False, separators=(",", ":"))
+        return self._condition.to_json()
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return _of_json, (self.to_json(),)
 
     def __and__(self, other: "Expression | bool") -> "Expression":
-        return _joined("and", self, other)
+        return Expression(self._condition.both(_condition(other)))
 
     def __rand__(self, other: "Expression | bool") -> "Expression":
-        return _joined("and", other, self)
+        return Expression(_condition(other).both(self._condition))
 
     def __or__(self, other: "Expression | bool") -> "Expression":
-        return _joined("or", self, other)
+        return Expression(self._condition.either(_condition(other)))
 
     def __ror__(self, other: "Expression | bool") -> "Expression":
-        return _joined("or", other, self)
+        return Expression(_condition(other).either(self._condition))
 
     def __invert__(self) -> "Expression":
-        return Expression({"op": "not", "arg": self._node}, self._levels + 1)
+        return Expression(self._condition.negated())
 
     def __eq__(self, other: object) -> Any:
-        return isinstance(other, Expression) and self._node == other._node
+        return isinstance(other, Expression) and self._condition == other._condition
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(self._condition)
 
     def __repr__(self) -> str:
-        return _native.print_condition(self.to_json())
+        return self._condition.text
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -97,14 +88,15 @@ class Column(Expression):
     Not hashable, as `==` builds a condition.
     """
 
-    __slots__ = ()
+    __slots__ = ("_name",)
 
     __hash__ = None  # type: ignore[assignment]  # `==` says nothing of equality
 
     def __init__(self, name: Any) -> None:
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a dimension or attribute is a text, not {brief(name)}")
-        super().__init__({"op": "column", "column": str(utf8("name", name))})
+        self._name = str(utf8("name", name))
+        super().__init__(_native.Condition.column(self._name))
 
     def __reduce__(self) -> tuple[type["Column"], tuple[str]]:
         return Column, (self.name,)
@@ -112,12 +104,12 @@ class Column(Expression):
     @property
     def name(self) -> str:
         """Its name."""
-        return str(self._node["column"])
+        return self._name
 
     def _compared(self, sign: str, other: Any) -> Expression:
         if isinstance(other, Column):
-            return Expression({"op": "compare_columns", "is": sign, "left": self.name, "right": other.name})
-        return Expression({"op": "compare", "is": sign, "column": self.name, "value": _literal(other)})
+            return Expression(_native.Condition.compare_columns(self._name, sign, other._name))
+        return Expression(_native.Condition.compare(self._name, sign, _literal(other)))
 
     def __eq__(self, other: object) -> Any:
         return self._compared("==", other)
@@ -141,19 +133,19 @@ class Column(Expression):
         """Whether the value equals one of `values` (NaN equals nothing)."""
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InputError(f"isin takes a list of values, not {brief(values)}")
-        return Expression({"op": "in", "column": self.name, "values": [_literal(value) for value in values]})
+        return Expression(_native.Condition.among(self._name, [_literal(value) for value in values]))
 
     def between(self, low: Any, high: Any) -> Expression:
         """Whether the value lies between the two, both included."""
-        return Expression({"op": "between", "column": self.name, "low": _literal(low), "high": _literal(high)})
+        return Expression(_native.Condition.between(self._name, _literal(low), _literal(high)))
 
     def is_null(self) -> Expression:
         """Whether there is no value."""
-        return Expression({"op": "is_null", "column": self.name})
+        return Expression(_native.Condition.null(self._name))
 
     def is_not_null(self) -> Expression:
         """Whether there is a value."""
-        return Expression({"op": "is_not_null", "column": self.name})
+        return Expression(_native.Condition.not_null(self._name))
 
     def is_nan(self) -> Expression:
         """Whether the value is NaN or NaT."""
@@ -173,10 +165,10 @@ def col(name: str) -> Column:
     return Column(name)
 
 
-def condition_json(where: Any) -> str:
+def condition_of(where: Any) -> "_native.Condition":
     """The condition that a caller gave as `where=`, for the core. Raises `InputError` if it is none."""
     if isinstance(where, Expression):
-        return where.to_json()
+        return where._condition
     if isinstance(where, str):
         return _native.parse_condition(utf8("where", where))
     hint = "; did a comparison happen in Python already?" if isinstance(where, bool | np.bool_) else ""
@@ -185,58 +177,47 @@ def condition_json(where: Any) -> str:
     )
 
 
-def _of_core(text: str) -> Expression:
-    """The condition in JSON that the core has looked at."""
-    node: _Node = json.loads(text)
-    return Expression(node, _levels_of(node))
+def condition_json(where: Any) -> str:
+    """The same condition as JSON."""
+    return condition_of(where).to_json()
 
 
-def _levels_of(node: _Node) -> int:
-    parts = [node["arg"]] if node["op"] == "not" else node["args"] if node["op"] in ("and", "or") else []
-    return 1 + max(map(_levels_of, parts), default=0)
+def _of_json(text: str) -> Expression:
+    return Expression(_native.Condition.from_json(text))
 
 
-def _condition(part: Any) -> Expression:
+def _condition(part: Any) -> "_native.Condition":
+    """A side of `&` or `|`."""
     if isinstance(part, Expression):
-        return part
+        return part._condition
     if isinstance(part, bool | np.bool_):
-        return Expression({"op": "true" if part else "false"})
+        return _native.Condition.constant(bool(part))
     raise InputError(
         f"& and | join conditions; {brief(part)} is none (comparisons need parentheses: (gs.col('a') > 1) & …)"
     )
 
 
-def _joined(op: str, left: Any, right: Any) -> Expression:
-    args: list[_Node] = []
-    levels = 0
-    for part in (_condition(left), _condition(right)):
-        flat = part._node["op"] == op
-        args.extend(part._node["args"] if flat else [part._node])
-        levels = max(levels, part._levels if flat else part._levels + 1)
-    return Expression({"op": op, "args": args}, levels)
-
-
-def _literal(value: Any) -> _Node:
+def _literal(value: Any) -> "_native._Literal":
     """`value` as the core takes it, nothing rounded."""
     value = _unwrapped(value)
     if value is None:
         raise InputError("nothing equals null; use .is_null() or .is_not_null()")
     if isinstance(value, bool | np.bool_):
-        return {"bool": bool(value)}
+        return bool(value)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return _time(value)
     if isinstance(value, int | np.integer):
         if not -(2**127) <= int(value) < 2**127:
             raise InputError(f"{brief(value)} does not fit 128 bits")
-        return {"int": str(int(value))}
+        return int(value)
     if isinstance(value, float | np.floating):
         if float(value) != value and value == value:
             raise InputError(f"{brief(value)} does not fit a float of 64 bits")
-        return {"float": repr(float(value))}
+        return float(value)
     if isinstance(value, str):
-        return {"text": str(utf8("value", value))}
+        return str(utf8("value", value))
     if isinstance(value, bytes | bytearray | memoryview):
-        return {"bytes": bytes(value).hex()}
+        return bytes(value)
     if isinstance(value, dt.datetime):
         naive = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
         return _time(np.datetime64(naive, "us"))
@@ -258,12 +239,13 @@ def _unwrapped(value: Any) -> Any:
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
-def _time(value: Any) -> _Node:
-    kind = "datetime" if isinstance(value, np.datetime64) else "timedelta"
+def _time(value: Any) -> tuple[str, int | None]:
+    """The type of a time, and its ticks; None for NaT."""
+    kind = "datetime64" if isinstance(value, np.datetime64) else "timedelta64"
     unit, count = np.datetime_data(value.dtype)
     if np.isnat(value):
-        return {kind: ["NaT", "s" if unit == "generic" else unit]}
+        return f"{kind}[{'s' if unit == 'generic' else unit}]", None
     ticks = int(value.astype(np.int64)) * count
     if unit == "generic" or not -(2**63) < ticks < 2**63:
         raise InputError(f"{brief(value)} has no unit of time, or passes 64 bits of it")
-    return {kind: [str(ticks), unit]}
+    return f"{kind}[{unit}]", ticks

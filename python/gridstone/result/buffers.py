@@ -13,7 +13,7 @@ from ..column import datatype
 from ..column.datatype import AnyArray
 from ..errors import BudgetError, InputError
 from ..query.box import Region
-from ..query.condition import Where, condition_json
+from ..query.condition import Where, condition_of
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
 
@@ -117,10 +117,10 @@ def begin(
     columns = _columns(schema, buffers)
     if not columns:
         raise InputError("read_into() needs a buffer for a dimension or attribute at least")
-    condition = None if where is None else condition_json(where)
-    if condition is not None:
-        _native.check_condition(condition, schema.to_json())
+    condition = None if where is None else condition_of(where)
     if region.empty:
+        if condition is not None:
+            condition.check(schema.to_json())
         return Filling(None, schema, list(buffers), reporter)
     # Coordinates do not come alone.
     attrs = [attr.name for attr in schema.attrs if attr.name in buffers] or [schema.attrs[0].name]

@@ -1,7 +1,7 @@
 //! Conditions on cells: the tree, its text and JSON forms, and its evaluation.
 //!
 //! ```text
-//! "sog > 3 and status in (1, 5)"  --parse-->  Condition  <--serde-->  JSON (log, receipts, Python)
+//! "sog > 3 and status in (1, 5)"  --parse-->  Condition  <--serde-->  JSON (log, receipts, pickles)
 //!                                                 | bind(&Schema)
 //!                                                 v
 //!                                               Bound  --evaluate(&Batch)-->  Selection   (which rows)
@@ -42,4 +42,4 @@ pub use bind::{Bound, Needed, Place};
 pub use fuzz::fuzz;
 pub use prune::{Facts, Verdict};
 pub use selection::Selection;
-pub use tree::{Comparison, Condition, Literal};
+pub use tree::{Branch, Comparison, Condition, Literal};

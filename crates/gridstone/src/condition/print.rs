@@ -2,7 +2,7 @@
 
 use super::time;
 use super::token::is_plain;
-use super::tree::{Condition, Literal, ticks_text, unit_name};
+use super::tree::{Branch, Condition, Literal, ticks_text, unit_name};
 use crate::schema::{Datatype, TimeUnit, bytes_to_text};
 use std::fmt::{self, Display, Formatter};
 
@@ -46,7 +46,7 @@ impl Display for Part<'_> {
     }
 }
 
-fn joined(f: &mut Formatter<'_>, args: &[Condition], word: &str) -> fmt::Result {
+fn joined(f: &mut Formatter<'_>, args: &[Branch], word: &str) -> fmt::Result {
     for (i, arg) in args.iter().enumerate() {
         if i > 0 {
             write!(f, " {word} ")?;

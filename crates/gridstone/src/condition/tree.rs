@@ -17,6 +17,8 @@ use crate::base::{Error, Result};
 use crate::schema::{Datatype, TimeUnit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// The largest depth of the tree: what recursion and serde_json support.
 pub(super) const DEPTH_MAX: usize = 50;
@@ -59,6 +61,13 @@ impl Comparison {
             Self::Gt => ">",
             Self::Ge => ">=",
         }
+    }
+
+    /// The comparison that is written so; an Input error if there is none.
+    pub fn parse(symbol: &str) -> Result<Self> {
+        let all = [Self::Eq, Self::Ne, Self::Lt, Self::Le, Self::Gt, Self::Ge];
+        let unknown = || Error::input(format!("{symbol:?} is no comparison; there are ==, !=, <, <=, > and >="));
+        all.into_iter().find(|is| is.symbol() == symbol).ok_or_else(unknown)
     }
 
     /// The same comparison with its sides exchanged.
@@ -153,17 +162,17 @@ pub enum Condition {
     /// The negation; if the argument is unknown because of a null, unknown again.
     Not {
         /// The argument.
-        arg: Box<Condition>,
+        arg: Branch,
     },
     /// All of them.
     And {
         /// Two or more.
-        args: Vec<Condition>,
+        args: Vec<Branch>,
     },
     /// At least one of them.
     Or {
         /// Two or more.
-        args: Vec<Condition>,
+        args: Vec<Branch>,
     },
 }
 
@@ -175,7 +184,7 @@ impl Condition {
             (1, Some(only)) => only,
             (_, Some(last)) => {
                 args.push(last);
-                Self::And { args }
+                Self::And { args: args.into_iter().map(Branch::from).collect() }
             }
         }
     }
@@ -187,14 +196,14 @@ impl Condition {
             (1, Some(only)) => only,
             (_, Some(last)) => {
                 args.push(last);
-                Self::Or { args }
+                Self::Or { args: args.into_iter().map(Branch::from).collect() }
             }
         }
     }
 
     /// The negation of `arg`.
     pub fn negate(arg: Self) -> Self {
-        Self::Not { arg: Box::new(arg) }
+        Self::Not { arg: arg.into() }
     }
 
     /// Parses the condition from JSON (see the module); an Input error says what is wrong with it.
@@ -215,31 +224,149 @@ impl Condition {
 
     /// An Input error if it is deeper or larger than the limits, or an `and` or `or` has fewer than two parts.
     pub(super) fn check(&self) -> Result<()> {
-        let mut size = 0;
-        self.check_at(1, &mut size)
+        self.measure().check()?;
+        self.check_parts()
     }
 
-    fn check_at(&self, depth: usize, size: &mut usize) -> Result<()> {
-        *size += match self {
-            Self::In { values, .. } => values.len() + 1,
-            _ => 1,
-        };
-        if depth > DEPTH_MAX {
+    fn check_parts(&self) -> Result<()> {
+        match self {
+            Self::Not { arg } => arg.check_parts(),
+            Self::And { args } | Self::Or { args } if args.len() < 2 => {
+                Err(Error::input("\"and\" and \"or\" need two parts at least"))
+            }
+            Self::And { args } | Self::Or { args } => args.iter().try_for_each(|arg| arg.check_parts()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its size, from that of its parts.
+    fn measure(&self) -> Measure {
+        match self {
+            Self::Not { arg } => Measure::around(std::slice::from_ref(arg)),
+            Self::And { args } | Self::Or { args } => Measure::around(args),
+            Self::In { values, .. } => Measure { levels: 1, parts: values.len() + 1 },
+            _ => Measure { levels: 1, parts: 1 },
+        }
+    }
+}
+
+/// How large a condition is.
+#[derive(Debug, Clone, Copy)]
+struct Measure {
+    levels: usize,
+    /// Nodes and literals.
+    parts: usize,
+}
+
+impl Measure {
+    /// That of a node with these parts.
+    fn around(args: &[Branch]) -> Self {
+        let levels = args.iter().map(|arg| arg.measure.levels).max().unwrap_or(0);
+        Self { levels: levels + 1, parts: args.iter().map(|arg| arg.measure.parts).sum::<usize>() + 1 }
+    }
+
+    fn check(self) -> Result<()> {
+        if self.levels > DEPTH_MAX {
             return Err(Error::input(format!(
                 "a condition of more than {DEPTH_MAX} levels; write a and b and c, not a and (b and (c))"
             )));
         }
-        if *size > SIZE_MAX {
+        if self.parts > SIZE_MAX {
             return Err(Error::input(format!("a condition of more than {SIZE_MAX} parts; ask in several calls")));
         }
-        match self {
-            Self::Not { arg } => arg.check_at(depth + 1, size),
-            Self::And { args } | Self::Or { args } if args.len() < 2 => {
-                Err(Error::input("\"and\" and \"or\" need two parts at least"))
-            }
-            Self::And { args } | Self::Or { args } => args.iter().try_for_each(|a| a.check_at(depth + 1, size)),
-            _ => Ok(()),
+        Ok(())
+    }
+}
+
+/// A condition that others may share as a part of theirs; cheap to clone, measured once.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    condition: Arc<Condition>,
+    measure: Measure,
+}
+
+impl From<Condition> for Branch {
+    fn from(condition: Condition) -> Self {
+        Self { measure: condition.measure(), condition: Arc::new(condition) }
+    }
+}
+
+impl Branch {
+    /// A condition made of parts; an Input error if it is deeper or larger than the engine takes.
+    pub fn new(condition: Condition) -> Result<Self> {
+        let made = Self::from(condition);
+        made.measure.check()?;
+        Ok(made)
+    }
+
+    /// The opposite.
+    ///
+    /// # Errors
+    /// Those of [`Branch::new`].
+    pub fn negated(&self) -> Result<Self> {
+        Self::new(Condition::Not { arg: self.clone() })
+    }
+
+    /// Both; what is an `and` already is one with more parts.
+    ///
+    /// # Errors
+    /// Those of [`Branch::new`].
+    pub fn and(&self, other: &Self) -> Result<Self> {
+        let parts = |side: &Self| if let Condition::And { args } = &**side { Some(args.clone()) } else { None };
+        Self::new(Condition::And { args: self.joined(other, parts) })
+    }
+
+    /// At least one of both; what is an `or` already is one with more parts.
+    ///
+    /// # Errors
+    /// Those of [`Branch::new`].
+    pub fn or(&self, other: &Self) -> Result<Self> {
+        let parts = |side: &Self| if let Condition::Or { args } = &**side { Some(args.clone()) } else { None };
+        Self::new(Condition::Or { args: self.joined(other, parts) })
+    }
+
+    /// The parts of both sides, each a part itself where `parts` has none of it.
+    fn joined(&self, other: &Self, parts: impl Fn(&Self) -> Option<Vec<Self>>) -> Vec<Self> {
+        let mut all = parts(self).unwrap_or_else(|| vec![self.clone()]);
+        match parts(other) {
+            Some(more) => all.extend(more),
+            None => all.push(other.clone()),
         }
+        all
+    }
+}
+
+impl Deref for Branch {
+    type Target = Condition;
+
+    fn deref(&self) -> &Condition {
+        &self.condition
+    }
+}
+
+impl PartialEq for Branch {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.condition, &other.condition) || self.condition == other.condition
+    }
+}
+
+impl Eq for Branch {}
+
+impl Hash for Branch {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.condition.hash(state);
+    }
+}
+
+impl Serialize for Branch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.condition.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Branch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Condition::deserialize(deserializer).map(Self::from)
     }
 }
 

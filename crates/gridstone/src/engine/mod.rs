@@ -44,7 +44,9 @@ mod writer;
 
 pub use crate::base::limits::BlockCells;
 pub use crate::codec::{UserFilter, register as register_filter, registered_ids as registered_filters};
-pub use crate::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
+pub use crate::condition::{
+    Batch, Bound, Branch, Comparison, Condition, Coordinates, Facts, Literal, Selection, Verdict,
+};
 pub use crate::maintain::{
     AffectedCells, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
     StoreReport, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
