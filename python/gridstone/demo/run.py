@@ -53,7 +53,8 @@ def run(
     progress: Progress = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Loads ship positions, asks for a busy and a quiet box, updates a chart at random cells, and draws all of it.
+    """Loads ship positions, asks for a busy and a quiet box, updates a chart at random cells, reads it by box, step and
+    point, and draws all of it.
 
     Args:
         out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.
@@ -149,7 +150,14 @@ def _chart(folder: Path, seed: int, outcome: Outcome, tell: Callable[[str], None
         past = array.at(version=drawn)
         before = past[...]
         counters.update(cells=before.size, **past.stats)
-    if not np.array_equal(before, ground) or int((after == chart.LIT).sum()) != UPDATES:
+    with outcome.step("read every 7th row and 3rd column", tell) as counters:
+        thinned = array[::7, ::3]
+        counters.update(cells=thinned.size, **array.stats)
+    with outcome.step("read the updated cells, point by point", tell) as counters:
+        lit = array.vindex[rows, columns]
+        counters.update(cells=lit.size, **array.stats)
+    whole = np.array_equal(before, ground) and int((after == chart.LIT).sum()) == UPDATES
+    if not whole or not np.array_equal(thinned, after[::7, ::3]) or not (lit == chart.LIT).all():
         raise InputError(f"{uri!r} does not read back as it was written; check the store with Array.verify()")
     with outcome.step("draw chart.png", tell):
         titles = (

@@ -82,7 +82,9 @@ pub fn merge(
     let is_left = |d: &Description| !merge.is_of_tombstones() && d.kind == FragmentKind::Tombstones;
     let cells: u64 = done.iter().map(|staged| &staged.description).filter(|d| !is_left(d)).map(|d| d.cells).sum();
     let alike = !changed && !merge.inputs.iter().any(|d| has_dropped(&target.schema, d));
-    if merge.inputs.len() == 1 && cells == merge.cells() && merge.retired.is_empty() && alike {
+    // A value that was the fill before it was deleted changes nothing, but the tombstone goes: the one left over must come.
+    let buries = merge.ends_tombstones && done.iter().any(|staged| is_left(&staged.description));
+    if merge.inputs.len() == 1 && cells == merge.cells() && merge.retired.is_empty() && alike && !buries {
         return Ok(None);
     }
     let order = merge.order();

@@ -106,6 +106,32 @@ fn a_deleted_cell_has_the_fill_of_its_version() {
     assert_eq!((at(&array, (7, 7)), kinds(&array)), (-9, vec!["dense"]));
 }
 
+/// One deletion lies over two boxes. In one of them the cell held what is the fill: its merge changes no value, and the deletion must
+/// not be forgotten with that of the other.
+#[test]
+fn a_deleted_cell_that_held_the_fill_stays_deleted() {
+    let doomed = [(5, 5), (35, 35)];
+    for strategy in [Strategy::All, Strategy::Tiered] {
+        let (array, _) = created(raw(written(2, doomed[1])), 1 << 30);
+        write_box(&array, ((0, 9), (0, 9)), &BOTH, 1);
+        write_box(&array, ((30, 39), (30, 39)), &BOTH, 2);
+        delete(&array, &doomed);
+        // The second makes one of the tombstones that the first left over each box.
+        consolidate(&array, &strategy);
+        consolidate(&array, &strategy);
+        let version = array.version();
+        consolidate(&array, &strategy);
+        assert_eq!(array.version(), version, "{strategy:?}: there was nothing more to do");
+        let step = Evolution { fill: vec![("v".to_owned(), Some("77".to_owned()))], ..Evolution::default() };
+        array.alter(&step, None).unwrap();
+        let bytes = read(&array)[0].0.clone();
+        for (x, y) in doomed {
+            let from = (x * SIDE + y) as usize * 8;
+            assert_eq!(bytes[from..from + 8], 77i64.to_le_bytes(), "{strategy:?} at {x}, {y}");
+        }
+    }
+}
+
 /// Single deletes: in a dense array, and in a sparse one of which they are less than a tenth.
 #[test]
 fn many_tombstones_become_few() {

@@ -1,7 +1,7 @@
 //! Random histories of random arrays against the naive oracle: in memory, on disk, and on a storage that fails.
 
 use gridstone::storage::MemoryStorage;
-use gridstone_testkit::{Case, Relaying, Session, Size, cases, on_random};
+use gridstone_testkit::{Case, Kind, Relaying, Session, Size, cases, on_random};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -58,6 +58,26 @@ fn what_fails_in_another_layout_is_all_or_nothing() {
 #[test]
 fn arrays_on_disk_agree() {
     on_random(250, (cases(Size::Tiny, 10), any::<bool>()), |(case, faults)| on_disk(case, *faults));
+}
+
+/// Each of these failed once, and is the least of its kind.
+#[test]
+fn cases_that_failed_agree() {
+    let deleted_before_a_merge = Case {
+        kind: Kind::Dense,
+        size: Size::Tiny,
+        seed: 7_872_511_800_377_082_688,
+        operations: vec![
+            10_959_593_956_575_120_523,
+            17_220_203_904_097_012_084,
+            12_791_951_056_162_259_471,
+            14_880_508_728_485_821_309,
+            2_414_481_499_864_560_239,
+            6_868_168_132_467_278_811,
+            11_691_123_084_515_321_227,
+        ],
+    };
+    in_memory(&deleted_before_a_merge, false);
 }
 
 fn on_disk(case: &Case, faults: bool) {

@@ -208,7 +208,14 @@ impl<'a> Planner<'a> {
     fn merge(&self, draft: Draft) -> Merge {
         let pick = |places: &[usize]| -> Run { places.iter().filter_map(|p| self.at(*p)).cloned().collect() };
         let inputs = pick(&draft.inputs());
-        Merge { inputs, applied: pick(&draft.applied), retired: Vec::new(), boxes: draft.boxes, as_cells: false }
+        Merge {
+            inputs,
+            applied: pick(&draft.applied),
+            retired: Vec::new(),
+            boxes: draft.boxes,
+            as_cells: false,
+            ends_tombstones: false,
+        }
     }
 
     /// The clusters of the candidates that result in fewer fragments.

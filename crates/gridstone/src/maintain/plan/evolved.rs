@@ -81,6 +81,7 @@ impl Seen {
             retired: Vec::new(),
             boxes: if part(d) == Some(Part::Box) { vec![d.bounds.clone()] } else { Vec::new() },
             as_cells: false,
+            ends_tombstones: false,
         }));
         plan.swept.extend(self.gone.iter().filter(|d| asked(d, true)).cloned());
     }

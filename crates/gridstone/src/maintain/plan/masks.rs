@@ -49,6 +49,7 @@ pub(super) fn applied(
         retired: Vec::new(),
         boxes: Vec::new(),
         as_cells: false,
+        ends_tombstones: false,
     });
     plan.merges.extend(alone);
     for merge in &mut plan.merges {

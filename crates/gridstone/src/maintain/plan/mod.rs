@@ -92,6 +92,8 @@ pub struct Merge {
     pub boxes: Vec<Subarray>,
     /// Whether some of the inputs are dense, and become cells like the others.
     pub as_cells: bool,
+    /// Whether a tombstone that it applies is removed once all merges are done: its cells must be deleted in the result.
+    pub ends_tombstones: bool,
 }
 
 impl Merge {
@@ -214,7 +216,14 @@ type Run = Vec<Arc<Description>>;
 
 /// The merge of a run of sparse fragments.
 fn of_cells(inputs: Run) -> Merge {
-    Merge { inputs, applied: Vec::new(), retired: Vec::new(), boxes: Vec::new(), as_cells: false }
+    Merge {
+        inputs,
+        applied: Vec::new(),
+        retired: Vec::new(),
+        boxes: Vec::new(),
+        as_cells: false,
+        ends_tombstones: false,
+    }
 }
 
 /// The effect of a fragment on what lies under it; `None`: nothing that a merge could apply.

@@ -60,6 +60,10 @@ pub(super) fn applied(schema: &Schema, all: All<'_>, mut merges: Vec<Merge>, str
     let asked: HashSet<Id> = merges.iter().chain(&alone).flat_map(|m| &m.applied).map(|d| d.id).collect();
     let only = matches!(strategy, Strategy::Fragments(_) | Strategy::Box(_));
     swept.retain(|d| !known.contains(&d.id) && (!only || asked.contains(&d.id)));
+    let ended: HashSet<Id> = swept.iter().map(|d| d.id).collect();
+    for merge in merges.iter_mut().chain(&mut alone) {
+        merge.ends_tombstones = merge.applied.iter().any(|d| ended.contains(&d.id));
+    }
     if *strategy == Strategy::Tiered {
         // A fragment is rewritten only if that removes a tombstone; else it would be rewritten again and again.
         let goes: HashSet<Id> = swept.iter().map(|d| d.id).chain(known.iter().copied()).collect();
@@ -179,7 +183,14 @@ fn pierced(schema: &Schema, all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_
     let mut made = Vec::new();
     for d in all.iter().filter(|d| part(d) == Some(Part::Box) && !taken.contains(&d.id) && asked(d)) {
         let (inputs, retired) = (vec![d.clone()], Vec::new());
-        let mut merge = Merge { inputs, applied: Vec::new(), retired, boxes: vec![d.bounds.clone()], as_cells: false };
+        let mut merge = Merge {
+            inputs,
+            applied: Vec::new(),
+            retired,
+            boxes: vec![d.bounds.clone()],
+            as_cells: false,
+            ends_tombstones: false,
+        };
         cut_out(all, clears, &mut merge);
         let kept: u128 = merge.boxes.iter().map(Subarray::cells).sum();
         let mut lost = d.bounds.cells().saturating_sub(kept);
@@ -226,7 +237,7 @@ fn singles(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Str
             found.sort_unstable();
             let applied = found.into_iter().filter_map(|p| all.get(p)).cloned().collect();
             let (inputs, retired) = (vec![d.clone()], Vec::new());
-            made.push(Merge { inputs, applied, retired, boxes: Vec::new(), as_cells: false });
+            made.push(Merge { inputs, applied, retired, boxes: Vec::new(), as_cells: false, ends_tombstones: false });
         }
     }
     made
