@@ -300,8 +300,9 @@ class Array:
         """Reads the cells at these coordinates, in their order. Dense: one row per point, no coordinates. Sparse: the
         cells that exist, with coordinates; duplicates in order of writing."""
     def read_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: Sequence[str] | None) -> Cells:
-        """Reads the cells of a dense array at chosen positions, one choice per dimension, in row order: points
-        first, if dimensions are paired or masked, then one axis per other dimension."""
+        """Reads the cells at chosen positions, one choice per dimension, in row order. Dense: points first, if
+        dimensions are paired or masked, then one axis per other dimension. Sparse: the cells that exist, each once,
+        with coordinates; no points, no mask."""
     def scan(
         self,
         boxes: _Boxes | None,

@@ -294,7 +294,7 @@ impl Array {
             self.inner.read_positions(selection.chosen(), selection.mask()?, attrs.as_deref(), call)
         };
         let (cells, stats) = interrupt::read(py, self.inner.context(), &self.inner.uri(), None, work)?;
-        let names = self.names(py, attrs.as_deref(), false)?;
+        let names = self.names(py, attrs.as_deref(), self.schema(py)?.sparse())?;
         Cells::new(py, &names, cells, None, stats, Some(self.inner.context().arena()))
     }
 

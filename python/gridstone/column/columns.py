@@ -6,7 +6,7 @@ concatenated bytes with n + 1 offsets. Contiguous arrays of the right dtype pass
 everything else is copied once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,18 +109,6 @@ def joined(runs: "list[Column]") -> Column:
             parts.append(run.offsets[1:] + before)
             before += run.values.size
     return Column(first.dtype, values, np.concatenate(parts), validity)
-
-
-def picked(column: Column, rows: AnyArray) -> Column:
-    """The cells of a flat column for which `rows` (one bool per cell) is true."""
-    validity = None if column.validity is None else column.validity[rows]
-    if column.offsets is None:
-        return replace(column, values=column.values[rows], validity=validity)
-    lengths, (first, last) = np.diff(column.offsets), (column.offsets[0], column.offsets[-1])
-    values = column.values[first:last][np.repeat(rows, lengths)]
-    offsets = np.zeros(int(rows.sum()) + 1, column.offsets.dtype)
-    np.cumsum(lengths[rows], out=offsets[1:])
-    return replace(column, values=values, offsets=offsets, validity=validity)
 
 
 def _view(buffer: Any, dtype: np.dtype[Any]) -> AnyArray:

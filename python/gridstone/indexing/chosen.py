@@ -1,7 +1,7 @@
-"""Chosen positions of a dense array as the core takes them, and what it reads there as arrays.
+"""Chosen positions of an array as the core takes them, and what it reads there of a dense one as arrays.
 
 There is one choice per dimension: a range with a step, a list, or a part of points or of a mask. The core answers in
-row order: points first, then the other dimensions.
+row order: points first, then the other dimensions. A sparse array gives the cells that exist, each once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +35,17 @@ def strided(axis: Axis) -> "_native._Chosen":
     if abs(axis.step) >= 2**63:
         return listed(np.array([axis.start + n * axis.step for n in range(axis.count)], np.uint64))
     return axis.start, axis.count, axis.step
+
+
+def ascending(axis: Axis, size: int) -> "_native._Chosen":
+    """The positions of a slice or an integer along a dimension of `size` positions, from the lowest on."""
+    if axis.count == size:
+        return None
+    low, high = axis.covering if axis.count else (0, -1)
+    step = abs(axis.step) if axis.count > 1 else 1
+    if step >= 2**63:
+        return listed(np.array(range(low, high + 1, step), np.uint64))
+    return low, axis.count, step
 
 
 def listed(positions: AnyArray) -> "_native._Chosen":

@@ -1,70 +1,36 @@
 """Reads the cells of a sparse array at chosen positions: slices with steps, and lists of positions per axis.
 
-Positions that lie side by side are read as boxes, all of them at once. If these are too many, one box around them is
-read, and the cells between them are dropped.
+The rules of keys are NumPy's. What is read for them is planned in the core.
 """
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..column import columns, datatype
+from ..column import datatype
 from ..column.datatype import AnyArray
 from ..errors import UnsupportedError
-from ..query.axis import Axis, axis_of, expand
-from ..query.box import Box, Region, box_of_parts, whole
-from ..result.cells import Result
+from ..query.axis import axis_of, expand
+from ..query.box import box_of_parts, whole
+from ..result.cells import Result, of_selected
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
-from . import fancy, lists
+from ..schema.fields import asked_of_core
+from . import chosen, fancy, lists
 from .handle import Handle
 
-_BOXES_MAX = 1_024
-"""Boxes that are read at once, at most."""
+if TYPE_CHECKING:
+    from .. import _native
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Positions along one axis: those from `low` to `high` that lie a multiple of `step` above `low`; or those in
-    `listed` (ascending, each once); `whole`: all, of texts and floats too."""
+class _Part:
+    """What is asked for along one axis."""
 
-    low: int = 0
-    high: int = -1
-    step: int = 1
-    listed: AnyArray | None = None
-    whole: bool = False
-
-    @property
-    def runs(self) -> list[tuple[int, int]] | None:
-        """Positions side by side, first and last of each run; None: they are too many."""
-        if self.listed is not None:
-            if not self.listed.size:
-                return []
-            breaks = np.flatnonzero(np.diff(self.listed) != 1) + 1
-            if breaks.size >= _BOXES_MAX:
-                return None
-            return [(int(part[0]), int(part[-1])) for part in np.split(self.listed, breaks)]
-        if self.step == 1 or self.low >= self.high:
-            return [(self.low, self.high)] if self.low <= self.high else []
-        many = (self.high - self.low) // self.step >= _BOXES_MAX
-        return None if many else [(at, at) for at in range(self.low, self.high + 1, self.step)]
-
-    @property
-    def hull(self) -> tuple[int, int]:
-        """The lowest and the highest position."""
-        return (self.low, self.high) if self.listed is None else (int(self.listed[0]), int(self.listed[-1]))
-
-    def holds(self, positions: AnyArray) -> AnyArray:
-        """Which of these positions (uint64), all of them in the hull, are wanted."""
-        if self.listed is not None:
-            held: AnyArray = np.isin(positions, self.listed)
-            return held
-        apart: AnyArray = (positions - np.uint64(self.low)) % np.uint64(self.step) == 0
-        return apart
+    chosen: "_native._Chosen"
+    """As the core takes it."""
+    ends: tuple[int, int] | None
+    """The lowest and the highest position, (0, -1) if there is none; None: all, of texts and floats too."""
 
 
 def read(array: Handle, schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
@@ -74,13 +40,8 @@ def read(array: Handle, schema: Schema, key: Any, names: Sequence[str] | None) -
     if arrays:
         return _listed(array, schema, key, arrays, names)
     parts = expand(key, schema.ndim)
-    wanted = []
-    for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
-        if isinstance(part, slice) and part == slice(None):
-            wanted.append(_Wanted(whole=True))
-        else:
-            wanted.append(_of_axis(axis_of(dim, part, i)))
-    return _read(array, schema, wanted, names)
+    asked = [_along(dim, part, i) for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
+    return _read(array, schema, asked, names)
 
 
 def _listed(array: Handle, schema: Schema, key: Any, arrays: Sequence[AnyArray], names: Sequence[str] | None) -> Result:
@@ -105,58 +66,38 @@ def _listed(array: Handle, schema: Schema, key: Any, arrays: Sequence[AnyArray],
 def orthogonal(array: Handle, schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
     """The cells at the positions that `a.oindex[key]` asks for, each once, in row order."""
     parts = expand(key, schema.ndim)
-    wanted = []
+    asked = []
     for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
         if isinstance(part, slice):
-            wanted.append(_Wanted(whole=True) if part == slice(None) else _of_axis(axis_of(dim, part, i)))
+            asked.append(_along(dim, part, i))
         else:
             positions, _ = lists.axis_list(dim, part, i)
-            wanted.append(_Wanted(listed=np.unique(positions)))
-    return _read(array, schema, wanted, names)
+            asked.append(_Part(chosen.listed(positions), _ends(positions)))
+    return _read(array, schema, asked, names)
 
 
-def _of_axis(axis: Axis) -> _Wanted:
-    low, high = axis.covering if axis.count else (0, -1)
-    return _Wanted(low, high, abs(axis.step) if axis.count > 1 else 1)
+def _along(dim: Dim, part: Any, axis: int) -> _Part:
+    """What a slice or an integer asks for along one axis."""
+    if isinstance(part, slice) and part == slice(None):
+        return _Part(None, None)
+    found = axis_of(dim, part, axis)
+    return _Part(chosen.ascending(found, dim.size), found.covering if found.count else (0, -1))
 
 
-def _read(array: Handle, schema: Schema, wanted: Sequence[_Wanted], names: Sequence[str] | None) -> Result:
-    runs = [[(0, 0)] if axis.whole else axis.runs for axis in wanted]
-    if any(run == [] for run in runs):
-        return array.read(Box(schema.dims, ((0, -1),) * schema.ndim), names)
-    # The axis with the most runs is the first to be read as one.
-    while any(run is None for run in runs) or math.prod(len(run or ()) for run in runs) > _BOXES_MAX:
-        longest = max(range(len(runs)), key=lambda i: math.inf if runs[i] is None else len(runs[i] or ()))
-        runs[longest] = [wanted[longest].hull]
-    boxes = [
-        _box(schema.dims, wanted, chosen) for chosen in itertools.product(*(run for run in runs if run is not None))
-    ]
-    found = array.read(boxes[0] if len(boxes) == 1 else Region(schema.dims, tuple(boxes), True), names)
-    tests = [
-        (dim, axis)
-        for dim, axis, run in zip(schema.dims, wanted, runs, strict=True)
-        if not axis.whole and run != axis.runs
-    ]
-    held = np.ones(len(found), np.bool_)
-    for dim, axis in tests:
-        held &= axis.holds(_positions(dim, found._column(dim.name)))
-    return found._picked(held) if tests else found
+def _ends(positions: AnyArray) -> tuple[int, int]:
+    return (int(positions.min()), int(positions.max())) if positions.size else (0, -1)
 
 
-def _box(dims: tuple[Dim, ...], wanted: Sequence[_Wanted], chosen: Sequence[tuple[int, int]]) -> Box:
-    parts: list[Any] = []
-    for dim, axis, (low, high) in zip(dims, wanted, chosen, strict=True):
-        if axis.whole:
-            parts.append(whole(dim))
-        else:
-            first = datatype.ticks_of(dim.domain[0])
-            parts.append((first + low, first + high))
-    return box_of_parts(dims, parts)
+def _read(array: Handle, schema: Schema, parts: Sequence[_Part], names: Sequence[str] | None) -> Result:
+    wanted = [attr.name for attr in schema.attrs] if names is None else names
+    cells = array._read_positions([part.chosen for part in parts], None, asked_of_core(schema, wanted))
+    box = box_of_parts(schema.dims, [_range(dim, part) for dim, part in zip(schema.dims, parts, strict=True)])
+    return of_selected(schema, box, wanted, "row", cells, array.context.memory_budget)
 
 
-def _positions(dim: Dim, column: columns.Column) -> AnyArray:
-    values = column.values
-    ticks = values.view(np.int64) if values.dtype.kind in "mM" else values
-    wide: AnyArray = ticks.astype(np.uint64 if ticks.dtype.kind == "u" else np.int64).view(np.uint64)
-    made: AnyArray = wide - np.uint64(datatype.ticks_of(dim.domain[0]) & (2**64 - 1))
-    return made
+def _range(dim: Dim, part: _Part) -> Any:
+    """The coordinates between the ends of a part."""
+    if part.ends is None:
+        return whole(dim)
+    first = datatype.ticks_of(dim.domain[0])
+    return first + part.ends[0], first + part.ends[1]

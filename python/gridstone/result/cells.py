@@ -86,13 +86,6 @@ class Result(interop.Tabular):
         """A column as it was read."""
         return self._columns[name]
 
-    def _picked(self, rows: AnyArray) -> "Result":
-        """The cells of a list of cells for which `rows` is true."""
-        found = {name: columns.picked(column, rows) for name, column in self._columns.items()}
-        made = Result(self._schema, self._box, self._names, self._order, found, self._stats, self._budget, listed=True)
-        made._damage = self._damage
-        return made
-
     def keys(self) -> list[str]:
         """The names of the columns that `to_numpy()` gives."""
         return list(self._columns)

@@ -2,7 +2,7 @@
 
 use super::{Array, Call, CellData, DenseData, Staged};
 use crate::base::{CounterSnapshot, Error, Result};
-use crate::query::{Chosen, Dedup, Mask, Positions, ReadOrder, Request, Target, read_positions};
+use crate::query::{Chosen, Dedup, Mask, Positions, ReadOrder, Request, SparsePositions, Target, read_positions};
 use crate::schema::{Order, Region, Schema};
 use crate::store::CELLS_MAX;
 use crate::tile::coordinates::coordinate_columns;
@@ -12,14 +12,14 @@ use crate::tile::{Cells, Column, ColumnView};
 const PIECE_CELLS: u64 = 1 << 20;
 
 impl Array {
-    /// Reads the cells of a dense array at chosen positions, one choice per dimension. Gives the cells, and what the read did.
+    /// Reads the cells at chosen positions, one choice per dimension. Gives the cells, and what the read did.
     ///
-    /// There is a column per attribute asked for, in row order of the result's shape: an axis of points, if some dimensions are paired, then one
-    /// per other dimension.
+    /// A dense array gives a column per attribute asked for, in row order of the result's shape: an axis of points, if some dimensions are paired,
+    /// then one per other dimension. A sparse array gives the cells that exist, with their coordinates, each once and in row order.
     ///
     /// # Errors
-    /// Bounds (a position that a dimension does not have), Input (the array is sparse; lists of points of several lengths; unknown attributes), Corruption,
-    /// Storage, Cancelled; Budget if the result does not fit into memory.
+    /// Bounds (a position that a dimension does not have), Input (lists of points of several lengths; points or a mask of a sparse array; unknown
+    /// attributes), Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
     pub fn read_positions(
         &self,
         chosen: Vec<Chosen>,
@@ -30,9 +30,12 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         if schema.sparse() {
-            return Err(Error::input(
-                "cells of a sparse array are read by boxes or coordinates, not by positions alone",
-            ));
+            if mask.is_some() {
+                return Err(Error::input("the cells of a sparse array under a mask are read as points"));
+            }
+            let positions = SparsePositions::new(&schema, &chosen)?;
+            let (cells, counters) = self.read_region(Some(positions.region()), attrs, None, ReadOrder::Row, call)?;
+            return Ok((positions.pick(&schema, cells)?, counters));
         }
         let positions = Positions::new(&schema, chosen, mask)?;
         let attrs = Request::new(&schema, None, attrs, ReadOrder::Row)?.attrs;

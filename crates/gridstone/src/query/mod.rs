@@ -40,7 +40,7 @@ pub use overlay::sorted_copy::format::{MEMBERS_MAX, MEMBERS_MIN};
 pub use overlay::sorted_copy::write::write_sorted_copy;
 pub use points::list::Points;
 pub use points::read_points;
-pub use positions::{AxisPositions, Chosen, Mask, Positions, read_positions};
+pub use positions::{AxisPositions, Chosen, Mask, Positions, SparsePositions, read_positions};
 pub use request::{ReadContext, ReadOrder, Request, Target, WriteContext};
 pub use scan::Scan;
 pub use scan::buffers::{OutColumn, Portions};

@@ -5,14 +5,15 @@ use crate::support::random::Random;
 use crate::support::store::context;
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{
-    Array, AxisPositions, BlockCells, Call, CellData, Chosen, Context, Dedup, Durability, Mask, Options, ReadOrder,
-    create_array_on, open_on,
+    Array, AxisPositions, BlockCells, Call, CellData, Cells, Chosen, Context, Dedup, Durability, End, Mask, Options,
+    ReadOrder, Span, create_array_on, open_on,
 };
 use gridstone::fragment::{AsStored, TileSources};
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage};
 use gridstone::tile::{Column, ColumnView};
 use gridstone_testkit::Relaying;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A cell: a number, a number or none, a text.
@@ -167,26 +168,6 @@ impl World {
         array.commit(vec![staged], None).unwrap();
     }
 
-    fn axis(&mut self, size: u64) -> AxisPositions {
-        match self.random.below(4) {
-            0 => AxisPositions::All,
-            1 => {
-                let start = self.random.below(size);
-                let step = 1 + self.random.below(7) as i64;
-                let falls = self.random.below(2) == 0;
-                let room = if falls { start } else { size - 1 - start };
-                let count = self.random.below(room / step as u64 + 2);
-                AxisPositions::Strided { start, count, step: if falls { -step } else { step } }
-            }
-            _ => {
-                let count = self.random.below(40);
-                let near = self.random.below(size);
-                let spread = 1 + self.random.below(size - near);
-                AxisPositions::Listed((0..count).map(|_| near + self.random.below(spread)).collect())
-            }
-        }
-    }
-
     fn chosen(&mut self) -> Selection {
         let points = self.random.below(60);
         let sizes = self.sizes.clone();
@@ -197,13 +178,33 @@ impl World {
             () if !masks && pairs && self.random.below(3) > 0 => {
                 Chosen::Paired((0..points).map(|_| self.random.below(*size)).collect())
             }
-            () => Chosen::Combined(self.axis(*size)),
+            () => Chosen::Combined(axis(&mut self.random, *size)),
         };
         let chosen: Vec<Chosen> = sizes.iter().enumerate().map(one).collect();
         let cells: u64 = if masks { sizes[masked.clone()].iter().product() } else { 0 };
         let share = [2, 30, 1_000][self.random.below(3) as usize];
         let mask = (0..cells).map(|_| u8::from(self.random.below(share) == 0)).collect();
         Selection { chosen, first: masked.start, shape: sizes[masked].to_vec(), mask: masks.then_some(mask) }
+    }
+}
+
+fn axis(random: &mut Random, size: u64) -> AxisPositions {
+    match random.below(4) {
+        0 => AxisPositions::All,
+        1 => {
+            let start = random.below(size);
+            let step = 1 + random.below(7) as i64;
+            let falls = random.below(2) == 0;
+            let room = if falls { start } else { size - 1 - start };
+            let count = random.below(room / step as u64 + 2);
+            AxisPositions::Strided { start, count, step: if falls { -step } else { step } }
+        }
+        _ => {
+            let count = random.below(40);
+            let near = random.below(size);
+            let spread = 1 + random.below(size - near);
+            AxisPositions::Listed((0..count).map(|_| near + random.below(spread)).collect())
+        }
     }
 }
 
@@ -379,4 +380,193 @@ fn both_ends_of_a_full_domain_are_chosen_and_too_much_is_refused_at_once() {
         let refused = array.read_positions(much, None, None, &Call::default()).unwrap_err();
         assert_eq!(refused.kind(), gridstone::base::ErrorKind::Budget, "{refused}");
     }
+}
+
+/// A dimension of a sparse array.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    /// Integers: the lowest, and how many.
+    Counted(i32, u64),
+    Floats,
+    Texts,
+}
+
+impl Side {
+    fn json(self, number: usize) -> String {
+        let ends = |dtype: &str, low: String, high: String| {
+            format!(r#"{{"name":"d{number}","dtype":"{dtype}","domain":["{low}","{high}"]}}"#)
+        };
+        match self {
+            Self::Counted(low, size) => ends("int32", low.to_string(), (i64::from(low) + size as i64 - 1).to_string()),
+            Self::Floats => ends("float64", "-1.0".to_owned(), "1.0".to_owned()),
+            Self::Texts => format!(r#"{{"name":"d{number}","dtype":"string","max_bytes":12}}"#),
+        }
+    }
+
+    fn column(self, random: &mut Random, count: usize) -> Column {
+        match self {
+            Self::Counted(low, size) => {
+                let numbers: Vec<i32> = (0..count).map(|_| low + random.below(size) as i32).collect();
+                column(Datatype::Int32, &numbers, i32::to_le_bytes)
+            }
+            Self::Floats => {
+                let numbers: Vec<f64> = (0..count).map(|_| random.below(9) as f64 / 8.0 - 0.5).collect();
+                column(Datatype::Float64, &numbers, f64::to_le_bytes)
+            }
+            Self::Texts => strings((0..count).map(|_| "gene-".repeat(2)[..random.below(10) as usize].to_owned())),
+        }
+    }
+
+    /// A part of it: of a text and a float dimension all, or up to an end.
+    fn span(self, random: &mut Random) -> Span {
+        let all = Span { lo: None, hi: None, below: false };
+        match self {
+            Self::Counted(low, size) => {
+                let ends = [random.below(size), random.below(size)].map(|at| i128::from(low) + i128::from(at));
+                let [lo, hi] = [ends[0].min(ends[1]), ends[0].max(ends[1])].map(End::Int);
+                Span { lo: Some(lo), hi: Some(hi), below: false }
+            }
+            Self::Floats if random.below(2) == 0 => Span { hi: Some(End::Float(-0.0)), ..all },
+            Self::Texts if random.below(2) == 0 => Span { hi: Some("gene-".to_owned().into()), below: true, ..all },
+            _ => all,
+        }
+    }
+}
+
+/// A cell of a sparse array: the bytes of its coordinates, and its attributes.
+fn cells_of(cells: &Cells) -> Vec<(Vec<Vec<u8>>, Row)> {
+    let place = |row: usize| cells.dims.iter().map(|column| column.view().value(row).to_vec()).collect();
+    rows_of(&cells.attrs).into_iter().enumerate().map(|(row, values)| (place(row), values)).collect()
+}
+
+struct SparseWorld {
+    world: World,
+    sides: Vec<Side>,
+}
+
+impl SparseWorld {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let mut sides = Vec::new();
+        for _ in 0..1 + random.below(2) {
+            let most = [9, 60, 4_000][random.below(3) as usize];
+            sides.push(Side::Counted(random.below(100) as i32 - 50, 1 + random.below(most)));
+        }
+        for side in [Side::Floats, Side::Texts] {
+            if random.below(3) == 0 {
+                sides.insert(random.below(sides.len() as u64 + 1) as usize, side);
+            }
+        }
+        let dims: Vec<String> = sides.iter().enumerate().map(|(number, side)| side.json(number)).collect();
+        let (order, doubles) = (["row", "col"][random.below(2) as usize], random.below(3) == 0);
+        let schema = format!(
+            r#"{{"sparse":true,"capacity":100,"duplicates":{doubles},"cell_order":"{order}","dims":[{}],"attrs":[
+            {{"name":"v","dtype":"int64"}},{{"name":"n","dtype":"int32","nullable":true}},{{"name":"s","dtype":"string"}}]}}"#,
+            dims.join(",")
+        );
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        create_array_on(&context(64), storage.clone(), "/", Schema::from_json(&schema).unwrap(), false).unwrap();
+        Self { world: World { random, sizes: Vec::new(), storage, tiles: Arc::new(AsStored) }, sides }
+    }
+
+    fn columns(&mut self, count: usize) -> Vec<Column> {
+        self.sides.clone().into_iter().map(|side| side.column(&mut self.world.random, count)).collect()
+    }
+
+    /// Adds a fragment of many cells or of few, or deletes cells or a box.
+    fn write(&mut self) {
+        let (array, call) = (self.world.array(), Call::default());
+        let most = [30, 2_000][self.world.random.below(2) as usize];
+        let count = 1 + self.world.random.below(most) as usize;
+        let dims = self.columns(count);
+        let dims: Vec<ColumnView<'_>> = dims.iter().map(Column::view).collect();
+        let staged = match self.world.random.below(6) {
+            0 => array.stage_delete(&dims, &call).unwrap(),
+            1 => {
+                let spans = self.sides.clone().into_iter().map(|side| side.span(&mut self.world.random)).collect();
+                array.stage_delete_region(&array.region(&[spans]).unwrap()).unwrap()
+            }
+            _ => {
+                let columns = columns_of(&self.world.rows(count));
+                let attrs = ["v", "n", "s"].iter().zip(&columns).map(|(name, c)| ((*name).to_owned(), c.view()));
+                let dedup = if array.schema().unwrap().options().duplicates { Dedup::Error } else { Dedup::Last };
+                array.stage_cells(CellData { dims, attrs: attrs.collect(), sorted: false, dedup }, &call).unwrap()
+            }
+        };
+        array.commit(vec![staged], None).unwrap();
+    }
+
+    fn chosen(&mut self) -> Vec<AxisPositions> {
+        let random = &mut self.world.random;
+        let along = |side: &Side| match side {
+            Side::Counted(_, size) if random.below(4) == 0 => {
+                AxisPositions::Listed((0..random.below(3_000)).map(|_| random.below(*size)).collect())
+            }
+            Side::Counted(_, size) => axis(random, *size),
+            Side::Floats | Side::Texts => AxisPositions::All,
+        };
+        self.sides.iter().map(along).collect()
+    }
+
+    /// Whether a cell lies at chosen positions.
+    fn holds(&self, wanted: &[Option<BTreeSet<u64>>], place: &[Vec<u8>]) -> bool {
+        self.sides.iter().zip(wanted).zip(place).all(|((side, wanted), bytes)| match (side, wanted) {
+            (Side::Counted(low, _), Some(wanted)) => {
+                let value = i32::from_le_bytes(bytes.as_slice().try_into().unwrap());
+                wanted.contains(&((value - low) as u64))
+            }
+            _ => true,
+        })
+    }
+
+    fn wanted(&self, chosen: &[AxisPositions]) -> Vec<Option<BTreeSet<u64>>> {
+        let along = |(side, chosen): (&Side, &AxisPositions)| match side {
+            Side::Counted(_, size) => Some(positions(chosen, *size).into_iter().collect()),
+            Side::Floats | Side::Texts => None,
+        };
+        self.sides.iter().zip(chosen).map(along).collect()
+    }
+}
+
+#[test]
+fn chosen_cells_of_a_sparse_array_are_those_of_the_whole() {
+    let seed = std::env::var("GRIDSTONE_TEST_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(2016);
+    for round in 0..60u64 {
+        let mut world = SparseWorld::new(seed + round * 7_919);
+        (0..world.world.random.below(7)).for_each(|_| world.write());
+        let (array, call) = (world.world.array(), Call::default());
+        let all = cells_of(&array.read_region(None, None, None, ReadOrder::Row, &call).unwrap().0);
+        for step in 0..20 {
+            let chosen = world.chosen();
+            let what = format!("seed {seed}, round {round}, step {step}: {chosen:?} of {:?}", world.sides);
+            let wanted = world.wanted(&chosen);
+            let expected: Vec<_> = all.iter().filter(|(place, _)| world.holds(&wanted, place)).cloned().collect();
+            let chosen = chosen.into_iter().map(Chosen::Combined).collect();
+            let (cells, _) = array.read_positions(chosen, None, None, &call).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_eq!(cells.count, expected.len(), "{what}");
+            assert_eq!(cells_of(&cells), expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_chosen_of_a_sparse_array_is_said() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let dims = [Side::Counted(5, 10), Side::Floats, Side::Texts].into_iter().enumerate();
+    let dims: Vec<String> = dims.map(|(number, side)| side.json(number)).collect();
+    let schema = format!(r#"{{"sparse":true,"dims":[{}],"attrs":[{{"name":"v","dtype":"int32"}}]}}"#, dims.join(","));
+    let array = create_array_on(&context(64), storage, "/", Schema::from_json(&schema).unwrap(), false).unwrap();
+    let refused = |chosen: [Chosen; 3]| {
+        array.read_positions(chosen.to_vec(), None, None, &Call::default()).unwrap_err().to_string()
+    };
+    let (all, one) = (Chosen::Combined(AxisPositions::All), Chosen::Combined(AxisPositions::Listed(vec![0])));
+    let outside = Chosen::Combined(AxisPositions::Listed(vec![3, 10]));
+    assert!(refused([outside, all.clone(), all.clone()]).contains("position 10 lies outside"));
+    assert!(refused([all.clone(), one.clone(), all.clone()]).contains("is float64 and has no positions"));
+    assert!(refused([all.clone(), all.clone(), one]).contains("is string and has no positions"));
+    assert!(refused([Chosen::Paired(vec![1]), all.clone(), all.clone()]).contains("by their coordinates"));
+    let mask = Mask::new(0, vec![10], &[1; 10]).unwrap();
+    let chosen = vec![all.clone(), all.clone(), all.clone()];
+    assert!(array.read_positions(chosen, Some(mask), None, &Call::default()).is_err());
+    assert!(array.read_positions(vec![all], None, None, &Call::default()).is_err());
 }

@@ -1,18 +1,24 @@
-//! Room `positions`: reads the cells of a dense array at chosen positions: with steps, in lists per dimension, point by point.
+//! Room `positions`: the cells of an array at chosen positions: with steps, in lists per dimension, point by point.
+//!
+//! A dense array:
 //!
 //! 1. Few cells per block are looked up one by one ([`super::points`]): each block is read once, and of an uncompressed one the chunks that are needed.
 //! 2. Else the blocks that hold chosen cells are the units of work ([`units`]), each read as a dense box around its cells, from any number of
 //!    fragments, and what was chosen is moved to its place in the result. Where most blocks hold some, those between them may be read too; else no other.
+//!
+//! A sparse array is read in boxes, and rows between chosen positions are left out ([`sparse`]).
 
 mod axis;
 mod gather;
 mod mask;
 mod selection;
+mod sparse;
 mod units;
 
 pub use axis::AxisPositions;
 pub use mask::Mask;
 pub use selection::{Chosen, Positions};
+pub use sparse::SparsePositions;
 
 use super::points::list::Points;
 use super::points::read_points;

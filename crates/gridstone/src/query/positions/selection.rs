@@ -3,7 +3,7 @@
 use super::axis::AxisPositions;
 use super::mask::Mask;
 use crate::base::{Error, Result};
-use crate::schema::{Dimension, KeyRange, Order, Schema, Subarray};
+use crate::schema::{Datatype, Dimension, KeyRange, Order, Schema, Subarray};
 use std::ops::Range;
 
 /// What is chosen along one dimension.
@@ -52,12 +52,8 @@ impl<'a> Positions<'a> {
             let range = dim.range();
             let end = range.hi - range.lo;
             let named = |e: Error| e.context(format!("dimension {:?}", dim.name()));
-            if !matches!(chosen, Chosen::Combined(AxisPositions::All)) && !has_positions(dim) {
-                return Err(Error::bounds(format!(
-                    "dimension {:?} is {} and has no positions; ask for all of it, or for coordinates",
-                    dim.name(),
-                    dim.datatype()
-                )));
+            if !matches!(chosen, Chosen::Combined(AxisPositions::All)) {
+                check_counted(dim)?;
             }
             let ends = match chosen {
                 Chosen::Combined(positions) => positions.hull(end).map_err(named)?,
@@ -236,7 +232,14 @@ fn check_mask(schema: &Schema, axes: &[Chosen], mask: Option<&Mask<'_>>) -> Resu
     Ok(())
 }
 
-/// Whether a dimension's coordinates can be counted.
-fn has_positions(dim: &Dimension) -> bool {
-    dim.word().is_none() && !dim.datatype().is_float()
+/// A Bounds error if a dimension's coordinates cannot be counted.
+pub(super) fn check_counted(dim: &Dimension) -> Result<()> {
+    if dim.word().is_none() && !dim.datatype().is_float() {
+        return Ok(());
+    }
+    let datatype = if dim.word().is_some() { Datatype::String } else { dim.datatype() };
+    Err(Error::bounds(format!(
+        "dimension {:?} is {datatype} and has no positions; ask for all of it, or for coordinates",
+        dim.name()
+    )))
 }
