@@ -54,6 +54,8 @@ pub(crate) struct Seam {
     /// The floor that holds the items.
     pub(crate) of: String,
     pub(crate) items: Vec<String>,
+    /// Items of the seam's own floor that stand for a grid of a fragment.
+    pub(crate) sources: Vec<String>,
     /// Files above the floor that lay out grids, and what these are of.
     #[serde(rename = "use")]
     pub(crate) uses: Vec<SeamUse>,
@@ -178,7 +180,7 @@ mod tests {
         assert!(table(&format!("{floor}{c}{up}")).is_ok());
         assert!(table(&format!("{floor}[circles]\nnone_in = [\"a\"]\n")).is_ok());
         assert!(table(&format!("{floor}[circles]\nnone_in = [\"attic\"]\n")).unwrap_err().contains("`attic`"));
-        let seam = "[seam]\nfloor = \"a\"\nof = \"attic\"\nitems = []\nuse = []\n";
+        let seam = "[seam]\nfloor = \"a\"\nof = \"attic\"\nitems = []\nsources = []\nuse = []\n";
         assert!(table(&format!("{floor}{seam}")).unwrap_err().contains("`attic`"));
         assert!(table(&format!("{floor}{}", c.replace("\"a\"", "\"x\""))).is_err());
     }

@@ -1,7 +1,7 @@
 //! The imports between the modules of the core, file by file. A name that a `mod.rs` re-exports counts as an import
 //! from its origin. Tests are ignored.
 
-use crate::lex::{Token, inline_modules, tokens, used_paths};
+use crate::lex::{InlineModule, Token, inline_modules, tokens, used_paths};
 use crate::tree::{Source, Tree};
 use std::collections::BTreeMap;
 
@@ -93,11 +93,13 @@ fn absolute_paths(file: &Source, module: &Module) -> Vec<(Module, usize)> {
     let children = declared(&tokens);
     let mut found = Vec::new();
     for path in used_paths(&tokens) {
-        if inline.iter().any(|inner| inner.holds(path.token)) {
+        let holding: Vec<&InlineModule<'_>> = inline.iter().filter(|inner| inner.holds(path.token)).collect();
+        if holding.iter().any(|inner| inner.of_tests) {
             continue;
         }
+        let inner: Module = module.iter().cloned().chain(holding.iter().map(|inner| inner.name.to_owned())).collect();
         let line = tokens.get(path.token).map_or(1, |token| file.line_of(token.at));
-        found.extend(absolute(&path.segments, module, &children).map(|path| (path, line)));
+        found.extend(absolute(&path.segments, &inner, &children).map(|path| (path, line)));
     }
     found
 }
@@ -157,10 +159,22 @@ mod tests {
     }
 
     #[test]
+    fn other_inline_modules_import() {
+        let files = [
+            ("a/b.rs", "mod inner {\n    use super::super::c::C;\n    fn f() -> crate::a::d::D {}\n}\n"),
+            ("a/c.rs", ""),
+            ("a/d.rs", ""),
+        ];
+        assert_eq!(imports(&files, "a/b"), ["a/c", "a/d"]);
+    }
+
+    #[test]
     fn tests_import_nothing() {
         let files =
             [("a/b.rs", "mod tests { use super::super::c::C; }\n"), ("a/c.rs", ""), ("a/tests.rs", "use super::b;\n")];
         assert!(imports(&files, "a/b").is_empty());
+        let tested = [("a/b.rs", "#[cfg(test)]\nmod model { use crate::a::c::C; }\n"), ("a/c.rs", "")];
+        assert!(imports(&tested, "a/b").is_empty());
         let tree = Tree::of(&[("crates/gridstone/src/a/tests.rs", ""), ("crates/gridstone/src/a/b.rs", "")]);
         assert_eq!(Modules::of(&tree).of_floor("a").count(), 1);
     }

@@ -10,7 +10,7 @@ mod tokens;
 
 pub(crate) use paths::{UsedPath, used_paths};
 pub(crate) use python_imports::python_imports;
-pub(crate) use tokens::{Token, inline_modules, matching, tokens};
+pub(crate) use tokens::{InlineModule, Token, inline_modules, matching, tokens};
 
 use std::ops::Range;
 

@@ -59,6 +59,8 @@ pub(crate) struct InlineModule<'a> {
     pub(crate) name: &'a str,
     pub(crate) open: usize,
     pub(crate) close: usize,
+    /// Whether only tests are compiled with it.
+    pub(crate) of_tests: bool,
 }
 
 impl InlineModule<'_> {
@@ -71,7 +73,10 @@ impl InlineModule<'_> {
 pub(crate) fn inline_modules<'a>(tokens: &[Token<'a>]) -> Vec<InlineModule<'a>> {
     let module = |(index, window): (usize, &[Token<'a>])| match window {
         [keyword, name, open] if keyword.text == "mod" && name.is_word() && open.text == "{" => {
-            Some(InlineModule { name: name.text, open: index + 2, close: matching(tokens, index + 2) })
+            let before: Vec<&str> =
+                tokens.get(..index).unwrap_or_default().iter().rev().take(5).map(|t| t.text).collect();
+            let of_tests = name.text == "tests" || before.starts_with(&["]", ")", "test", "(", "cfg"]);
+            Some(InlineModule { name: name.text, open: index + 2, close: matching(tokens, index + 2), of_tests })
         }
         _ => None,
     };

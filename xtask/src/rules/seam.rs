@@ -14,6 +14,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let allowed = seam.uses.iter().find(|one| one.module == name);
         let imports = modules.imports(module);
         let named = imports.iter().find_map(|import| {
+            if import.to.first().is_some_and(|floor| *floor == seam.floor) {
+                let source = import.written.iter().find(|name| seam.sources.contains(name))?;
+                return Some((import.line, source));
+            }
             let held = import.to.first().is_some_and(|floor| *floor == seam.of);
             // The floor's name alone stands for all that it holds.
             let whole = import.written.first().filter(|_| import.written.len() == 1);
@@ -46,7 +50,11 @@ mod tests {
     fn lines(path: &str, text: &str) -> Vec<usize> {
         let grid = ("crates/gridstone/src/tile/mod.rs", "mod grid;\npub use grid::TileGrid;\n");
         let held = ("crates/gridstone/src/tile/grid.rs", "pub struct TileGrid;\n");
-        check(&Tree::of(&[grid, held, (path, text)])).into_iter().map(|finding| finding.line).collect()
+        let face = ("crates/gridstone/src/fragment/mod.rs", "mod dense;\npub use dense::DenseFragment;\n");
+        let source = ("crates/gridstone/src/fragment/dense.rs", "pub struct DenseFragment;\n");
+        let files = [grid, held, face, source, (path, text)];
+        let some: Vec<(&str, &str)> = files.into_iter().filter(|(at, code)| *at != path || *code == text).collect();
+        check(&Tree::of(&some)).into_iter().map(|finding| finding.line).collect()
     }
 
     #[test]
@@ -56,7 +64,10 @@ mod tests {
         assert_eq!(lines(file, "fn f() {\n    crate::tile::BlockGrid::new();\n}\n"), [2]);
         assert_eq!(lines(file, "use crate::tile::grid::TileGrid;\n"), [1]);
         assert_eq!(lines(file, "use crate::tile::*;\n"), [1]);
+        assert_eq!(lines(file, "mod grids {\n    pub fn f() { crate::tile::TileGrid::new() }\n}\n"), [2]);
         assert_eq!(lines(file, "use crate::tile;\n"), [1]);
+        assert_eq!(lines(file, "use crate::fragment::{Fragment, DenseFragment};\n"), [1]);
+        assert!(lines(file, "use crate::fragment::{Fragment, TileSource};\n").is_empty());
         assert!(lines(file, "use crate::tile::Cells;\nuse crate::schema::TileGrid;\n").is_empty());
         assert!(lines("crates/gridstone/src/fragment/dense.rs", "use crate::tile::TileGrid;\n").is_empty());
     }

@@ -1,7 +1,7 @@
 //! Conditions on cells: the tree, its text and JSON forms, and its evaluation.
 //!
 //! ```text
-//! "sog > 3 and status in (1, 5)"  --parse-->  Condition  <--serde-->  JSON (log, receipts, pickles)
+//! "sog > 3 and status in (1, 5)"  --parse-->  Condition  <--serde-->  JSON (pickles, to_json)
 //!                                                 | bind(&Schema)
 //!                                                 v
 //!                                               Bound  --evaluate(&Batch)-->  Selection   (which rows)

@@ -92,9 +92,13 @@ pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Regi
     region_of(schema, &[spans]).map(Some)
 }
 
-/// The box that a region is, or the whole domain; that around all where it has intervals of texts.
+/// The box that a region is, or the whole domain; that around all where it has intervals of texts. An Input error for several
+/// boxes of a dense array: the cells between them were not asked for.
 pub(super) fn hull_of(schema: &Schema, region: Option<&Region>) -> Result<Subarray> {
     let Some(region) = region else { return Ok(schema.domain()) };
+    if !schema.sparse() && region.hull().is_some() && region.only().is_none() {
+        return Err(Error::input("several boxes were given where a dense array takes one; give them one by one"));
+    }
     region.hull().cloned().ok_or_else(|| Error::bounds("the box is empty: no text lies between its ends"))
 }
 

@@ -1,7 +1,8 @@
 //! What users see of versions, fragments and tiles.
 
-use crate::base::{AlignedBuf, Cancel, FileRef, Id, Result};
-use crate::fragment::{DenseFragment, Description, Fragment, FragmentKind, TileSource};
+use crate::base::{AlignedBuf, FileRef, Id, Result};
+use crate::fragment::{Description, Fragment, FragmentKind};
+use crate::query::ReadContext;
 use crate::schema::{Coordinate, Datatype, Schema, Subarray, key};
 use crate::store::{Record, Recorded};
 use crate::tile::Column;
@@ -129,23 +130,23 @@ fn text_column(texts: impl Iterator<Item = String>) -> Result<Column> {
     Column::new(Datatype::String, AlignedBuf::from_slice(values.as_bytes()), Some(offsets), None)
 }
 
-/// The data tiles of a fragment that touch `sub`; asks `cancel` once per stripe.
+/// The data tiles of a fragment that touch `sub`; looks for an interrupt once per stripe.
 pub(super) fn tiles(
+    context: &ReadContext,
     number: u32,
     fragment: &Arc<Fragment>,
     schema: &Schema,
     sub: &Subarray,
-    cancel: &dyn Cancel,
 ) -> Result<Vec<TileListing>> {
     let mut found = Vec::new();
     if fragment.description().kind == FragmentKind::Dense {
-        let source = DenseFragment::new(fragment.clone(), schema)?;
+        let source = context.tiles.of(fragment.clone(), schema)?;
         let boxes = source.tiles_in(sub).filter_map(|tile| source.tile_box(tile));
         found.extend(boxes.map(|bounds| TileListing { fragment: number, cells: bounds.cells() as u64, bounds }));
         return Ok(found);
     }
     for number_of_stripe in 0..fragment.stripes() {
-        cancel.check()?;
+        context.cancel.check()?;
         let stripe = fragment.stripe(number_of_stripe)?;
         for tile in 0..stripe.tiles() {
             if let (Some(bounds), Some(cells)) = (stripe.tile_bounds(tile), stripe.tile_cells(tile))

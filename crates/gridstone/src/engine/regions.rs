@@ -237,7 +237,7 @@ impl Array {
             let stored = description.kind.holds_cells() || description.kind == FragmentKind::Tombstones;
             if stored && region.touches(&description.bounds) {
                 let fragment = open_fragment(&context, schema, description)?;
-                let touched = tiles(number, &fragment, schema, hull, call.cancel.as_ref())?;
+                let touched = tiles(&context, number, &fragment, schema, hull)?;
                 found.extend(touched.into_iter().filter(|tile| region.touches(&tile.bounds)));
             }
         }
