@@ -5,7 +5,7 @@
 //! decoded, and moved from there to its place in the result: one pass over memory. Neighbouring blocks are read
 //! together; of cells that are stored as they are the system itself copies long stretches to their places ([`super::scatter_read`]).
 //! Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
-//! painted first (`dense.rs`).
+//! painted first (`paint.rs`).
 
 use super::piece::{BlockPart, Stored, pieces};
 use super::plan::{CellSource, DensePlan};

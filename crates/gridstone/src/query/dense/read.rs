@@ -5,7 +5,7 @@
 //!    cell by cell. What a newer dense fragment covers wholly is never fetched.
 //! 3. Painted units are copied to their place in the result. Units are independent and run in parallel.
 //!
-//! Attributes of fixed width without nulls need no painting where one fragment stands alone: see `deliver.rs`.
+//! Attributes of fixed width without nulls need no painting where one fragment stands alone: see `copy.rs`.
 
 use super::canvas::Canvas;
 use super::plan::{DensePlan, Unit};
