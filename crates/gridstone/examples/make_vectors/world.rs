@@ -440,8 +440,8 @@ impl World {
     pub(crate) fn expect(&mut self, boxes: &[&[(&str, &str)]]) -> Result<()> {
         let snapshot = self.snapshot()?.clone();
         let mut nodes = Vec::new();
-        for node in snapshot.nodes() {
-            let metadata: BTreeMap<_, _> = node.metadata().iter().collect();
+        for node in snapshot.nodes()? {
+            let metadata = node.metadata().all()?;
             let mut listed = json!({"path": node.path(), "kind": node.kind(), "metadata": metadata});
             if let Some(entry) = self.arrays.get(node.path()) {
                 let schema = &entry.model.schema;

@@ -60,8 +60,8 @@ impl Group {
         self.snapshot.version()
     }
 
-    pub(super) fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<&'s GroupState> {
-        match snapshot.node_by_id(self.id) {
+    pub(super) fn state(&self, snapshot: &Snapshot) -> Result<Arc<GroupState>> {
+        match snapshot.node_by_id(self.id)? {
             Some(Node::Group(group)) => Ok(group),
             _ => Err(Error::not_found(format!(
                 "the group that lay at {} in version {} is not there any more in version {} of {}: it was removed, or replaced; open what is there now",
@@ -85,12 +85,12 @@ impl Group {
 
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
-        Ok(self.state(&self.snapshot)?.metadata().get(key).cloned())
+        self.state(&self.snapshot)?.metadata().get(key)
     }
 
     /// The metadata's keys, sorted.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
-        Ok(self.state(&self.snapshot)?.metadata().keys().cloned().collect())
+        Ok(self.state(&self.snapshot)?.metadata().all()?.keys().cloned().collect())
     }
 
     /// Sets (JSON text) or removes (`None`) metadata keys of the group as it is now, in one commit; gives the version. This
@@ -137,36 +137,42 @@ impl Group {
     }
 
     fn listed(&self, snapshot: &Snapshot, call: &Call) -> Result<Vec<VersionListing>> {
-        let mut versions = Vec::new();
+        let (mut versions, tags) = (Vec::new(), snapshot.retained().tags()?);
         for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
-            versions.push(VersionListing::of(&record?, None, snapshot.retained().tags()));
+            versions.push(VersionListing::of(&record?, None, &tags));
         }
         Ok(versions)
     }
 
     /// Name and kind ("array" or "group") of every child, sorted by name.
     pub fn children(&self) -> Result<Vec<(String, &'static str)>> {
-        let children = self.state(&self.snapshot)?.children();
-        let found = children.iter().filter_map(|(name, id)| Some((name, self.snapshot.node_by_id(*id)?)));
-        Ok(found.map(|(name, node)| (name.clone(), node.kind())).collect())
+        let children = self.snapshot.children_of(&*self.state(&self.snapshot)?)?;
+        Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
 
     /// Path and kind of everything below, each group followed by what is in it, sorted by name.
     pub fn walk(&self) -> Result<Vec<(String, &'static str)>> {
-        let mut waiting: Vec<Id> = self.state(&self.snapshot)?.children().values().rev().copied().collect();
+        let group = self.state(&self.snapshot)?;
         let mut found = Vec::new();
-        while let Some(node) = waiting.pop().and_then(|id| self.snapshot.node_by_id(id)) {
-            if let Node::Group(group) = node {
-                waiting.extend(group.children().values().rev());
-            }
-            found.push((node.path().to_owned(), node.kind()));
-        }
+        self.walk_below(&group, &mut found)?;
         Ok(found)
     }
 
+    fn walk_below(&self, group: &GroupState, found: &mut Vec<(String, &'static str)>) -> Result<()> {
+        for (name, child) in self.snapshot.children_of(group)? {
+            found.push((below(group.path(), &name), child.kind()));
+            if !child.is_array
+                && let Some(Node::Group(group)) = self.snapshot.node_by_id(child.id)?
+            {
+                self.walk_below(&group, found)?;
+            }
+        }
+        Ok(())
+    }
+
     /// What is called `name` here, or lies at this path below.
-    pub(super) fn node(&self, name: &str) -> Result<&Node> {
+    pub(super) fn node(&self, name: &str) -> Result<Node> {
         self.snapshot.node(&below(self.state(&self.snapshot)?.path(), name))
     }
 

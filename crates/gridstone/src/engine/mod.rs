@@ -39,6 +39,7 @@ mod sorted_copies;
 mod staged;
 mod staged_reads;
 mod transaction;
+mod upgrade;
 mod upkeep;
 mod writer;
 
@@ -69,6 +70,7 @@ pub use health::{repair, repair_on, verify_on, verify_uri};
 pub use listing::{FragmentListing, TileListing, VersionListing, tile_ends};
 pub use merge_report::{ConsolidateReport, MergeListing};
 pub use moves::{move_node, move_node_on};
+pub use upgrade::{upgrade, upgrade_on};
 pub use open::{
     Opened, create_array, create_array_on, create_group, create_group_on, delete_store, exists, open, open_on,
 };

@@ -250,11 +250,7 @@ impl Transaction {
     pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.check_open()?;
-        match self.view().node(path) {
-            Ok(node) => Ok(Some(node.kind())),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e),
-        }
+        Ok(self.view().find(path)?.map(|node| node.kind()))
     }
 
     /// Name and kind of every child of the group at `path`, sorted by name.
@@ -266,7 +262,7 @@ impl Transaction {
         self.check_open()?;
         let view = self.view();
         let children = view.children(path)?;
-        Ok(children.into_iter().map(|(name, node)| (name.to_owned(), node.kind())).collect())
+        Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
 
     /// Creates an array, and the groups above it that are missing; with `overwrite` in the place of what is there.
@@ -294,7 +290,7 @@ impl Transaction {
     fn create(&self, path: &str, create: Operation, overwrite: bool) -> Result<()> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.with(|open| {
-            let there = open.provisional.view().node(path).ok().map(Node::id);
+            let there = open.provisional.view().find(path)?.map(|node| node.id());
             let operations = match there {
                 None => vec![create],
                 Some(id) if overwrite => vec![Operation::Remove { id }, create],
@@ -361,7 +357,9 @@ impl Transaction {
         };
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             // Files of arrays that were removed again go.
-            staged.into_iter().filter(|s| view.node_by_id(s.array).is_some()).for_each(|mut s| s.keep_files());
+            // A node that cannot be looked up may be there.
+            let lives = |s: &Staged| view.node_by_id(s.array).map_or(true, |node| node.is_some());
+            staged.into_iter().filter(lives).for_each(|mut s| s.keep_files());
         }
         let newer = outcome?;
         {

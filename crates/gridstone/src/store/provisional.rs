@@ -105,7 +105,8 @@ impl Provisional {
                 made.push(operation);
                 continue;
             };
-            if self.view.node_by_id(array).is_none() {
+            // An array that cannot be looked up may be there.
+            if self.view.node_by_id(array).is_ok_and(|node| node.is_none()) {
                 continue;
             }
             match made.last_mut() {

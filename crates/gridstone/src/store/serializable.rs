@@ -10,7 +10,7 @@ use super::conflict::{Queueing, Rebase, StandardRules};
 use super::operation::{Changes, Recorded};
 use super::record::Record;
 use super::snapshot::Snapshot;
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result};
 use crate::schema::Subarray;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -115,12 +115,12 @@ impl Reads {
 
     /// Notes that the node at `path` in `base` was looked up.
     pub fn note_node(&mut self, base: &Snapshot, path: &str) {
-        self.nodes.entry(path.to_owned()).or_insert_with(|| node_at(base, path));
+        self.nodes.entry(path.to_owned()).or_insert_with(|| node_at(base, path).unwrap_or(None));
     }
 
     /// Notes that the children of the group at `path` in `base` were listed.
     pub fn note_listing(&mut self, base: &Snapshot, path: &str) {
-        self.listings.entry(path.to_owned()).or_insert_with(|| listing_of(base, path));
+        self.listings.entry(path.to_owned()).or_insert_with(|| listing_of(base, path).unwrap_or_default());
     }
 
     /// A Conflict error if `record`, after which the store is `newest`, changed something that was read.
@@ -129,13 +129,17 @@ impl Reads {
         for operation in &record.operations {
             self.check_operation(operation, newest).map_err(|what| overtaken(version, &what))?;
         }
-        if let Some((path, _)) = self.nodes.iter().find(|(path, id)| node_at(newest, path) != **id) {
-            return Err(overtaken(version, &format!("changed what lies at {path}, which was looked up")));
+        for (path, id) in &self.nodes {
+            if node_at(newest, path)? != *id {
+                return Err(overtaken(version, &format!("changed what lies at {path}, which was looked up")));
+            }
         }
-        match self.listings.iter().find(|(path, found)| listing_of(newest, path) != **found) {
-            Some((path, _)) => Err(overtaken(version, &format!("changed the children of {path}, which were listed"))),
-            None => Ok(()),
+        for (path, found) in &self.listings {
+            if listing_of(newest, path)? != *found {
+                return Err(overtaken(version, &format!("changed the children of {path}, which were listed")));
+            }
         }
+        Ok(())
     }
 
     /// Err: what it changed. Every operation has its line here; nodes that come and go are found by their paths.
@@ -190,7 +194,8 @@ impl Reads {
     /// The path of a node: in `newest` or, if it was removed, the path at which it was looked up.
     fn named(&self, id: Id, newest: &Snapshot) -> String {
         let looked_up = || self.nodes.iter().find(|(_, found)| **found == Some(id)).map(|(path, _)| path.as_str());
-        let path = newest.node_by_id(id).map(super::Node::path).or_else(looked_up);
+        let node = newest.node_by_id(id).ok().flatten();
+        let path = node.as_ref().map(super::Node::path).or_else(looked_up);
         path.map_or_else(|| "an array or group".to_owned(), |path| format!("{path:?}"))
     }
 }
@@ -210,13 +215,20 @@ pub(super) fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
     format!(" at {}{more}", told.take(DIMENSIONS_TOLD).collect::<Vec<_>>().join(", "))
 }
 
-fn node_at(snapshot: &Snapshot, path: &str) -> Option<Id> {
-    snapshot.node(path).ok().map(super::Node::id)
+/// The node at `path`; `None` also if that is no path.
+fn node_at(snapshot: &Snapshot, path: &str) -> Result<Option<Id>> {
+    match snapshot.find(path) {
+        Err(e) if e.kind() == ErrorKind::Input => Ok(None),
+        found => Ok(found?.map(|node| node.id())),
+    }
 }
 
-fn listing_of(snapshot: &Snapshot, path: &str) -> Vec<(String, Id)> {
-    let children = snapshot.children(path).unwrap_or_default();
-    children.into_iter().map(|(name, node)| (name.to_owned(), node.id())).collect()
+/// The children at `path`; none if there is no group.
+fn listing_of(snapshot: &Snapshot, path: &str) -> Result<Vec<(String, Id)>> {
+    match snapshot.children(path) {
+        Err(e) if matches!(e.kind(), ErrorKind::Input | ErrorKind::NotFound) => Ok(Vec::new()),
+        children => Ok(children?.into_iter().map(|(name, child)| (name, child.id)).collect()),
+    }
 }
 
 fn overtaken(version: u64, what: &str) -> Error {

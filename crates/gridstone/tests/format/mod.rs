@@ -6,7 +6,7 @@ mod newer;
 #[cfg(feature = "object-stores")]
 mod objects;
 mod pure_rust;
-mod root_bounds;
+mod large_state;
 mod sealing;
 mod untrusted_files;
 mod vectors;
