@@ -472,11 +472,11 @@ impl Array {
     }
 
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
-        self.inner.metadata(key).map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.metadata(key)).map_err(|e| raise(py, &e))
     }
 
     fn meta_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.inner.metadata_keys().map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.metadata_keys()).map_err(|e| raise(py, &e))
     }
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
@@ -520,8 +520,8 @@ impl Array {
     }
 
     #[getter]
-    fn tags(&self) -> Vec<(String, u64)> {
-        self.inner.tags()
+    fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        py.detach(|| self.inner.tags()).map_err(|e| raise(py, &e))
     }
 
     fn vacuum(

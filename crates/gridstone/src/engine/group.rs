@@ -177,8 +177,14 @@ impl Group {
     }
 
     /// Whether something is called `name` here, or lies at this path below.
-    pub fn contains(&self, name: &str) -> bool {
-        self.node(name).is_ok()
+    ///
+    /// # Errors
+    /// NotFound (the group is gone), Corruption, Storage.
+    pub fn contains(&self, name: &str) -> Result<bool> {
+        match self.snapshot.find(&below(self.state(&self.snapshot)?.path(), name)) {
+            Err(e) if e.kind() == ErrorKind::Input => Ok(false),
+            found => Ok(found?.is_some()),
+        }
     }
 }
 

@@ -70,7 +70,6 @@ pub use health::{repair, repair_on, verify_on, verify_uri};
 pub use listing::{FragmentListing, TileListing, VersionListing, tile_ends};
 pub use merge_report::{ConsolidateReport, MergeListing};
 pub use moves::{move_node, move_node_on};
-pub use upgrade::{upgrade, upgrade_on};
 pub use open::{
     Opened, create_array, create_array_on, create_group, create_group_on, delete_store, exists, open, open_on,
 };
@@ -79,5 +78,6 @@ pub use receipts::{Receipt, commit_receipts, commit_receipts_on};
 pub use retention::{open_tagged, tag, untag};
 pub use staged::Staged;
 pub use transaction::{Isolation, Transaction};
+pub use upgrade::{upgrade, upgrade_on};
 pub use upkeep::{AutoConsolidate, Consolidating};
 pub use writer::Writer;

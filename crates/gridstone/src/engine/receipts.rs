@@ -183,7 +183,8 @@ fn check_files(context: &Context, store: &Store, newest: &Snapshot, receipts: &[
     let mut checks: Vec<(Arc<ArrayState>, &fragment::Staged, u64)> = Vec::new();
     for receipt in receipts {
         let state = newest.array_by_id(receipt.array)?;
-        checks.extend(receipt.fragments.iter().zip(&receipt.footers).map(|(f, footer)| (Arc::clone(&state), f, *footer)));
+        checks
+            .extend(receipt.fragments.iter().zip(&receipt.footers).map(|(f, footer)| (Arc::clone(&state), f, *footer)));
     }
     let check = |(state, fragment, footer): (Arc<ArrayState>, &fragment::Staged, u64)| {
         check_file(files.as_ref(), &state, fragment, footer)
@@ -229,7 +230,7 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
             let below = state.find(over, &description.bounds)?;
             check_mask(below.as_ref(), source.as_ref(), description, over)
         }
-        None => Fragment::open(source, Arc::new(description.clone()), schema).map(|_| ()),
+        None => Fragment::open(source, Arc::new(description.clone()), &schema).map(|_| ()),
     };
     opened.map_err(|e| match e.kind() {
         ErrorKind::Storage | ErrorKind::Access | ErrorKind::Cancelled => e,

@@ -7,7 +7,7 @@ use crate::fragment::{Description, FragmentKind};
 use crate::query::{MEMBERS_MAX, MEMBERS_MIN, Target, write_sorted_copy};
 use crate::runtime::Claims;
 use crate::storage::data_name;
-use crate::store::{Changes, Node, Rebase, Snapshot, Store};
+use crate::store::{Changes, Rebase, Snapshot, Store};
 use std::collections::HashMap;
 use std::sync::Arc;
 

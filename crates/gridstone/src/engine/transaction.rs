@@ -19,8 +19,7 @@ use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
 use crate::store::{
-    Changes, DeleteRules, Node, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules,
-    Store,
+    Changes, DeleteRules, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules, Store,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

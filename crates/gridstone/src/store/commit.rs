@@ -14,6 +14,7 @@
 //! ([`super::durability`]).
 
 use super::conflict::{Queueing, Rebase, StandardRules};
+use super::draft;
 use super::durability::is_durable;
 use super::fold::fold;
 use super::handle::Store;
@@ -24,7 +25,6 @@ use super::outcome::{self, Draft, Fate};
 use super::record::{self, Head, Record};
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
-use super::draft;
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
 use crate::storage::{data_name, patiently};
@@ -170,8 +170,8 @@ impl Store {
                 continue;
             };
             all += fragments.len();
-            if let Ok(state) = newest.array_by_id(*array) {
-                found += count_present(state, fragments)?;
+            if let Some(state) = newest.find_array(*array)? {
+                found += count_present(&state, fragments)?;
             }
         }
         match found {
@@ -418,9 +418,9 @@ fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
             Operation::ReplaceFragments { array, removed, fragments } => (array, fragments, removed.as_slice()),
             _ => continue,
         };
-        let Ok(state) = newest.array_by_id(*array) else { continue };
+        let Some(state) = newest.find_array(*array)? else { continue };
         let by_file = |f: &&Staged| f.body.is_none() && f.description.location.file != FileRef::Nowhere;
-        check_pages(state, fragments.iter().filter(by_file))?;
+        check_pages(&state, fragments.iter().filter(by_file))?;
         state.check_masked(changes.added_to(*array))?;
         state.check_present(removed)?;
     }

@@ -72,7 +72,7 @@ impl Draft {
             Operation::Condemn(_) => None,
         };
         if let Some(recorded) = recorded {
-            self.tree.apply(&recorded, self.version)?;
+            self.tree.apply(&recorded)?;
             self.retained.apply(&recorded, self.version)?;
         }
         self.operations.push(operation.clone());
@@ -97,7 +97,7 @@ impl Draft {
         for path in missing.into_iter().rev() {
             path::check_new(path)?;
             let (id, path): (Id, String) = (entropy.id(), path.to_owned());
-            self.tree.apply(&Recorded::CreateGroup { id, path: path.clone(), ext: None }, self.version)?;
+            self.tree.apply(&Recorded::CreateGroup { id, path: path.clone(), ext: None })?;
             self.operations.push(Operation::CreateGroup { id, path });
         }
         Ok(())

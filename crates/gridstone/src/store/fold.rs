@@ -139,7 +139,7 @@ pub(super) fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
 
 /// Whether a page describes a fragment that was removed since.
 fn loses(array: &ArrayState, shelf: &Shelf) -> Result<bool> {
-    let near = array.gone.values().any(|gone| gone.bounds.intersects(&shelf.info().bounds));
+    let near = array.gone.values().any(|gone| gone.intersects(&shelf.info().bounds));
     Ok(near && shelf.load()?.iter().any(|d| !array.has(d.id)))
 }
 

@@ -156,7 +156,8 @@ impl Store {
             listed.extend(digits.and_then(|d| d.parse::<u64>().ok()).filter(|v| *v > 0));
         })?;
         let (found, tellers) = (Inspection::default(), Tellers::default());
-        let mut walk = Walk { store: self, cancel, found, lines: Vec::new(), seen: HashMap::new(), before: None, tellers };
+        let mut walk =
+            Walk { store: self, cancel, found, lines: Vec::new(), seen: HashMap::new(), before: None, tellers };
         let published = damage(self.log.floor())?;
         let Some(newest) = listed.last().copied() else {
             return match published {
@@ -369,7 +370,7 @@ impl Walk<'_> {
         let mut roots: Vec<RootRef> = record.root.into_iter().collect();
         for operation in &record.operations {
             match operation {
-                Recorded::CreateArray { id, path, schema } => self.array(*id, path, (0, schema)),
+                Recorded::CreateArray { id, path, schema, .. } => self.array(*id, path, (0, schema)),
                 Recorded::AlterArray { id, number, schema } => {
                     let path = self.found.arrays.get(id).map_or_else(String::new, |known| known.path.clone());
                     self.array(*id, &path, (*number, schema));

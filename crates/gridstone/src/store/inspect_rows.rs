@@ -50,12 +50,7 @@ impl Walk<'_> {
     }
 
     /// Notes that a root names an object, which is checked once. Returns whether it is sound.
-    fn object(
-        &mut self,
-        object: ObjectRef,
-        reference: RootRef,
-        check: impl FnOnce() -> Result<()>,
-    ) -> Result<bool> {
+    fn object(&mut self, object: ObjectRef, reference: RootRef, check: impl FnOnce() -> Result<()>) -> Result<bool> {
         self.found.pages.entry(object.id).or_default().push(reference);
         let name = manifest_name(object.id);
         if self.seen.contains_key(&object.id) {
@@ -83,8 +78,13 @@ impl Walk<'_> {
             if let Node::Group(group) = node {
                 for (name, child) in snapshot.children_of(group)? {
                     let found = snapshot.node_by_id(child.id)?;
-                    if found.is_none_or(|node| node.as_child() != child || node.path() != super::path::below(group.path(), &name)) {
-                        return Err(wrong(format!("{name:?} in the group {} is not the node that its row says", group.path())));
+                    if found.is_none_or(|node| {
+                        node.as_child() != child || node.path() != super::path::below(group.path(), &name)
+                    }) {
+                        return Err(wrong(format!(
+                            "{name:?} in the group {} is not the node that its row says",
+                            group.path()
+                        )));
                     }
                 }
             }
@@ -100,13 +100,7 @@ impl Walk<'_> {
     }
 
     /// Checks a page of fragments, unless it was checked for another root.
-    fn fragments_of(
-        &mut self,
-        array: Id,
-        info: &PageInfo,
-        named: &HashSet<Id>,
-        reference: RootRef,
-    ) -> Result<()> {
+    fn fragments_of(&mut self, array: Id, info: &PageInfo, named: &HashSet<Id>, reference: RootRef) -> Result<()> {
         self.found.pages.entry(info.id).or_default().push(reference);
         if self.seen.contains_key(&info.id) {
             return Ok(());

@@ -44,7 +44,7 @@ impl Snapshot {
     pub fn without(&self, array: Id, removed: Vec<Removed>) -> Result<Self> {
         let mut bare = self.clone();
         let operation = Recorded::ReplaceFragments { array, removed, fragments: Vec::new() };
-        bare.provisionally(&operation, self.version().saturating_add(1))?;
+        bare.provisionally(&operation)?;
         Ok(bare)
     }
 }
@@ -128,9 +128,7 @@ impl Store {
     pub fn resting_on(&self, newest: &Arc<Snapshot>, rooted: &Snapshot) -> Result<Arc<Snapshot>> {
         match rooted.root().filter(|r| r.version > newest.root_version()) {
             None => Ok(Arc::clone(newest)),
-            Some(reference) => {
-                newest.rested_on(self.log.root(reference)?, reference, Made::default()).map(Arc::new)
-            }
+            Some(reference) => newest.rested_on(self.log.root(reference)?, reference, Made::default()).map(Arc::new),
         }
     }
 

@@ -205,7 +205,8 @@ const DIMENSIONS_TOLD: usize = 4;
 
 /// The position of a box of an array, in coordinates; empty if its schema is unknown.
 pub(super) fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
-    let Ok(schema) = newest.array_by_id(array).and_then(|array| array.schema()) else { return String::new() };
+    let Ok(array) = newest.array_by_id(array) else { return String::new() };
+    let schema = array.schema();
     let ends = schema.coordinates().zip(schema.ends(bounds));
     let told = ends.map(|(dim, (lo, hi))| match lo == hi {
         true => format!("{} {lo}", dim.name()),

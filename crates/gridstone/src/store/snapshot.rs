@@ -214,11 +214,22 @@ impl Snapshot {
         }
     }
 
+    /// The array with this id, if this version has it.
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn find_array(&self, id: Id) -> Result<Option<Arc<ArrayState>>> {
+        match self.tree.get(id)? {
+            Some(Node::Array(array)) => Ok(Some(array)),
+            _ => Ok(None),
+        }
+    }
+
     /// The array with this id; NotFound if this version has none.
     pub fn array_by_id(&self, id: Id) -> Result<Arc<ArrayState>> {
-        match self.tree.get(id)? {
-            Some(Node::Array(array)) => Ok(array),
-            _ => Err(Error::not_found(format!("version {} has no array with the id {id}", self.version))),
+        match self.find_array(id)? {
+            Some(array) => Ok(array),
+            None => Err(Error::not_found(format!("version {} has no array with the id {id}", self.version))),
         }
     }
 
@@ -250,7 +261,7 @@ impl Snapshot {
     /// done.
     pub(super) fn do_next(&mut self, record: Arc<Record>) -> Result<()> {
         for operation in &record.operations {
-            self.tree.apply(operation, record.version)?;
+            self.tree.apply(operation)?;
             self.retained.apply(operation, record.version)?;
         }
         self.tree.check_root()?;
@@ -267,10 +278,9 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Applies `operation` as part of `version`, which is not committed, and may never be; the snapshot keeps its
-    /// version.
-    pub(super) fn provisionally(&mut self, operation: &Recorded, version: u64) -> Result<()> {
-        self.tree.apply(operation, version)
+    /// Applies `operation`, which is not committed, and may never be; the snapshot keeps its version.
+    pub(super) fn provisionally(&mut self, operation: &Recorded) -> Result<()> {
+        self.tree.apply(operation)
     }
 
     /// Advances by `record`, found in the log. A Corruption error if it does not follow from this snapshot.

@@ -21,19 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The fragments that one operation added.
-#[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) version: u64,
-    pub(super) fragments: Vec<Arc<Description>>,
-}
-
-/// A fragment removed since the manifest root, which may still describe it.
-#[derive(Debug, Clone)]
-pub(super) struct Gone {
-    /// The version that removed it.
-    pub(super) version: u64,
-    pub(super) bounds: Subarray,
-}
+pub(super) type Batch = Arc<[Arc<Description>]>;
 
 /// An array at one version.
 #[derive(Debug, Clone)]
@@ -46,8 +34,10 @@ pub struct ArrayState {
     pub(super) newest: Arc<Schema>,
     pub(super) metadata: NodeMetadata,
     pub(super) shelves: Vec<Arc<Shelf>>,
-    pub(super) recent: Vec<Arc<Batch>>,
-    pub(super) gone: Arc<HashMap<Id, Gone>>,
+    /// Fragments added since the manifest root.
+    pub(super) recent: Vec<Batch>,
+    /// The boxes of fragments removed since the manifest root, which may still describe them.
+    pub(super) gone: Arc<HashMap<Id, Subarray>>,
     pub(super) ext: Ext,
 }
 
@@ -172,7 +162,7 @@ impl ArrayState {
     /// How many fragments it has; nothing is loaded.
     pub fn count_fragments(&self) -> u64 {
         let folded: u64 = self.shelves.iter().map(|s| u64::from(s.info().count)).sum();
-        let added: u64 = self.recent.iter().map(|b| b.fragments.len() as u64).sum();
+        let added: u64 = self.recent.iter().map(|batch| batch.len() as u64).sum();
         (folded + added).saturating_sub(self.gone.len() as u64)
     }
 
@@ -226,7 +216,7 @@ impl ArrayState {
 
     /// The fragments added since the manifest root, in commit order.
     pub(super) fn recent(&self) -> impl Iterator<Item = &Arc<Description>> {
-        self.recent.iter().flat_map(|batch| &batch.fragments).filter(|d| self.has(d.id))
+        self.recent.iter().flat_map(|batch| batch.iter()).filter(|d| self.has(d.id))
     }
 
     /// Whether the fragment, which the root or a version since describes, is still in the array.
@@ -312,9 +302,9 @@ impl ArrayState {
         Ok(())
     }
 
-    /// Replaces `removed` by `fragments`, as part of `version`. Input, Bounds or Conflict errors say what does not fit;
+    /// Replaces `removed` by `fragments`. Input, Bounds or Conflict errors say what does not fit;
     /// [`ArrayState::check_present`] checks that those removed exist.
-    pub(super) fn replace(&mut self, version: u64, removed: &[Removed], fragments: &[Arc<Description>]) -> Result<()> {
+    pub(super) fn replace(&mut self, removed: &[Removed], fragments: &[Arc<Description>]) -> Result<()> {
         if removed.is_empty() {
             return Err(Error::input(format!("array {}: a merge of no fragments", self.path)));
         }
@@ -332,15 +322,15 @@ impl ArrayState {
         }
         let gone = Arc::make_mut(&mut self.gone);
         for Removed { id, bounds, .. } in removed {
-            if gone.insert(*id, Gone { version, bounds: bounds.clone() }).is_some() {
+            if gone.insert(*id, bounds.clone()).is_some() {
                 return Err(Error::conflict(format!("fragment {id} of array {} was taken out before", self.path)));
             }
         }
-        if fragments.is_empty() { Ok(()) } else { self.add(version, fragments) }
+        if fragments.is_empty() { Ok(()) } else { self.add(fragments) }
     }
 
-    /// Adds `fragments`, committed as `version`. Input, Bounds or Conflict errors say what does not fit.
-    pub(super) fn add(&mut self, version: u64, fragments: &[Arc<Description>]) -> Result<()> {
+    /// Adds `fragments`. Input, Bounds or Conflict errors say what does not fit.
+    pub(super) fn add(&mut self, fragments: &[Arc<Description>]) -> Result<()> {
         let mut ids = HashSet::with_capacity(fragments.len());
         for fragment in fragments {
             self.check(fragment).map_err(|e| e.context(format!("array {}", self.path)))?;
@@ -351,7 +341,7 @@ impl ArrayState {
         if let Some(known) = self.recent().find(|d| ids.contains(&d.id)) {
             return Err(self.twice(known.id));
         }
-        self.recent.push(Arc::new(Batch { version, fragments: fragments.to_vec() }));
+        self.recent.push(fragments.into());
         Ok(())
     }
 

@@ -413,8 +413,8 @@ impl Tree {
         }
     }
 
-    /// Applies `operation` as part of `version`. Errors say, in the caller's terms, why it cannot be done.
-    pub(super) fn apply(&mut self, operation: &Recorded, version: u64) -> Result<()> {
+    /// Applies `operation`. Errors say, in the caller's terms, why it cannot be done.
+    pub(super) fn apply(&mut self, operation: &Recorded) -> Result<()> {
         match operation {
             Recorded::CreateGroup { id, path, ext } => self.insert(path, |parent| {
                 Node::Group(Arc::new(GroupState { ext: ext.clone(), ..GroupState::new(*id, parent, path) }))
@@ -429,11 +429,11 @@ impl Tree {
             Recorded::Remove { id } => self.remove(*id),
             Recorded::Move { id, path } => self.move_to(*id, path),
             Recorded::AddFragments { array, fragments } => {
-                self.array_mut(*array, "fragments written for it cannot be committed")?.add(version, fragments)
+                self.array_mut(*array, "fragments written for it cannot be committed")?.add(fragments)
             }
             Recorded::ReplaceFragments { array, removed, fragments } => {
                 let array = self.array_mut(*array, "its fragments cannot be merged any more")?;
-                array.replace(version, removed, fragments)
+                array.replace(removed, fragments)
             }
             Recorded::SetMetadata { node, changes } => {
                 let found = self.get_mut(*node)?;

@@ -61,15 +61,44 @@ pub(super) enum OperationText {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ext: Ext,
     },
-    AlterArray { id: IdText, number: u32, schema: Value },
-    Remove { id: IdText },
-    Move { id: IdText, path: String },
-    AddFragments { array: IdText, fragments: Vec<FragmentText> },
-    ReplaceFragments { array: IdText, removed: Vec<RemovedText>, fragments: Vec<FragmentText> },
-    SetMetadata { node: IdText, changes: Vec<(String, Option<String>)> },
-    Tag { name: String, version: Whole },
-    Untag { name: String },
-    Condemn { floor: Option<RootText>, data: Vec<IdText>, manifest: Vec<IdText>, forget: Vec<IdText> },
+    AlterArray {
+        id: IdText,
+        number: u32,
+        schema: Value,
+    },
+    Remove {
+        id: IdText,
+    },
+    Move {
+        id: IdText,
+        path: String,
+    },
+    AddFragments {
+        array: IdText,
+        fragments: Vec<FragmentText>,
+    },
+    ReplaceFragments {
+        array: IdText,
+        removed: Vec<RemovedText>,
+        fragments: Vec<FragmentText>,
+    },
+    SetMetadata {
+        node: IdText,
+        changes: Vec<(String, Option<String>)>,
+    },
+    Tag {
+        name: String,
+        version: Whole,
+    },
+    Untag {
+        name: String,
+    },
+    Condemn {
+        floor: Option<RootText>,
+        data: Vec<IdText>,
+        manifest: Vec<IdText>,
+        forget: Vec<IdText>,
+    },
 }
 
 /// An order: version and place.

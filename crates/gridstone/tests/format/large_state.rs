@@ -186,6 +186,7 @@ fn a_removed_group_leaves_no_rows() {
     }
     let report = gridstone::maintain::vacuum(&store, &options(Keep::Versions(1)), &NeverCancel, &Silent).unwrap();
     assert!(report.manifest.objects > 5, "{report:?}");
-    let left: u64 = storage.list("_manifest").unwrap().iter().map(|name| storage.read_all(name).unwrap().len() as u64).sum();
+    let left: u64 =
+        storage.list("_manifest").unwrap().iter().map(|name| storage.read_all(name).unwrap().len() as u64).sum();
     assert!(left < 20_000, "{left}");
 }

@@ -2,11 +2,11 @@
 
 mod astray;
 mod damage;
+mod large_state;
 mod newer;
 #[cfg(feature = "object-stores")]
 mod objects;
 mod pure_rust;
-mod large_state;
 mod sealing;
 mod untrusted_files;
 mod vectors;

@@ -414,23 +414,35 @@ fn rows_of_a_root_that_do_not_fit_together_are_found() {
     let key = |storage: &Arc<dyn Storage>, path: &str| page_key(storage, path);
     let edits: [(&str, Box<dyn Fn(&mut Rows, &[u8], &[u8])>); 4] = [
         // A page of one array under another one too.
-        ("twice", Box::new(|rows, line, grid| {
-            let row = rows.iter().find(|row| row.key == line).unwrap().clone();
-            rows.push(Row { key: [&grid[..18], &line[18..]].concat(), ..row });
-        })),
+        (
+            "twice",
+            Box::new(|rows, line, grid| {
+                let row = rows.iter().find(|row| row.key == line).unwrap().clone();
+                rows.push(Row { key: [&grid[..18], &line[18..]].concat(), ..row });
+            }),
+        ),
         // The node of one name under another one.
-        ("is not the node that its row says", Box::new(|rows, line, _| {
-            let of = |row: &&mut Row| row.key.starts_with(b"N") && row.value[..16] != line[1..17];
-            rows.iter_mut().find(of).unwrap().value[..16].copy_from_slice(&line[1..17]);
-        })),
-        ("lie in groups", Box::new(|rows, _, _| {
-            let at = rows.iter().position(|row| row.key.starts_with(b"N")).unwrap();
-            rows.remove(at);
-        })),
-        ("of another", Box::new(|rows, line, grid| {
-            let at = rows.iter().find(|row| row.key == line).unwrap().value.clone();
-            rows.iter_mut().find(|row| row.key == grid).unwrap().value = at;
-        })),
+        (
+            "is not the node that its row says",
+            Box::new(|rows, line, _| {
+                let of = |row: &&mut Row| row.key.starts_with(b"N") && row.value[..16] != line[1..17];
+                rows.iter_mut().find(of).unwrap().value[..16].copy_from_slice(&line[1..17]);
+            }),
+        ),
+        (
+            "lie in groups",
+            Box::new(|rows, _, _| {
+                let at = rows.iter().position(|row| row.key.starts_with(b"N")).unwrap();
+                rows.remove(at);
+            }),
+        ),
+        (
+            "of another",
+            Box::new(|rows, line, grid| {
+                let at = rows.iter().find(|row| row.key == line).unwrap().value.clone();
+                rows.iter_mut().find(|row| row.key == grid).unwrap().value = at;
+            }),
+        ),
     ];
     for (word, edit) in edits {
         let storage = store();

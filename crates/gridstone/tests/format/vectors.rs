@@ -130,7 +130,8 @@ fn an_upgrade_may_stop_anywhere() {
         for fault in [Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Kill] {
             for step in 1.. {
                 let (memory, plan) = (loaded(&case), FaultPlan::new());
-                let failing: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::new(memory.clone()), Arc::clone(&plan)));
+                let failing: Arc<dyn Storage> =
+                    Arc::new(FaultyStorage::new(Arc::new(memory.clone()), Arc::clone(&plan)));
                 plan.fail_nth(step, fault);
                 let outcome = upgrade_on(&context, failing);
                 if !plan.struck() {

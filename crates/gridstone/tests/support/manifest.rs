@@ -31,7 +31,8 @@ pub(crate) fn content(object: &[u8]) -> Vec<u8> {
 
 /// An object with this content, as it is.
 pub(crate) fn framed(magic: &[u8; 8], content: &[u8]) -> Vec<u8> {
-    let mut bytes = [&magic[..], &1u32.to_le_bytes(), &0u32.to_le_bytes(), &(content.len() as u64).to_le_bytes()].concat();
+    let mut bytes =
+        [&magic[..], &1u32.to_le_bytes(), &0u32.to_le_bytes(), &(content.len() as u64).to_le_bytes()].concat();
     bytes.extend_from_slice(content);
     let sum = xxh3(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());

@@ -198,12 +198,7 @@ impl RowMap {
         self.walk_page(&self.top, 0, visit)
     }
 
-    fn walk_page(
-        &self,
-        page: &Page,
-        depth: usize,
-        visit: &mut dyn FnMut(Visited<'_>) -> Result<bool>,
-    ) -> Result<()> {
+    fn walk_page(&self, page: &Page, depth: usize, visit: &mut dyn FnMut(Visited<'_>) -> Result<bool>) -> Result<()> {
         if depth > DEPTH_MAX {
             return Err(too_deep());
         }

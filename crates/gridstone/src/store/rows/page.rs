@@ -102,7 +102,10 @@ impl Page {
             let (key, value) =
                 (content.slice(start..start + key_len), content.slice(start + key_len..start + key_len + value_len));
             at = start + key_len + value_len;
-            if entries.last().is_some_and(|before| before.key() >= &key) || &key[..] < from || to.is_some_and(|to| &key[..] >= to) {
+            if entries.last().is_some_and(|before| before.key() >= &key)
+                || &key[..] < from
+                || to.is_some_and(|to| &key[..] >= to)
+            {
                 return Err(Error::corruption("rows are out of order"));
             }
             entries.push(match flags {

@@ -101,7 +101,8 @@ proptest! {
             for map in [map.clone(), reopened(&map, &storage), reopened(&map, &storage).sharing(&map)] {
                 prop_assert_eq!(&rows_of(&map), &model);
                 for key in model.keys().step_by(7) {
-                    prop_assert_eq!(map.get(key).unwrap().as_ref(), model.get(key));
+                    let found = map.get(key).unwrap();
+                    prop_assert_eq!(found.as_ref(), model.get(key));
                 }
                 prop_assert_eq!(map.get(b"00000 and none").unwrap(), None);
             }
@@ -122,7 +123,8 @@ proptest! {
 
 fn many(storage: &Arc<dyn Storage>, count: u32) -> (RowMap, Written) {
     let mut press = Written { storage: Arc::clone(storage), objects: BTreeSet::new() };
-    let value = |n: u32| Bytes::from(format!("{:x}", u128::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)));
+    let value =
+        |n: u32| Bytes::from(format!("{:x}", u128::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)));
     let changes: Vec<Change> =
         (0..count).map(|n| Change { key: Bytes::from(format!("{n:08}")), value: Some(value(n)) }).collect();
     (RowMap::of(Vec::new(), storage).update(&changes, &mut press).unwrap(), press)

@@ -42,7 +42,8 @@ impl Model {
             let (id, metadata) = (Some(node.id()), node.metadata().all().unwrap().as_ref().clone());
             Thing { id, array: schemas > 0, schemas, fragments, metadata }
         };
-        let mut model = Self(snapshot.nodes().unwrap().iter().map(|node| (node.path().to_owned(), thing(node))).collect());
+        let mut model =
+            Self(snapshot.nodes().unwrap().iter().map(|node| (node.path().to_owned(), thing(node))).collect());
         snapshot.retained().tags().unwrap().iter().for_each(|(name, version)| model.tag(name, *version));
         model
     }

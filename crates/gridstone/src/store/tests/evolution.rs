@@ -139,6 +139,7 @@ fn a_record_whose_schema_does_not_follow_is_damage() {
             time_us: record.time_us,
             root: None,
             message: None,
+            features: Default::default(),
         };
         let bytes = record::encode(head, &[Operation::AlterArray { id, number, schema }]).unwrap();
         let mut snapshot = Snapshot::clone(&one);

@@ -6,7 +6,7 @@ import itertools
 
 from .bytes import Cursor, Unsupported, need
 from .checksums import xxh3
-from .filters import _zstd
+from .filters import zstd_frame
 
 
 def rows(data: bytes, over: str, sizes: list[int], masked: int) -> set[int]:
@@ -23,7 +23,7 @@ def rows(data: bytes, over: str, sizes: list[int], masked: int) -> set[int]:
     length = r.u64()
     need(length <= 24 * tiles + cells // 8, "a mask longer than its fragment")
     packed = r.take(len(r.data) - r.at)
-    bitmaps = Cursor(_zstd(packed, None, length), "a mask's bitmaps")  # type: ignore[arg-type]
+    bitmaps = Cursor(zstd_frame(packed, length), "a mask's bitmaps")
     need(len(bitmaps.data) == length, "bitmaps of another length")
     found: set[int] = set()
     last = -1

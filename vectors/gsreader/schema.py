@@ -362,6 +362,14 @@ class Schema:
         return box
 
 
+def history(values: list[Any]) -> list[Schema]:
+    """All schemas that an array has had, from number 0 on, each checked against the one before."""
+    schemas = [Schema.of_json(value) for value in values]
+    for before, after in itertools.pairwise(schemas):
+        after.check_follows(before)
+    return schemas
+
+
 def dimension(value: Any) -> tuple[Dimension, ...]:
     """The axes of a dimension."""
     optional = {"domain": None, "tile": None, "max_bytes": None}

@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import fragment, log, mask, seal, sorted_copy
+from . import fragment, log, mask, root_gs0, root_gs1, seal, sorted_copy
 from .bytes import Absent, Unsupported, need
 from .checksums import xxh3
 from .filters import Users
 from .schema import Box, Cell, Datatype, Schema, fields, text_of
+from .state import Node, Version, follow
 
 LISTED_MAX = 240
 UNFINISHED = b"gridstone: a copy of a store to this place was not finished\n"
+SEALED_BYTES_MAX = 128
 Row = list[Cell | bool]  # False: never written
 
 
-@dataclass
-class Node:
-    """An array or, without schemas, a group."""
-
-    id: str
-    path: str
-    metadata: dict[str, str] = field(default_factory=dict)
-    schemas: list[Schema] = field(default_factory=list)
-    fragments: list[log.Description] = field(default_factory=list)
-
-    @property
-    def kind(self) -> str:
-        return "array" if self.schemas else "group"
-
-
-@dataclass
-class Retained:
-    """What of the past is kept: tags, the root of the lowest version, condemned files."""
-
-    tags: dict[str, int] = field(default_factory=dict)
-    floor: tuple[int, str, int] | None = None
-    data: set[str] = field(default_factory=set)
-    manifest: set[str] = field(default_factory=set)
-
-    def json(self) -> dict[str, Any] | None:
-        """As ``expect.json`` holds it; None if there is nothing to tell."""
-        if self == Retained():
-            return None
-        condemned = {"data": sorted(self.data), "manifest": sorted(self.manifest)}
-        return {"tags": self.tags, "floor": self.floor and self.floor[0], "condemned": condemned}
-
-
-@dataclass
-class Version:
-    """A store as one version has it; nodes by id."""
-
-    version: int
-    time_us: int
-    record: int | None
-    store: str
-    nodes: dict[str, Node]
-    retained: Retained = field(default_factory=Retained)
+def _bytes_max(name: str) -> int | None:
+    """The most bytes of an object; None of a data file."""
+    if name == "_log/floor":
+        return 65_536
+    if name.startswith("_log/"):
+        return log.LINE_BYTES_MAX + 18 + log.ALIGNMENT + (1 << 30)
+    return log.ROOT_OF_GS0_BYTES_MAX + 18 if name.startswith("_manifest/") else None
 
 
 class Store:
@@ -72,6 +38,10 @@ class Store:
     def _read(self, name: str) -> bytes:
         path = self.folder / name
         need(path.is_file(), f"{name} is missing")
+        most = _bytes_max(name)
+        if most is not None:
+            sealed = 0 if self.key is None else SEALED_BYTES_MAX + -(-most // 4096) * seal.TAG
+            need(path.stat().st_size <= most + sealed, f"{name} is too long")
         data = path.read_bytes()
         if self.key is not None:
             return seal.unsealed(self.key, name, data)
@@ -112,42 +82,21 @@ class Store:
         state = self._root(root) if root else Version(0, 0, None, "", {})
         while state.version < version:
             step = state.version + 1
-            self._follow(state, last if step == version else self.record(step))
+            follow(state, last if step == version else self.record(step))
         need(state.record == last.xxh3, "the floor rests on another record")
         return state
 
     def _root(self, reference: tuple[int, str, int]) -> Version:
+        """The state that a root of either form names."""
         version, name, checksum = reference
         data = self._read(f"_manifest/{name}")
-        line = log.open_line(data, "a manifest root")
-        need(line.xxh3 == checksum and line.body == len(data), "a manifest root is not the one named")
-        needed = {"gs": int, "record": str, "store": str, "nodes": list}
-        optional = {"version": None, "time_us": None, "retained": None}
-        top = fields(line.value, needed, optional, "a manifest root")
-        need(log.whole(top["version"]) == version, "a manifest root of another version")
-        record, store = log.hex16(top["record"]), log.hex32(top["store"])
-        state = Version(version, log.whole(top["time_us"]), record, store, {})
-        for value in top["nodes"]:
-            n = fields(value, {"id": str, "path": str, "metadata": dict}, {"array": None}, "a node")
-            node = Node(log.hex32(n["id"]), n["path"], dict(n["metadata"]))
-            if n["array"] is not None:
-                array = fields(n["array"], {"schemas": list, "pages": list}, {}, "an array")
-                node.schemas = [Schema.of_json(s) for s in array["schemas"]]
-                need(node.schemas, "an array without a schema")
-                for before, after in itertools.pairwise(node.schemas):
-                    after.check_follows(before)
-                for page in array["pages"]:
-                    node.fragments += self._page(page)
-            _insert(state, node)
-        if top["retained"] is not None:
-            state.retained = _retained(top["retained"])
+        line = log.open_line(data, "a manifest root", root=True)
+        need(line.xxh3 == checksum, "a manifest root is not the one named")
+        form = root_gs1.state_of if line.gs == 1 else root_gs0.state_of
+        state = form(line, data, self._read)
+        need(state.version == version, "a manifest root of another version")
         self._check_packs(state)
         return state
-
-    def _page(self, info: Any) -> list[log.Description]:
-        needed = {"id": str, "xxh3": str, "count": int, "bounds": list, "first": list, "last": list, "full": bool}
-        page = fields(info, needed, {}, "a page")
-        return log.read_page(self._read(f"_manifest/{log.hex32(page['id'])}"), page)
 
     def _check_packs(self, state: Version) -> None:
         """Fragments of one data file lie one after the other, with zeros between."""
@@ -159,16 +108,6 @@ class Store:
                 need(d.offset % log.ALIGNMENT == 0 and d.offset >= end, "fragments of a pack overlap")
                 need(not data[end : d.offset].strip(b"\0"), "padding in a pack that is not zero")
                 end = d.offset + d.length
-
-    def _follow(self, state: Version, record: log.Record) -> None:
-        need(record.version == state.version + 1 and record.parent == state.record, "a record of another log")
-        need(state.version == 0 or record.time_us > state.time_us, "time runs backwards")
-        for operation in record.operations:
-            _apply(state, operation)
-        if record.version == 1:
-            state.store = record.commit_id
-        need(any(n.path == "/" for n in state.nodes.values()), "a store without a root node")
-        state.version, state.time_us, state.record = record.version, record.time_us, record.xxh3
 
     def cells(self, node: Node, within: Box) -> list[tuple[tuple[int, ...], Row]]:
         """The cells of a box: of a dense array in row-major order, of a sparse one in global order."""
@@ -276,117 +215,6 @@ def _lay(
         for column_of, attr in enumerate(schema.attrs):
             if attr.number in newer.attrs:
                 rows[-1][column_of] = newer.attrs[attr.number][i]
-
-
-def _insert(state: Version, node: Node) -> None:
-    need(node.path.startswith("/") and node.id not in state.nodes, "a node twice, or without a path")
-    need(all(n.path != node.path for n in state.nodes.values()), "two nodes at one path")
-    if node.path != "/":
-        parent = node.path.rpartition("/")[0] or "/"
-        need(any(n.path == parent and n.kind == "group" for n in state.nodes.values()), "a node without its group")
-    state.nodes[node.id] = node
-
-
-def _move(state: Version, node: Node, path: str) -> None:
-    """The node at another path, and with it what lies below it."""
-    need(node.path != "/" and not f"{path}/".startswith(f"{node.path}/"), "a move of the root, or into itself")
-    need(path.startswith("/") and all(n.path != path for n in state.nodes.values()), "a move to where something lies")
-    parent = path.rpartition("/")[0] or "/"
-    need(any(n.path == parent and n.kind == "group" for n in state.nodes.values()), "a move to where no group is")
-    below, old = node.path + "/", node.path
-    for place, held in list(state.nodes.items()):
-        if held.path == old or held.path.startswith(below):
-            state.nodes[place] = replace(held, path=path + held.path[len(old) :])
-
-
-def _retained(value: Any) -> Retained:
-    r = fields(value, {"tags": dict, "data": list, "manifest": list}, {"floor": None}, "what is retained")
-    tags = {name: log.whole(version) for name, version in r["tags"].items()}
-    data, manifest = ({log.hex32(i) for i in r[which]} for which in ("data", "manifest"))
-    return Retained(tags, log.root_reference(r["floor"]), data, manifest)
-
-
-def _retain(state: Version, operation: dict[str, Any]) -> None:
-    """Tags, and what is condemned."""
-    kept = Retained(**{**vars(state.retained), "tags": dict(state.retained.tags)})
-    floor = kept.floor[0] if kept.floor else 1
-    if operation["op"] == "tag":
-        need(operation["version"] >= floor, "a tag below the floor")
-        kept.tags[operation["name"]] = operation["version"]
-    elif operation["op"] == "untag":
-        need(kept.tags.pop(operation["name"], None), "a tag taken away that is not there")
-    else:
-        if operation["floor"]:
-            need(operation["floor"][0] >= floor, "a floor that goes down")
-            need(all(v >= operation["floor"][0] for v in kept.tags.values()), "a floor above a tag")
-            kept.floor = operation["floor"]
-        forget = set(operation["forget"])
-        kept.data = (kept.data - forget) | set(operation["data"])
-        kept.manifest = (kept.manifest - forget) | set(operation["manifest"])
-    state.retained = kept
-
-
-_TARGETS = {
-    "remove": "id",
-    "move": "id",
-    "alter_array": "id",
-    "add_fragments": "array",
-    "replace_fragments": "array",
-    "set_metadata": "node",
-}
-
-
-def _apply(state: Version, operation: dict[str, Any]) -> None:
-    name = operation["op"]
-    if name in ("create_group", "create_array"):
-        schemas = [Schema.of_json(operation["schema"])] if name == "create_array" else []
-        _insert(state, Node(log.hex32(operation["id"]), operation["path"], schemas=schemas))
-        return
-    if name in ("tag", "untag", "condemn"):
-        _retain(state, operation)
-        return
-    used = {d.file for d in operation.get("fragments", [])}
-    need(not used & state.retained.data, "a fragment in a condemned file")
-    target = log.hex32(operation[_TARGETS[name]])
-    need(target in state.nodes, "an operation on a node that is not there")
-    node = state.nodes[target]
-    if name == "remove":
-        below = node.path.rstrip("/") + "/"
-        state.nodes = {i: n for i, n in state.nodes.items() if i != target and not n.path.startswith(below)}
-    elif name == "move":
-        _move(state, node, operation["path"])
-    elif name == "alter_array":
-        need(node.kind == "array" and operation["number"] == len(node.schemas), "a schema that is not the next")
-        schema = Schema.of_json(operation["schema"])
-        schema.check_follows(node.schemas[-1])
-        state.nodes[target] = replace(node, schemas=[*node.schemas, schema])
-    elif name == "add_fragments":
-        need(node.kind == "array", "fragments of a group")
-        known = {d.id for d in node.fragments}
-        for d in operation["fragments"]:
-            need(d.id not in known, "a fragment twice")
-            need(d.over is None or d.over in known, "a mask over a fragment that is not there")
-            need(d.schema < len(node.schemas), "a fragment of an unknown schema")
-            need(all(node.schemas[d.schema].attr(n) for n in d.attrs), "an unknown attribute")
-        state.nodes[target] = replace(node, fragments=node.fragments + operation["fragments"])
-    elif name == "replace_fragments":
-        need(node.kind == "array", "fragments of a group")
-        gone = dict(operation["removed"])
-        kept = [d for d in node.fragments if d.id not in gone]
-        there = {d.id: d.order for d in node.fragments if d.id in gone}
-        need(there == gone, "fragments to be replaced that are not there, or have another order")
-        need(not {d.id for d in kept} & {d.id for d in operation["fragments"]}, "a fragment twice")
-        state.nodes[target] = replace(node, fragments=sorted(kept + operation["fragments"], key=lambda d: d.order))
-    elif name == "set_metadata":
-        metadata = dict(node.metadata)
-        for key, text in operation["changes"]:
-            if text is None:
-                metadata.pop(key, None)
-            else:
-                metadata[key] = text
-        state.nodes[target] = replace(node, metadata=metadata)
-    else:
-        raise Unsupported(name)
 
 
 def value(datatype: Datatype, cell: Cell) -> Any:

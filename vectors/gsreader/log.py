@@ -1,4 +1,4 @@
-"""Sealed lines, records, roots, pages, the floor: ``docs/format/log.md`` and ``manifest.md``."""
+"""Checksummed lines and records: ``docs/format/log.md``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from .bytes import Cursor, Damaged, Unsupported, need
+from .bytes import Damaged, Unsupported, need
 from .checksums import xxh3
 from .schema import Box, fields
 
@@ -16,12 +16,19 @@ HEX16, HEX32 = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{32}")
 KINDS = ("dense", "sparse", "tombstones", "deletion", "mask")
 DELETES = ("tombstones", "deletion")
 ALIGNMENT = 64
+START = b'{"gs":'
+FORMS = {b"0": 0, b"1": 1}
+LINE_BYTES_MAX, ROOT_OF_GS0_BYTES_MAX = 1 << 28, 1 << 30
+FEATURES: frozenset[str] = frozenset()
+"""The features that this reader knows."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A checksummed line that has been checked."""
+    """A checksummed line that has been checked: its form, its object without features and ``ext``, its checksum, and
+    where its body starts."""
 
+    gs: int
     value: dict[str, Any]
     xxh3: int
     body: int
@@ -81,22 +88,57 @@ def box(value: Any) -> Box:
     return pairs
 
 
-def open_line(data: bytes, what: str) -> Line:
-    """Checks a checksummed line."""
-    found = re.match(rb'\{"gs":([0-9]+)', data)
-    need(found, f"{what} does not start with the format version")
-    if found and int(found[1]) != 0:
-        raise Unsupported(f"{what} is of format version {int(found[1])}")
+def open_line(data: bytes, what: str, *, root: bool = False) -> Line:
+    """Checks a checksummed line of either form."""
+    found = re.match(START + b"([0-9]+)", data)
+    digits = found[1] if found else b""
+    need(digits, f"{what} does not start with the format version")
     end = data.find(b"\n")
-    need(end >= 0, f"{what}: its line does not end")
-    line, seal = data[:end], data[end + 1 : end + 18]
-    need(len(seal) == 17 and seal[16:] == b"\n", f"{what}: its checksum is cut")
+    checksum = data[end + 1 : end + 17]
+    if digits not in FORMS:
+        rest = data[len(START + digits) : max(end, 0)]
+        damaged = any(checksum == f"{xxh3(START + form + rest):016x}".encode() for form in FORMS)
+        need(not damaged, f"{what}: the number of its format version is damaged")
+        raise Unsupported(f"{what} is of format version {digits.decode()}")
+    most = ROOT_OF_GS0_BYTES_MAX if root and digits == b"0" else LINE_BYTES_MAX
+    need(0 <= end <= most, f"{what}: its line does not end, or is too long")
+    need(data[end + 17 : end + 18] == b"\n", f"{what}: its checksum is cut")
+    line = data[:end]
+    need(checksum == f"{xxh3(line):016x}".encode(), f"{what}: its line does not match its checksum")
+    value = json_of(line, what)
+    need(value["gs"] == FORMS[digits], f"{what} has two format versions")
+    if digits == b"1":
+        value = without_ext(value)
+        _check_features(value, what)
+    return Line(FORMS[digits], value, int(checksum, 16), end + 18)
+
+
+def json_of(data: bytes, what: str) -> Any:
+    """The value of a JSON text."""
     try:
-        need(hex16(seal[:16].decode()) == xxh3(line), f"{what}: its line does not match its checksum")
-        value = json.loads(line.decode("utf-8"))
-    except ValueError as error:
+        return json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise Damaged(f"{what} is no JSON") from error
-    return Line(value, int(seal[:16], 16), end + 18)
+
+
+def without_ext(value: Any) -> Any:
+    """A JSON value without the field ``ext`` of any of its objects, whose content belongs to newer releases."""
+    if isinstance(value, list):
+        return [without_ext(item) for item in value]
+    if isinstance(value, dict):
+        need(isinstance(value.get("ext", {}), dict), "an ext that is no object")
+        return {name: without_ext(item) for name, item in value.items() if name != "ext"}
+    return value
+
+
+def _check_features(value: dict[str, Any], what: str) -> None:
+    """Takes the lists of features out of a line of GS1. A reader must know all of ``read``."""
+    for which in ("read", "write"):
+        names = value.pop(which, [])
+        need(isinstance(names, list) and all(isinstance(n, str) for n in names), f"{what}: {which} is no list of names")
+        unknown = [name for name in names if name not in FEATURES]
+        if which == "read" and unknown:
+            raise Unsupported(f"{what} needs unknown features: {', '.join(unknown)}")
 
 
 def root_reference(value: Any) -> tuple[int, str, int] | None:
@@ -244,39 +286,3 @@ class _Bodies:
         body = self.data[start : self.end]
         need(len(body) == length and xxh3(body) == hex16(b["xxh3"]), "a body fails its checksum")
         return self.version, start, length
-
-
-def read_page(data: bytes, info: dict[str, Any]) -> list[Description]:
-    """The descriptions of a manifest page, checked against what the root says of it."""
-    r = Cursor(data[:-8], "a manifest page")
-    need(r.take(8) == b"GSPAGE\0\0", "a manifest page does not start with GSPAGE")
-    if r.u32() != 0:
-        raise Unsupported("a manifest page of a later version")
-    checksum = int.from_bytes(data[-8:], "little")
-    need(checksum == hex16(info["xxh3"]) == xxh3(data[:-8]), "a manifest page fails its checksum")
-    dims = r.u32()
-    sets = [tuple(r.u32() for _ in range(r.count(4))) for _ in range(r.count(4))]
-    found = [_described(r, dims, sets) for _ in range(r.count(80 + 16 * dims))]
-    r.end()
-    need(found and whole(info["count"]) == len(found) <= 4096, "a page with a wrong number of fragments")
-    need(all(a.order <= b.order for a, b in itertools.pairwise(found)), "a page out of order")
-    ends = [tuple(whole(n) for n in info[end]) for end in ("first", "last")]
-    need(ends == [found[0].order, found[-1].order], "a page of other versions")
-    union = [(min(d.bounds[i][0] for d in found), max(d.bounds[i][1] for d in found)) for i in range(dims)]
-    need(union == box(info["bounds"]), "a page with another box")
-    return found
-
-
-def _described(r: Cursor, dims: int, sets: list[tuple[int, ...]]) -> Description:
-    fragment, kind, place, _reserved = r.take(16).hex(), r.u8(), r.u8(), r.take(2)
-    schema, attrs, index, version, cells = r.u32(), r.u32(), r.u32(), r.u64(), r.u64()
-    raw, offset, length = r.take(16), r.u64(), r.u64()
-    bounds = tuple((r.u64(), r.u64()) for _ in range(dims))
-    if kind > 4 or place > 2:
-        raise Unsupported(f"fragment {fragment} is of the kind {kind}, or lies in the file {place}")
-    need(attrs < len(sets), "an impossible description")
-    need(all(lo <= hi for lo, hi in bounds), "an impossible box")
-    file = (raw.hex(), int.from_bytes(raw[:8], "little"), None)[place]
-    over = r.take(16).hex() if KINDS[kind] == "mask" else None
-    order, known = (version, index), sets[attrs]
-    return Description(fragment, KINDS[kind], order, schema, bounds, cells, known, file, offset, length, over).check()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+
+Read = Callable[[str], bytes]
+"""What reads an object of a store, by its name."""
 
 
 class Damaged(Exception):

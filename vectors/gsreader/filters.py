@@ -194,7 +194,8 @@ def _lz4(data: bytes, _element: Element, most: int) -> bytes:
         raise Damaged("an lz4 block") from error
 
 
-def _zstd(data: bytes, _element: Element, most: int) -> bytes:
+def zstd_frame(data: bytes, most: int) -> bytes:
+    """The content of a frame, of at most ``most`` bytes."""
     import zstandard
 
     try:
@@ -205,6 +206,10 @@ def _zstd(data: bytes, _element: Element, most: int) -> bytes:
         raise Damaged("a zstd frame") from error
     need(decompressor.eof and not decompressor.unused_data, "a zstd frame that does not end with its block")
     return bytes(out)
+
+
+def _zstd(data: bytes, _element: Element, most: int) -> bytes:
+    return zstd_frame(data, most)
 
 
 def _gzip(data: bytes, _element: Element, most: int) -> bytes:
