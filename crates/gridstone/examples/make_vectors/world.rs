@@ -420,6 +420,12 @@ impl World {
         Ok(())
     }
 
+    /// Folds the records since the newest root.
+    pub(crate) fn pack(&mut self) -> Result<()> {
+        self.snapshot = Some(self.store.pack(self.snapshot()?)?);
+        Ok(())
+    }
+
     /// Commits what was done since the last commit.
     pub(crate) fn commit(&mut self, message: Option<&str>) -> Result<()> {
         let changes = Changes { message: message.map(str::to_owned), operations: std::mem::take(&mut self.operations) };

@@ -141,8 +141,34 @@ impl Array {
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
         self.session.check_open()?;
         let snapshot = self.snapshot();
-        let state = snapshot.array_by_id(self.id)?;
+        let state = match snapshot.array_by_id(self.id) {
+            Err(e) if e.may_be_missing() => {
+                let mut found = None;
+                self.session.settle(&snapshot, &mut |snapshot| {
+                    found = Some(snapshot.array_by_id(self.id)?);
+                    Ok(())
+                })?;
+                return Ok((self.snapshot(), found.ok_or(e)?));
+            }
+            state => state?,
+        };
         Ok((snapshot, state))
+    }
+
+    /// What `look` finds in the array's state. If a vacuum has taken away what that rests on, the same version is opened anew.
+    fn looked<T>(&self, look: impl Fn(&ArrayState) -> Result<T>) -> Result<T> {
+        let (snapshot, state) = self.state()?;
+        match look(&state) {
+            Err(e) if e.may_be_missing() => {
+                let mut found = None;
+                self.session.settle(&snapshot, &mut |snapshot| {
+                    found = Some(look(&*snapshot.array_by_id(self.id)?)?);
+                    Ok(())
+                })?;
+                found.ok_or(e)
+            }
+            found => found,
+        }
     }
 
     /// What it was opened with.
@@ -534,13 +560,13 @@ impl Array {
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         self.note_key(Some(key));
-        self.state()?.1.metadata().get(key)
+        self.looked(|state| state.metadata().get(key))
     }
 
     /// The metadata's keys, sorted.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
         self.note_key(None);
-        Ok(self.state()?.1.metadata().all()?.keys().cloned().collect())
+        self.looked(|state| Ok(state.metadata().all()?.keys().cloned().collect()))
     }
 
     /// Sets (JSON text) or removes (`None`) metadata keys in one commit.

@@ -83,14 +83,20 @@ impl Group {
         Ok(Self { context: self.context.clone(), store: self.store.clone(), snapshot, id: self.id, path })
     }
 
+    /// What `look` finds in the group's state. If a vacuum has taken away what that rests on, the same version is opened anew.
+    fn looked<T>(&self, look: impl Fn(&Snapshot, &GroupState) -> Result<T>) -> Result<T> {
+        let (_, found) = self.store.settling(&self.snapshot, |snapshot| look(snapshot, &*self.state(snapshot)?))?;
+        Ok(found)
+    }
+
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
-        self.state(&self.snapshot)?.metadata().get(key)
+        self.looked(|_, group| group.metadata().get(key))
     }
 
     /// The metadata's keys, sorted.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
-        Ok(self.state(&self.snapshot)?.metadata().all()?.keys().cloned().collect())
+        self.looked(|_, group| Ok(group.metadata().all()?.keys().cloned().collect()))
     }
 
     /// Sets (JSON text) or removes (`None`) metadata keys of the group as it is now, in one commit; gives the version. This
@@ -147,33 +153,22 @@ impl Group {
 
     /// Name and kind ("array" or "group") of every child, sorted by name.
     pub fn children(&self) -> Result<Vec<(String, &'static str)>> {
-        let children = self.snapshot.children_of(&*self.state(&self.snapshot)?)?;
+        let children = self.looked(|snapshot, group| snapshot.children_of(group))?;
         Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
 
     /// Path and kind of everything below, each group followed by what is in it, sorted by name.
     pub fn walk(&self) -> Result<Vec<(String, &'static str)>> {
-        let group = self.state(&self.snapshot)?;
-        let mut found = Vec::new();
-        self.walk_below(&group, &mut found)?;
-        Ok(found)
-    }
-
-    fn walk_below(&self, group: &GroupState, found: &mut Vec<(String, &'static str)>) -> Result<()> {
-        for (name, child) in self.snapshot.children_of(group)? {
-            found.push((below(group.path(), &name), child.kind()));
-            if !child.is_array
-                && let Some(Node::Group(group)) = self.snapshot.node_by_id(child.id)?
-            {
-                self.walk_below(&group, found)?;
-            }
-        }
-        Ok(())
+        self.looked(|snapshot, group| {
+            let mut found = Vec::new();
+            walk_below(snapshot, group, &mut found)?;
+            Ok(found)
+        })
     }
 
     /// What is called `name` here, or lies at this path below.
     pub(super) fn node(&self, name: &str) -> Result<Node> {
-        self.snapshot.node(&below(self.state(&self.snapshot)?.path(), name))
+        self.looked(|snapshot, group| snapshot.node(&below(group.path(), name)))
     }
 
     /// Whether something is called `name` here, or lies at this path below.
@@ -181,11 +176,23 @@ impl Group {
     /// # Errors
     /// NotFound (the group is gone), Corruption, Storage.
     pub fn contains(&self, name: &str) -> Result<bool> {
-        match self.snapshot.find(&below(self.state(&self.snapshot)?.path(), name)) {
+        match self.looked(|snapshot, group| snapshot.find(&below(group.path(), name))) {
             Err(e) if e.kind() == ErrorKind::Input => Ok(false),
             found => Ok(found?.is_some()),
         }
     }
+}
+
+fn walk_below(snapshot: &Snapshot, group: &GroupState, found: &mut Vec<(String, &'static str)>) -> Result<()> {
+    for (name, child) in snapshot.children_of(group)? {
+        found.push((below(group.path(), &name), child.kind()));
+        if !child.is_array
+            && let Some(Node::Group(group)) = snapshot.node_by_id(child.id)?
+        {
+            walk_below(snapshot, &group, found)?;
+        }
+    }
+    Ok(())
 }
 
 /// The path of `name` in the group at `path`.

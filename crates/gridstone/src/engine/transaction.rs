@@ -232,6 +232,23 @@ impl Transaction {
         (Arc::new(files.over(Arc::new(below))), cache.clone())
     }
 
+    /// What `look` finds in what the transaction sees, and the view that it was found in. If a vacuum has taken away what that
+    /// rests on, the same version is opened anew.
+    fn looked<T>(&self, look: impl Fn(&Snapshot) -> Result<T>) -> Result<(Arc<Snapshot>, T)> {
+        let view = self.view();
+        match look(&view) {
+            Err(e) if e.may_be_missing() => {
+                let mut found = None;
+                Session::settle(self, &view, &mut |view| {
+                    found = Some(look(view)?);
+                    Ok(())
+                })?;
+                Ok((self.view(), found.ok_or(e)?))
+            }
+            found => Ok((view, found?)),
+        }
+    }
+
     /// The array at `path`, for reading and writing within the transaction.
     ///
     /// # Errors
@@ -239,8 +256,7 @@ impl Transaction {
     pub fn array(&self, path: &str) -> Result<Array> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.check_open()?;
-        let view = self.view();
-        let id = view.array(path)?.id();
+        let (view, id) = self.looked(|view| Ok(view.array(path)?.id()))?;
         let Shared { context, store, .. } = self.shared.as_ref();
         Ok(Array::new(context.clone(), store.clone(), view, id, true, false).through(Arc::new(self.clone())))
     }
@@ -249,7 +265,7 @@ impl Transaction {
     pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.check_open()?;
-        Ok(self.view().find(path)?.map(|node| node.kind()))
+        Ok(self.looked(|view| view.find(path))?.1.map(|node| node.kind()))
     }
 
     /// Name and kind of every child of the group at `path`, sorted by name.
@@ -259,8 +275,7 @@ impl Transaction {
             reads.note_listing(base, path);
         });
         self.check_open()?;
-        let view = self.view();
-        let children = view.children(path)?;
+        let (_, children) = self.looked(|view| view.children(path))?;
         Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
 

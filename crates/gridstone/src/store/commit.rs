@@ -293,7 +293,16 @@ impl Store {
             if self.log.floor_version()? > newest.version() + 1 {
                 return self.pass_floor(&newest, rebase, changes);
             }
-            let at_end = outcome.map_err(|e| self.or_gone(&newest, e))?;
+            let at_end = match outcome {
+                Ok(at_end) => at_end,
+                Err(e) => match self.resettled(&newest) {
+                    Ok(Some(settled)) if e.may_be_missing() => {
+                        newest = settled;
+                        continue;
+                    }
+                    _ => return Err(self.or_gone(&newest, e)),
+                },
+            };
             for (record, snapshot) in missed {
                 self.saw(snapshot.version());
                 newest = self.rebased(&record, snapshot, rebase, changes)?;

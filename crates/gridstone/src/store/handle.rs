@@ -223,8 +223,11 @@ impl Store {
     pub fn refresh(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
         let mut newest = Snapshot::clone(snapshot);
         let at_end = self.follow_all(&mut newest);
-        // Below the floor, records may be missing, or may be leftovers of commits that were lost there.
-        if self.log.floor_version()? > snapshot.version() + 1 || !at_end? {
+        let floor = self.log.floor_version()?;
+        // Below the floor, records may be missing, or may be leftovers of commits that were lost there. So may pages of
+        // the root underneath.
+        let passed = at_end.as_ref().is_err_and(Error::may_be_missing) && floor > newest.root_version();
+        if floor > snapshot.version() + 1 || passed || !at_end? {
             return self.latest();
         }
         self.log.check_end(newest.version(), self.seen())?;
@@ -245,16 +248,17 @@ impl Store {
         let (mut next, named) = (snapshot.clone(), record.root);
         next.follow(record)?;
         if let Some(reference) = named.filter(|r| r.version > next.root_version()) {
-            let root = match self.log.root(reference) {
-                Ok(root) => root,
-                // A vacuum removes roots below the floor; a later record names a newer one.
-                Err(_) if self.log.floor_version()? > reference.version => return Ok(next),
-                Err(e) => return Err(e),
+            let rested = self.log.root(reference).and_then(|root| {
+                if root.store != next.store() {
+                    return Err(Error::corruption(format!("manifest root {} belongs to another store", reference.id)));
+                }
+                next.rested_on(root, reference, Made::default())
+            });
+            return match rested {
+                // A vacuum removes roots below the floor, and their pages; a later record names a newer one.
+                Err(e) if e.may_be_missing() && self.log.floor_version()? > reference.version => Ok(next),
+                rested => rested,
             };
-            if root.store != next.store() {
-                return Err(Error::corruption(format!("manifest root {} belongs to another store", reference.id)));
-            }
-            return next.rested_on(root, reference, Made::default());
         }
         Ok(next)
     }

@@ -44,7 +44,7 @@ impl Snapshot {
     pub fn without(&self, array: Id, removed: Vec<Removed>) -> Result<Self> {
         let mut bare = self.clone();
         let operation = Recorded::ReplaceFragments { array, removed, fragments: Vec::new() };
-        bare.provisionally(&operation)?;
+        bare.provisionally(Arc::new(operation))?;
         Ok(bare)
     }
 }

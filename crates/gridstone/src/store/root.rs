@@ -59,6 +59,14 @@ struct LineText {
     ext: Ext,
 }
 
+impl Root {
+    fn of_gs0(content: root_gs0::Content) -> Self {
+        let root_gs0::Content { version, time_us, record, store, node, floor, rows } = content;
+        let (features, ext) = (Features::default(), None);
+        Self { format: 0, version, time_us, record, store, node, floor, features, ext, rows }
+    }
+}
+
 /// The bytes of `root`, whatever format it was read in.
 pub(super) fn encode(root: &Root) -> Result<Vec<u8>> {
     let (top, rows) = top_of(&root.rows)?;
@@ -96,7 +104,10 @@ pub(super) fn decode(bytes: &[u8], reference: RootRef, storage: &Arc<dyn Storage
         return Err(Error::corruption(format!("{what} is not the one that the log names: its checksum differs")));
     }
     let root = match line.format {
-        0 => root_gs0::decode((line, bytes.len()), &what, storage)?,
+        0 if line.body != bytes.len() => {
+            return Err(Error::corruption(format!("{what} is not the one that the log names: its length differs")));
+        }
+        0 => Root::of_gs0(root_gs0::decode(line, &what, storage)?),
         _ => {
             let text: LineText = line::parse(line, &what)?;
             let features = Features { read: text.read, write: text.write };

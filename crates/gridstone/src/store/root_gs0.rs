@@ -10,11 +10,9 @@
 //! `"retained":{"tags":{name:7},"floor":{…},"data":[…],"manifest":[…]}` is last. Parents come before their children; a
 //! node without `array` is a group.
 
-use super::extension::Features;
 use super::line::{self, Line};
 use super::node_row::{self, Child, Head, PageText};
 use super::path;
-use super::root::Root;
 use super::rows::{RowMap, key};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
 use super::wording::read_schema;
@@ -66,11 +64,19 @@ struct RetainedText {
     manifest: Vec<IdText>,
 }
 
-/// The root in a line, which is all of a file of `len` bytes.
-pub(super) fn decode((line, len): (Line<'_>, usize), what: &str, storage: &Arc<dyn Storage>) -> Result<Root> {
-    if line.body != len {
-        return Err(Error::corruption(format!("{what} is not the one that the log names: its length differs")));
-    }
+/// The content of a root of GS0.
+pub(super) struct Content {
+    pub(super) version: u64,
+    pub(super) time_us: i64,
+    pub(super) record: u64,
+    pub(super) store: Id,
+    pub(super) node: Id,
+    pub(super) floor: Option<RootRef>,
+    pub(super) rows: RowMap,
+}
+
+/// The content of the root in a line; `what` names it in errors.
+pub(super) fn decode(line: Line<'_>, what: &str, storage: &Arc<dyn Storage>) -> Result<Content> {
     let text: LineText = line::parse(line, what)?;
     let mut nodes = Nodes::default();
     for node in text.nodes {
@@ -84,16 +90,13 @@ pub(super) fn decode((line, len): (Line<'_>, usize), what: &str, storage: &Arc<d
     };
     let mut rows = nodes.rows;
     let floor = text.retained.map(|retained| retained.read(&mut rows)).transpose()?.flatten();
-    Ok(Root {
-        format: line.format,
+    Ok(Content {
         version: text.version.0,
         time_us: text.time_us.0,
         record: text.record.0,
         store: text.store.0,
         node,
         floor,
-        features: Features::default(),
-        ext: None,
         rows: RowMap::of(rows.into_iter().collect(), storage),
     })
 }

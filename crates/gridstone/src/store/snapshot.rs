@@ -41,6 +41,8 @@ pub struct Snapshot {
     retained: Arc<Retained>,
     /// The arrays whose pages of fragments this process wrote for the root.
     folded: Arc<[Id]>,
+    /// Operations that were applied and are not committed.
+    provisional: Vec<Arc<Recorded>>,
 }
 
 /// What a fold of this process wrote for a root.
@@ -70,6 +72,7 @@ impl Snapshot {
             tree: Tree::empty(),
             retained: Arc::default(),
             folded: Arc::default(),
+            provisional: Vec::new(),
         }
     }
 
@@ -96,6 +99,7 @@ impl Snapshot {
             tree: Tree::of_rows(root.rows, root.node, shelves),
             retained,
             folded: Arc::default(),
+            provisional: Vec::new(),
         }
     }
 
@@ -279,8 +283,10 @@ impl Snapshot {
     }
 
     /// Applies `operation`, which is not committed, and may never be; the snapshot keeps its version.
-    pub(super) fn provisionally(&mut self, operation: &Recorded) -> Result<()> {
-        self.tree.apply(operation)
+    pub(super) fn provisionally(&mut self, operation: Arc<Recorded>) -> Result<()> {
+        self.tree.apply(&operation)?;
+        self.provisional.push(operation);
+        Ok(())
     }
 
     /// Advances by `record`, found in the log. A Corruption error if it does not follow from this snapshot.
@@ -322,6 +328,9 @@ impl Snapshot {
         let mut rested = Self::of_root_sharing(root, reference, shelves);
         for record in self.since.iter().filter(|record| record.version > reference.version) {
             rested.do_next(Arc::clone(record))?;
+        }
+        for operation in &self.provisional {
+            rested.provisionally(Arc::clone(operation))?;
         }
         (rested.named, rested.unsynced) = (self.named, self.unsynced.clone());
         rested.folded = made.arrays.into();
