@@ -303,6 +303,9 @@ impl Snapshot {
         if record.parent != self.record {
             return Err(wrong("it names another record as its parent; the log was mixed with another one".to_owned()));
         }
+        if record.version > 1 && record.format < self.format {
+            return Err(wrong("it is of an older format".to_owned()));
+        }
         if record.version > 1 && record.time_us <= self.time_us {
             return Err(wrong(format!("its time {} is not after {}", record.time_us, self.time_us)));
         }

@@ -61,7 +61,7 @@ fn check_store(storage: &Arc<dyn Storage>, expect: &Value) {
 fn the_engine_reads_every_vector() {
     // It registers the filter of a user's own that one of them was written with.
     cases::all().unwrap();
-    for (format, count) in [("gs0", 42), ("gs1", cases::all().unwrap().len())] {
+    for (format, count) in [("gs0", 43), ("gs1", cases::all().unwrap().len())] {
         let mut seen = 0;
         for case in fs::read_dir(folder(format)).unwrap() {
             let case = case.unwrap().path();

@@ -1,41 +1,48 @@
 //! Stores whose state does not fit the top page of a root.
 
+use super::super::world::{Case, World};
 use super::stores::POINTS;
 use super::{ints, noise, signed};
-use crate::world::{Case, World};
 use gridstone::base::Result;
+use gridstone::schema::Evolution;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
     Ok(vec![paged()?])
 }
 
-/// A JSON text of so many digits, which hardly compress.
+/// Digits that hardly compress.
 fn digits(seed: u64, count: usize) -> String {
     let words = (0..count as u64 / 16 + 1).map(|n| format!("{:016x}", noise(seed << 32 | n)));
-    format!("\"{}\"", &words.collect::<String>()[..count])
+    words.collect::<String>().chars().take(count).collect()
 }
 
 fn paged() -> Result<Case> {
-    let about = "70 groups with long metadata, in pages of rows; a value that is an object; then a vacuum, and a fold \
-                 after it, whose root has condemned files";
+    let about = "an array whose 130 schemas lie in pages of rows, and a value of metadata that is an object; two vacuums and \
+                 a fold between them, whose root has condemned files";
     let mut world = World::new("paged", about)?;
-    for n in 0..70 {
-        world.create_group(&format!("/group {n:02}"));
-    }
+    world.create_group("/group");
     world.create_array("/points", POINTS)?;
     world.commit(None)?;
-    for n in 0..70u64 {
-        world.set_metadata(&format!("/group {n:02}"), "digits", Some(&digits(n, 950)))?;
+    let mut name = "v".to_owned();
+    for n in 0..130 {
+        let next = if n == 129 { "v".to_owned() } else { format!("n{}", digits(n, 240)) };
+        world.alter("/points", &Evolution { rename: vec![(name, next.clone())], ..Evolution::default() })?;
+        name = next;
     }
-    world.set_metadata("/points", "long", Some(&digits(99, 17_000)))?;
+    world.set_metadata("/points", "long", Some(&format!("\"{}\"", digits(999, 17_000))))?;
     world.write_cells("/points", &[vec![signed(-50)], vec![signed(3)]], vec![("v", ints(2, [1, 2]))])?;
     world.commit(None)?;
     world.pack()?;
     world.vacuum(1)?;
     world.write_cells("/points", &[vec![signed(4)]], vec![("v", ints(2, [3]))])?;
-    world.tag("paged", Some(3))?;
     world.commit(None)?;
     world.pack()?;
+    world.write_cells("/points", &[vec![signed(5)]], vec![("v", ints(2, [4]))])?;
+    world.commit_and_expect(None)?;
+    let kept = world.snapshot()?.version();
+    world.tag("kept", Some(kept))?;
+    world.commit_and_expect(None)?;
+    world.vacuum(2)?;
     world.expect(&[])?;
     Ok(world.finish())
 }
