@@ -78,7 +78,10 @@ impl Delta<'_> {
             // Its id was given to another node before.
             self.remove(id)?;
         }
-        self.put(key::head(id), node.head().encode()?);
+        let (key, head) = (key::head(id), node.head().encode()?);
+        if tree.rows().get(&key)?.as_ref() != Some(&head) || self.found.contains_key(&key) {
+            self.put(key, head);
+        }
         for (name, text) in node.metadata().changes.iter() {
             self.found.insert(key::metadata(id, name), text.as_ref().map(|text| Bytes::from(text.clone())));
         }

@@ -345,7 +345,7 @@ impl Walk<'_> {
         let state = Some(Snapshot::of_root(root, reference));
         // The records that created these arrays may be missing, while later ones add fragments to them.
         let Some(state) = state else { return Ok(None) };
-        let Ok(nodes) = damage(state.nodes())? else { return Ok(None) };
+        let Ok(nodes) = damage(state.nodes().map_err(|e| in_root(reference, e)))? else { return Ok(None) };
         for node in nodes {
             if let Node::Array(array) = &node {
                 self.array(node.id(), node.path(), (array.schemas().count().saturating_sub(1), array.schema()));
@@ -435,7 +435,7 @@ impl Walk<'_> {
                 reference.id, reference.version
             )));
         }
-        self.rows(root, reference)
+        self.rows(root, reference).map_err(|e| in_root(reference, e))
     }
 
     /// The versions that are based on one of these roots.
@@ -494,6 +494,10 @@ impl Walk<'_> {
         }
         self.found.flaws = flaws;
     }
+}
+
+fn in_root(reference: RootRef, error: Error) -> Error {
+    error.context(format!("manifest root {}", reference.id))
 }
 
 /// Merges ranges that overlap or touch.

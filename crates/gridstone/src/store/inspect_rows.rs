@@ -41,10 +41,10 @@ impl Walk<'_> {
         }
         let pages: HashSet<Id> = named.fragments.iter().map(|(_, info)| info.id).collect();
         if let Some(page) = id_named_twice(named.fragments.iter().map(|(_, info)| info.id)) {
-            return Err(Error::corruption(format!("manifest root {} names the page {page} twice", reference.id)));
+            return Err(Error::corruption(format!("it names the page {page} twice")));
         }
         if is_whole {
-            self.nodes(Snapshot::of_root(root, reference), named.heads, reference)?;
+            self.nodes(Snapshot::of_root(root, reference), named.heads)?;
         }
         named.fragments.iter().try_for_each(|(array, info)| self.fragments_of(*array, info, &pages, reference))
     }
@@ -67,8 +67,8 @@ impl Walk<'_> {
     }
 
     /// Checks that the rows of nodes fit together, and notes the arrays.
-    fn nodes(&mut self, snapshot: Snapshot, heads: usize, reference: RootRef) -> Result<()> {
-        let wrong = |why: String| Error::corruption(format!("manifest root {}: {why}", reference.id));
+    fn nodes(&mut self, snapshot: Snapshot, heads: usize) -> Result<()> {
+        let wrong = |why: String| Error::corruption(why);
         let nodes = snapshot.nodes()?;
         let mut reached = HashSet::new();
         for node in &nodes {
@@ -89,7 +89,7 @@ impl Walk<'_> {
                 }
             }
             if let Node::Array(array) = node {
-                check_history(array).map_err(|e| wrong(e.to_string()))?;
+                check_history(array)?;
                 self.array(node.id(), node.path(), (array.schemas().count().saturating_sub(1), array.schema()));
             }
         }

@@ -182,42 +182,55 @@ impl Tree {
         self.get_below(id, 0)
     }
 
-    fn get_below(&self, id: Id, depth: usize) -> Result<Option<Node>> {
+    /// The node, or that there is none, if that is known without reading.
+    fn known(&self, id: Id) -> Option<Option<Node>> {
         if let Some(changed) = self.shards.get(Self::shard_of(id)).and_then(|shard| shard.get(&id)) {
-            return Ok(changed.clone());
+            return Some(changed.clone());
         }
-        if let Some(known) = self.built.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
-            return Ok(known.clone());
+        self.built.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    fn get_below(&self, id: Id, depth: usize) -> Result<Option<Node>> {
+        if let Some(known) = self.known(id) {
+            return Ok(known);
         }
         if depth > DEPTH_MAX {
             return Err(Error::corruption(format!("nodes lie more than {DEPTH_MAX} deep in each other")));
         }
-        let node = match self.rows.get(&key::head(id))? {
-            None => None,
-            Some(head) => self.build(id, Head::decode(&head, id)?, depth)?,
-        };
-        self.built.write().unwrap_or_else(PoisonError::into_inner).insert(id, node.clone());
-        Ok(node)
-    }
-
-    /// The node of a row, unless a group above it was removed.
-    fn build(&self, id: Id, head: Head, depth: usize) -> Result<Option<Node>> {
+        let Some(head) = self.head(id)? else { return Ok(self.remember(id, None)) };
         let path = match head.parent {
             None if self.root == Some(id) => path::ROOT.to_owned(),
-            None => return Ok(None),
+            None => return Ok(self.remember(id, None)),
             Some(parent) => match self.get_below(parent, depth + 1)? {
                 Some(Node::Group(group)) => path::below(&group.path, &head.name),
                 Some(Node::Array(_)) => {
                     return Err(Error::corruption(format!("the node with the id {id} lies in an array")));
                 }
-                None => return Ok(None),
+                // A group above it was removed.
+                None => return Ok(self.remember(id, None)),
             },
         };
+        self.build(id, head, &path)
+    }
+
+    fn head(&self, id: Id) -> Result<Option<Head>> {
+        self.rows.get(&key::head(id))?.map(|head| Head::decode(&head, id)).transpose()
+    }
+
+    fn remember(&self, id: Id, node: Option<Node>) -> Option<Node> {
+        self.built.write().unwrap_or_else(PoisonError::into_inner).insert(id, node.clone());
+        node
+    }
+
+    /// The node of a row, which lies at `path`.
+    fn build(&self, id: Id, head: Head, path: &str) -> Result<Option<Node>> {
         if head.schemas.is_none() {
-            return Ok(Some(Node::Group(Arc::new(GroupState::of_rows(&self.rows, (id, &path), head)))));
+            let group = GroupState::of_rows(&self.rows, (id, path), head);
+            return Ok(self.remember(id, Some(Node::Group(Arc::new(group)))));
         }
         let shelf = |page: PageInfo| self.shelf(page);
-        Ok(Some(Node::Array(Arc::new(ArrayState::of_rows(&self.rows, (id, &path), head, &shelf)?))))
+        let array = ArrayState::of_rows(&self.rows, (id, path), head, &shelf)?;
+        Ok(self.remember(id, Some(Node::Array(Arc::new(array)))))
     }
 
     fn shelf(&self, page: PageInfo) -> Result<Arc<Shelf>> {
@@ -241,15 +254,16 @@ impl Tree {
         }
     }
 
-    /// The child of a group with this name.
-    pub(super) fn child(&self, group: &GroupState, name: &str) -> Result<Option<Child>> {
-        match group.changed.get(name) {
-            Some(changed) => Ok(*changed),
-            None if group.is_folded => {
-                self.rows.get(&key::child(group.id, name))?.map(|value| Child::decode(&value)).transpose()
+    /// The child with this name of the group with this id, which exists. The group itself is not read.
+    fn child(&self, group: Id, name: &str) -> Result<Option<Child>> {
+        if let Some(Some(Node::Group(group))) = self.known(group) {
+            match group.changed.get(name) {
+                Some(changed) => return Ok(*changed),
+                None if !group.is_folded => return Ok(None),
+                None => {}
             }
-            None => Ok(None),
         }
+        self.rows.get(&key::child(group, name))?.map(|value| Child::decode(&value)).transpose()
     }
 
     /// The children of a group by name.
@@ -271,16 +285,23 @@ impl Tree {
         Ok(found)
     }
 
-    /// The node at `path`.
+    /// The node at `path`. The groups above it are not read, only the rows of their children.
     pub(super) fn find(&self, path: &str) -> Result<Option<Node>> {
-        let Some(mut node) = self.root.map(|root| self.get(root)).transpose()?.flatten() else { return Ok(None) };
+        let Some(mut id) = self.root else { return Ok(None) };
+        let mut is_array = matches!(self.known(id), Some(Some(Node::Array(_))));
         for name in path::names(path) {
-            let Node::Group(group) = &node else { return Ok(None) };
-            let Some(child) = self.child(group, name)? else { return Ok(None) };
-            let Some(next) = self.get(child.id)? else { return Ok(None) };
-            node = next;
+            let Some(child) = (if is_array { None } else { self.child(id, name)? }) else { return Ok(None) };
+            (id, is_array) = (child.id, child.is_array);
         }
-        Ok(Some(node))
+        if let Some(known) = self.known(id) {
+            return Ok(known);
+        }
+        match self.head(id)? {
+            Some(head) => self.build(id, head, path),
+            None => {
+                Err(Error::corruption(format!("the node with the id {id}, which should lie at {path}, is missing")))
+            }
+        }
     }
 
     /// Every node, parents before children, children by name. Reads all rows.

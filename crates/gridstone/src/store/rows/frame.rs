@@ -23,7 +23,7 @@ const HEAD: usize = 24;
 const COMPRESSED_BYTES_MIN: usize = 512;
 const LEVEL: i32 = 3;
 /// Bytes of an [`ObjectRef`].
-const REFERENCE_LEN: usize = 32;
+pub(super) const REFERENCE_LEN: usize = 32;
 
 /// A reference to an object in `_manifest/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! Flags: 1, the value is a reference to a page, which has the rows from here to the next key; 2, the value is a
 //! reference to an object that holds it. A row with another flag is Unsupported. So is a reference in a reference.
 
-use super::frame::ObjectRef;
+use super::frame::{ObjectRef, REFERENCE_LEN};
 use crate::base::{ByteReader, ByteWriter, Error, Result, newer};
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
@@ -15,6 +15,8 @@ const IS_PAGE: u32 = 1;
 const IS_LARGE: u32 = 2;
 /// Bytes of a row without its key and value.
 const ROW_LEN: usize = 12;
+/// The share of a JSON object's bytes that counts.
+const JSON_SHARE: usize = 4;
 
 /// A row.
 #[derive(Debug, Clone)]
@@ -53,9 +55,15 @@ impl Entry {
         }
     }
 
-    /// Bytes of the row in a page.
-    pub(super) fn bytes(&self) -> usize {
-        ROW_LEN + self.key().len() + self.stored().1.len()
+    /// About as many bytes as the row takes in a compressed page. JSON objects of nodes are much alike; ids and
+    /// checksums are not.
+    pub(super) fn weight(&self) -> usize {
+        let value = match self {
+            Self::Value(_, value) if value.starts_with(b"{") => value.len() / JSON_SHARE,
+            Self::Value(_, value) => value.len(),
+            Self::Large(..) | Self::Page(..) => REFERENCE_LEN,
+        };
+        ROW_LEN + self.key().len() + value
     }
 
     fn stored(&self) -> (u32, Bytes) {
@@ -67,9 +75,9 @@ impl Entry {
     }
 }
 
-/// Bytes of these rows in a page.
-pub(super) fn bytes_of(entries: &[Entry]) -> usize {
-    entries.iter().map(Entry::bytes).sum()
+/// The weight of these rows.
+pub(super) fn weight_of(entries: &[Entry]) -> usize {
+    entries.iter().map(Entry::weight).sum()
 }
 
 impl Page {

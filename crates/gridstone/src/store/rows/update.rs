@@ -9,23 +9,23 @@
 
 use super::frame::{self, ObjectRef};
 use super::map::RowMap;
-use super::page::{Child, Entry, Page, bytes_of};
+use super::page::{Child, Entry, Page, weight_of};
 use crate::base::{Id, Result, xxh3};
 use bytes::Bytes;
 use std::iter::Peekable;
 use std::slice::Iter;
 use std::sync::Arc;
 
-/// Bytes of rows that a page is cut to.
-const PAGE_BYTES: usize = 128 << 10;
-/// A page with more bytes of rows is cut.
-const PAGE_BYTES_MAX: usize = 192 << 10;
-/// A page with fewer bytes of rows is dissolved.
-const PAGE_BYTES_MIN: usize = 32 << 10;
-/// With more bytes of rows, the top page gives rows to pages.
-const TOP_BYTES_MAX: usize = 64 << 10;
-/// A run of fewer bytes of values stays in the top page.
-const RUN_BYTES_MIN: usize = 8 << 10;
+/// The weight of rows that a page is cut to.
+const PAGE_WEIGHT: usize = 64 << 10;
+/// A heavier page is cut.
+const PAGE_WEIGHT_MAX: usize = 96 << 10;
+/// A lighter page is dissolved.
+const PAGE_WEIGHT_MIN: usize = 16 << 10;
+/// A heavier top page gives rows to pages.
+const TOP_WEIGHT_MAX: usize = 64 << 10;
+/// A lighter run of values stays in the top page.
+const RUN_WEIGHT_MIN: usize = 8 << 10;
 /// A larger value is an object of its own.
 const VALUE_BYTES_MAX: usize = 16 << 10;
 
@@ -57,10 +57,10 @@ impl RowMap {
     pub(in crate::store) fn update(&self, changes: &[Change], press: &mut dyn Press) -> Result<Self> {
         let mut update = Update { map: self, press };
         let mut rows = update.merged(&self.top, &mut changes.iter().peekable(), None)?;
-        if bytes_of(&rows) > TOP_BYTES_MAX {
+        if weight_of(&rows) > TOP_WEIGHT_MAX {
             rows = update.runs_packed(rows)?;
         }
-        while bytes_of(&rows) > TOP_BYTES_MAX && rows.len() > 1 {
+        while weight_of(&rows) > TOP_WEIGHT_MAX && rows.len() > 1 {
             rows = update.packed(rows, None)?;
         }
         Ok(Self { top: Arc::new(Page { entries: rows }), storage: self.storage.clone() })
@@ -136,9 +136,9 @@ impl Update<'_> {
 
     /// What the page above holds instead of a page that has these rows now; `from` is the key of its reference.
     fn repacked(&mut self, rows: Vec<Entry>, from: &Bytes) -> Result<Vec<Entry>> {
-        match bytes_of(&rows) {
-            0..PAGE_BYTES_MIN => Ok(rows),
-            PAGE_BYTES_MIN..=PAGE_BYTES_MAX => Ok(vec![self.page(rows, from.clone())?]),
+        match weight_of(&rows) {
+            0..PAGE_WEIGHT_MIN => Ok(rows),
+            PAGE_WEIGHT_MIN..=PAGE_WEIGHT_MAX => Ok(vec![self.page(rows, from.clone())?]),
             _ => self.packed(rows, Some(from)),
         }
     }
@@ -160,7 +160,7 @@ impl Update<'_> {
 
     fn end_run(&mut self, run: &mut Vec<Entry>, packed: &mut Vec<Entry>) -> Result<()> {
         let run = std::mem::take(run);
-        if bytes_of(&run) < RUN_BYTES_MIN {
+        if weight_of(&run) < RUN_WEIGHT_MIN {
             packed.extend(run);
         } else {
             packed.extend(self.packed(run, None)?);
@@ -171,17 +171,17 @@ impl Update<'_> {
     /// References to pages that hold these rows, about evenly. The first has the key `from`, else that of its first
     /// row.
     fn packed(&mut self, rows: Vec<Entry>, from: Option<&Bytes>) -> Result<Vec<Entry>> {
-        let total = bytes_of(&rows);
-        let share = total.div_ceil(total.div_ceil(PAGE_BYTES).max(1));
-        let (mut pages, mut part, mut bytes) = (Vec::new(), Vec::<Entry>::new(), 0);
+        let total = weight_of(&rows);
+        let share = total.div_ceil(total.div_ceil(PAGE_WEIGHT).max(1));
+        let (mut pages, mut part, mut weight) = (Vec::new(), Vec::<Entry>::new(), 0);
         let mut start = from.cloned();
         for entry in rows {
-            if bytes >= share {
+            if weight >= share {
                 let next = part.last().map(|last| between(last.key(), entry.key()));
                 pages.push(self.part(&mut part, start)?);
-                (start, bytes) = (next, 0);
+                (start, weight) = (next, 0);
             }
-            bytes += entry.bytes();
+            weight += entry.weight();
             part.push(entry);
         }
         if !part.is_empty() {
