@@ -102,10 +102,12 @@ impl Delta<'_> {
             self.put(key::schema(array.id, number), schema.to_stored_json().into());
         }
         let Some(pages) = pages else { return Ok(()) };
-        for shelf in &array.shelves {
-            self.found.insert(key::page(array.id, shelf.info().id), None);
+        let named: HashSet<Id> = pages.iter().map(|page| page.id).collect();
+        let before: HashSet<Id> = array.shelves.iter().map(|shelf| shelf.info().id).collect();
+        for id in before.iter().filter(|id| !named.contains(id)) {
+            self.found.insert(key::page(array.id, *id), None);
         }
-        for page in pages {
+        for page in pages.iter().filter(|page| !before.contains(&page.id)) {
             self.put(key::page(array.id, page.id), encode_page(page)?);
         }
         Ok(())

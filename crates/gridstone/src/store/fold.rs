@@ -164,7 +164,7 @@ impl Binder<'_> {
                 self.made.arrays.push(id);
             }
         }
-        let rows = tree.rows().update(&delta(snapshot, &pages)?, self.press)?;
+        let rows = tree.rows().update(&delta(snapshot, &pages)?, self.storage, self.press)?;
         Ok(Root {
             format: FORMAT,
             version: snapshot.version(),

@@ -325,6 +325,8 @@ impl Store {
             return Err(Error::corruption(format!(
                 "the log's floor rests on another record than that of version {version}"
             )));
+        } else {
+            snapshot.agree_with(last);
         }
         Ok(snapshot)
     }

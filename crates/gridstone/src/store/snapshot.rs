@@ -163,6 +163,12 @@ impl Snapshot {
         self.version - self.root_version() >= versions || bytes >= limits::FOLD_BYTES
     }
 
+    /// Takes over what `record`, that of its version, says of formats and features. A root of a version may have
+    /// another format than the record.
+    pub(super) fn agree_with(&mut self, record: &Record) {
+        (self.format, self.features) = (record.format, record.features.clone());
+    }
+
     /// The arrays that the fold under this snapshot wrote pages of, if this process folded.
     pub fn folded(&self) -> &[Id] {
         &self.folded
@@ -303,7 +309,7 @@ impl Snapshot {
         if record.parent != self.record {
             return Err(wrong("it names another record as its parent; the log was mixed with another one".to_owned()));
         }
-        if record.version > 1 && record.format < self.format {
+        if self.since.last().is_some_and(|before| record.format < before.format) {
             return Err(wrong("it is of an older format".to_owned()));
         }
         if record.version > 1 && record.time_us <= self.time_us {
@@ -311,11 +317,16 @@ impl Snapshot {
         }
         let (before, version) = (self.version, record.version);
         self.do_next(Arc::new(record)).map_err(|e| match e.kind() {
-            ErrorKind::Unsupported | ErrorKind::Corruption | ErrorKind::Storage | ErrorKind::Access => e,
-            _ => Error::corruption(format!(
+            ErrorKind::NotFound
+            | ErrorKind::Exists
+            | ErrorKind::Conflict
+            | ErrorKind::Input
+            | ErrorKind::Schema
+            | ErrorKind::Bounds => Error::corruption(format!(
                 "the log record of version {version} does not follow from version {before}: {e}"
             ))
             .with_source(e),
+            _ => e,
         })
     }
 
@@ -336,6 +347,7 @@ impl Snapshot {
             rested.provisionally(Arc::clone(operation))?;
         }
         (rested.named, rested.unsynced) = (self.named, self.unsynced.clone());
+        rested.format = self.format;
         rested.folded = made.arrays.into();
         Ok(rested)
     }

@@ -14,7 +14,7 @@ use super::rows::{Entry, RowMap, key};
 use super::shelf::{Shelf, Shelves};
 use super::state::{ArrayState, GroupState};
 use crate::base::{Error, Id, Result};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 const SHARDS: usize = 64;
@@ -308,9 +308,12 @@ impl Tree {
     pub(super) fn walk(&self) -> Result<Vec<Node>> {
         self.rows.scan(&key::nodes(), &mut |_| Ok(()))?;
         let mut waiting: Vec<Id> = self.root.into_iter().collect();
-        let mut found = Vec::new();
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
         while let Some(id) = waiting.pop() {
-            let Some(node) = self.get(id)? else { continue };
+            let node = self.get(id)?.filter(|_| seen.insert(id));
+            let node = node.ok_or_else(|| {
+                Error::corruption(format!("the node with the id {id} is missing, or lies in two groups"))
+            })?;
             if let Node::Group(group) = &node {
                 waiting.extend(self.children(group)?.values().rev().map(|child| child.id));
             }

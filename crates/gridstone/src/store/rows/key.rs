@@ -33,7 +33,7 @@ pub(in crate::store) enum NodeRow<'a> {
     Page(Id),
     Schema(u32),
     Metadata(&'a [u8]),
-    /// Of a newer release.
+    /// A newer release wrote it.
     Other,
 }
 

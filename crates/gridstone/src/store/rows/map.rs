@@ -87,7 +87,7 @@ impl RowMap {
     /// Corruption if a page is missing or damaged, Storage.
     pub(in crate::store) fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
         let mut page = Arc::clone(&self.top);
-        for _ in 0..DEPTH_MAX {
+        for _ in 0..=DEPTH_MAX {
             let next = match page.at(key) {
                 Some((Entry::Value(found, value), _)) => return Ok((found == key).then(|| value.clone())),
                 Some((Entry::Large(found, reference), _)) => {

@@ -90,7 +90,7 @@ proptest! {
             let before = objects_of(&map);
             press.objects.clear();
             let changes: Vec<Change> = portion.into_iter().map(|(key, value)| Change { key, value }).collect();
-            map = reopened(&map, &storage).update(&changes, &mut press).unwrap();
+            map = reopened(&map, &storage).update(&changes, &storage, &mut press).unwrap();
             for Change { key, value } in changes {
                 match value {
                     Some(value) => model.insert(key, value),
@@ -127,7 +127,7 @@ fn many(storage: &Arc<dyn Storage>, count: u32) -> (RowMap, Written) {
         |n: u32| Bytes::from(format!("{:x}", u128::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)));
     let changes: Vec<Change> =
         (0..count).map(|n| Change { key: Bytes::from(format!("{n:08}")), value: Some(value(n)) }).collect();
-    (RowMap::of(Vec::new(), storage).update(&changes, &mut press).unwrap(), press)
+    (RowMap::empty().update(&changes, storage, &mut press).unwrap(), press)
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn one_change_among_many_rows_writes_one_page() {
     assert!(before.len() > 50, "{}", before.len());
     press.objects.clear();
     let change = Change { key: Bytes::from_static(b"00100000"), value: Some(Bytes::from_static(b"new")) };
-    let next = map.update(&[change], &mut press).unwrap();
+    let next = map.update(&[change], &storage, &mut press).unwrap();
     assert_eq!(press.objects.len(), 1);
     assert_eq!(objects_of(&next).difference(&before).count(), 1);
     assert_eq!(rows_of(&map).len(), 200_000);
@@ -149,7 +149,7 @@ fn rows_that_go_leave_a_small_map() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let (map, mut press) = many(&storage, 50_000);
     let changes: Vec<Change> = rows_of(&map).into_keys().skip(20).map(|key| Change { key, value: None }).collect();
-    let next = map.update(&changes, &mut press).unwrap();
+    let next = map.update(&changes, &storage, &mut press).unwrap();
     assert_eq!((rows_of(&next).len(), objects_of(&next).len()), (20, 0));
 }
 
@@ -159,7 +159,7 @@ fn every_flipped_bit_of_a_page_or_a_value_is_an_error() {
     let storage: Arc<dyn Storage> = Arc::new(memory.clone());
     let mut press = Written { storage: Arc::clone(&storage), objects: BTreeSet::new() };
     let large = Change { key: Bytes::from_static(b"k"), value: Some(vec![7; 20_000].into()) };
-    let map = RowMap::of(Vec::new(), &storage).update(&[large], &mut press).unwrap();
+    let map = RowMap::of(Vec::new(), &storage).update(&[large], &storage, &mut press).unwrap();
     let name = manifest_name(*press.objects.first().unwrap());
     let (top, sum) = top_of(&map).unwrap();
     let bytes = storage.read_all(&name).unwrap();
@@ -206,4 +206,47 @@ fn keys_sort_as_what_they_are_about() {
     assert_eq!(key::read_node(&sorted[3]), Some((one, key::NodeRow::Schema(0))));
     assert_eq!(key::after(&[1, 255, 255]).as_deref(), Some(&[2][..]));
     assert_eq!(key::after(&[255]), None);
+}
+
+/// References to pages lie in pages too once there are many; every row is found by its key, and by a scan of its
+/// prefix.
+#[test]
+fn rows_under_two_levels_of_references_are_found() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let (map, mut press) = many(&storage, 1_500_000);
+    assert!(map.top.entries.len() < 100, "{}", map.top.entries.len());
+    let check = |map: &RowMap, n: u32| {
+        let key = format!("{n:08}");
+        assert!(map.get(key.as_bytes()).unwrap().is_some(), "{key}");
+        let mut found = 0;
+        map.scan(key.as_bytes(), &mut |_| {
+            found += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, 1, "{key}");
+    };
+    (0..1_500_000).for_each(|n| check(&map, n));
+    // A change in each of many pages, so that references are cut anew.
+    let changes: Vec<Change> = (0..1_500_000)
+        .step_by(997)
+        .map(|n| Change { key: Bytes::from(format!("{n:08}x")), value: Some(vec![7; 900].into()) })
+        .collect();
+    let next = map.update(&changes, &storage, &mut press).unwrap();
+    (0..1_500_000).step_by(3).for_each(|n| assert!(next.get(format!("{n:08}").as_bytes()).unwrap().is_some(), "{n}"));
+    assert!(changes.iter().all(|change| next.get(&change.key).unwrap().is_some()));
+}
+
+/// The longest keys of metadata, alike but for their ends.
+#[test]
+fn long_keys_do_not_lie_deep() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let mut press = Written { storage: Arc::clone(&storage), objects: BTreeSet::new() };
+    let key = |n: u32| Bytes::from(format!("{}{n:06}", "k".repeat(65_530)));
+    let changes: Vec<Change> =
+        (0..300).map(|n| Change { key: key(n), value: Some(Bytes::from_static(b"1")) }).collect();
+    let map = RowMap::empty().update(&changes, &storage, &mut press).unwrap();
+    let map = map.update(&changes[..100], &storage, &mut press).unwrap();
+    assert!((0..300).all(|n| map.get(&key(n)).unwrap().is_some()));
+    assert_eq!(rows_of(&map).len(), 300);
 }

@@ -11,6 +11,7 @@ use super::frame::{self, ObjectRef};
 use super::map::RowMap;
 use super::page::{Child, Entry, Page, weight_of};
 use crate::base::{Id, Result, xxh3};
+use crate::storage::Storage;
 use bytes::Bytes;
 use std::iter::Peekable;
 use std::slice::Iter;
@@ -26,6 +27,8 @@ const PAGE_WEIGHT_MIN: usize = 16 << 10;
 const TOP_WEIGHT_MAX: usize = 64 << 10;
 /// A lighter run of values stays in the top page.
 const RUN_WEIGHT_MIN: usize = 8 << 10;
+/// A page that is cut has at least as many rows, whatever they weigh, so that pages of long keys do not lie deep.
+const PAGE_ROWS_MIN: usize = 8;
 /// A larger value is an object of its own.
 const VALUE_BYTES_MAX: usize = 16 << 10;
 
@@ -50,20 +53,25 @@ pub(in crate::store) fn top_of(map: &RowMap) -> Result<(Vec<u8>, u64)> {
 }
 
 impl RowMap {
-    /// The map after `changes`, which are sorted by their keys; no key is there twice.
+    /// The map after `changes`, which are sorted by their keys; no key is there twice. Its pages are in `storage`.
     ///
     /// # Errors
     /// Those of `press`; Corruption if a page is missing or damaged, Storage.
-    pub(in crate::store) fn update(&self, changes: &[Change], press: &mut dyn Press) -> Result<Self> {
+    pub(in crate::store) fn update(
+        &self,
+        changes: &[Change],
+        storage: &Arc<dyn Storage>,
+        press: &mut dyn Press,
+    ) -> Result<Self> {
         let mut update = Update { map: self, press };
         let mut rows = update.merged(&self.top, &mut changes.iter().peekable(), None)?;
         if weight_of(&rows) > TOP_WEIGHT_MAX {
             rows = update.runs_packed(rows)?;
         }
-        while weight_of(&rows) > TOP_WEIGHT_MAX && rows.len() > 1 {
+        while weight_of(&rows) > TOP_WEIGHT_MAX && rows.len() > PAGE_ROWS_MIN {
             rows = update.packed(rows, None)?;
         }
-        Ok(Self { top: Arc::new(Page { entries: rows }), storage: self.storage.clone() })
+        Ok(Self { top: Arc::new(Page { entries: rows }), storage: Some(Arc::clone(storage)) })
     }
 }
 
@@ -176,8 +184,8 @@ impl Update<'_> {
         let (mut pages, mut part, mut weight) = (Vec::new(), Vec::<Entry>::new(), 0);
         let mut start = from.cloned();
         for entry in rows {
-            if weight >= share {
-                let next = part.last().map(|last| between(last.key(), entry.key()));
+            if weight >= share && part.len() >= PAGE_ROWS_MIN {
+                let next = part.last().map(|last| start_after(last, entry.key()));
                 pages.push(self.part(&mut part, start)?);
                 (start, weight) = (next, 0);
             }
@@ -201,6 +209,14 @@ impl Update<'_> {
         let child = Child::new(reference);
         let _ = child.loaded.set(Arc::new(Page { entries }));
         Ok(Entry::Page(key, Arc::new(child)))
+    }
+}
+
+/// A key for the page whose first row is `first`, which comes after `last`. A page has rows above its own key.
+fn start_after(last: &Entry, first: &Bytes) -> Bytes {
+    match last {
+        Entry::Page(..) => first.clone(),
+        Entry::Value(..) | Entry::Large(..) => between(last.key(), first),
     }
 }
 
