@@ -462,7 +462,6 @@ def test_rows_that_do_not_fit_are_refused(world):
 def test_unknown_kinds_and_fields_are_unsupported(world):
     held, _ = large(world)
     for newer in (
-        {b"Cx" + bytes(16): b""},
         {of_node(GROUP, 0): text_of(head("mirror", TOP, "g"))},
         {child(TOP, "m"): bytes(16) + b"\2"},
         {of_node(GROUP, 0): text_of({**head("group", TOP, "g"), "colour": 1})},

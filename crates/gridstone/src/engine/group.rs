@@ -4,7 +4,8 @@ use super::listing::VersionListing;
 use super::sorted_copies::commit_copying;
 use super::{Call, Context};
 use crate::base::{Error, ErrorKind, Id, Result};
-use crate::store::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
+use crate::store::{Changes, Child, GroupState, Node, Operation, Snapshot, StandardRules, Store};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How often a history is begun anew that vacuums cut while it is read.
@@ -159,11 +160,7 @@ impl Group {
 
     /// Path and kind of everything below, each group followed by what is in it, sorted by name.
     pub fn walk(&self) -> Result<Vec<(String, &'static str)>> {
-        self.looked(|snapshot, group| {
-            let mut found = Vec::new();
-            walk_below(snapshot, group, &mut found)?;
-            Ok(found)
-        })
+        self.looked(walk_below)
     }
 
     /// What is called `name` here, or lies at this path below.
@@ -183,16 +180,26 @@ impl Group {
     }
 }
 
-fn walk_below(snapshot: &Snapshot, group: &GroupState, found: &mut Vec<(String, &'static str)>) -> Result<()> {
-    for (name, child) in snapshot.children_of(group)? {
-        found.push((below(group.path(), &name), child.kind()));
+/// Path and kind of everything below a group, depth first.
+fn walk_below(snapshot: &Snapshot, group: &GroupState) -> Result<Vec<(String, &'static str)>> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::from([group.id()]));
+    let children = |path: &str, group: &GroupState| -> Result<Vec<(String, Child)>> {
+        let children = snapshot.children_of(group)?.into_iter().rev();
+        Ok(children.map(|(name, child)| (below(path, &name), child)).collect())
+    };
+    let mut waiting = children(group.path(), group)?;
+    while let Some((path, child)) = waiting.pop() {
+        if !seen.insert(child.id) {
+            return Err(Error::corruption(format!("what lies at {path} lies in two groups")));
+        }
         if !child.is_array
             && let Some(Node::Group(group)) = snapshot.node_by_id(child.id)?
         {
-            walk_below(snapshot, &group, found)?;
+            waiting.extend(children(&path, &group)?);
         }
+        found.push((path, child.kind()));
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The path of `name` in the group at `path`.

@@ -190,7 +190,10 @@ impl Store {
     /// is due. If the record must be durable, everything it depends on is durable on return.
     fn prepare(&self, newest: &mut Arc<Snapshot>, attempts: Attempts, changes: &Changes) -> Result<(Draft, Snapshot)> {
         self.prove(newest)?;
-        self.check_format(newest, attempts.upgrades)?;
+        match attempts.upgrades {
+            true => newest.features().check_write()?,
+            false => self.check_writable(newest)?,
+        }
         *newest = self.folded(Arc::clone(newest), attempts.fold_versions)?;
         let draft = self.draft(newest, attempts, changes)?;
         let mut next = Snapshot::clone(newest);
@@ -202,8 +205,11 @@ impl Store {
     }
 
     /// An Unsupported error unless this release may write after `newest`. A store of GS0 is written after an upgrade.
-    fn check_format(&self, newest: &Snapshot, upgrades: bool) -> Result<()> {
-        if newest.format() < FORMAT && !upgrades {
+    ///
+    /// # Errors
+    /// Unsupported.
+    pub fn check_writable(&self, newest: &Snapshot) -> Result<()> {
+        if newest.format() < FORMAT {
             return Err(Error::unsupported(format!(
                 "the store {} has format {}, which this release reads but does not write; upgrade it once with `gridstone upgrade`, or \
                  gs.upgrade(uri). No data is rewritten, and older releases cannot open it afterwards. Nothing was written",

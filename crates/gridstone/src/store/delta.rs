@@ -12,7 +12,7 @@ use super::rows::{Change, RowMap, key};
 use super::snapshot::Snapshot;
 use super::state::{ArrayState, GroupState};
 use super::tree::{Node, Tree, folded_child};
-use crate::base::{Id, Result};
+use crate::base::{Error, Id, Result};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -58,12 +58,15 @@ impl Delta<'_> {
 
     /// Takes away the rows of a node, and of all that lies below it in the root and was not changed.
     fn remove(&mut self, id: Id) -> Result<()> {
-        let mut waiting = vec![id];
+        let (mut waiting, mut seen) = (vec![id], HashSet::new());
         while let Some(id) = waiting.pop() {
+            if !seen.insert(id) {
+                return Err(Error::corruption(format!("the node with the id {id} lies in two groups")));
+            }
             self.remove_all(&key::node(id))?;
             let (prefix, changed) = (key::children(id), &self.changed);
             self.rows.scan(&prefix, &mut |row| {
-                let (_, child) = folded_child(row)?;
+                let (_, child) = folded_child(self.rows, row)?;
                 waiting.extend((!changed.contains(&child.id)).then_some(child.id));
                 Ok(())
             })?;

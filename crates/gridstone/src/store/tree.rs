@@ -271,7 +271,7 @@ impl Tree {
         let mut found = BTreeMap::new();
         if group.is_folded {
             self.rows.scan(&key::children(group.id), &mut |row| {
-                let (name, child) = folded_child(row)?;
+                let (name, child) = folded_child(&self.rows, row)?;
                 found.insert(name.to_owned(), child);
                 Ok(())
             })?;
@@ -479,12 +479,9 @@ impl Tree {
 }
 
 /// The name and the child in a row of a group's children.
-pub(super) fn folded_child(row: &Entry) -> Result<(&str, Child)> {
+pub(super) fn folded_child<'a>(rows: &RowMap, row: &'a Entry) -> Result<(&'a str, Child)> {
     let name = key::read_child(row.key()).ok_or_else(|| Error::corruption("the name of a node is not UTF-8"))?;
-    match row {
-        Entry::Value(_, value) => Ok((name, Child::decode(value)?)),
-        _ => Err(Error::corruption("a child of a group is no value")),
-    }
+    Ok((name, Child::decode(&rows.value_of(row)?)?))
 }
 
 fn an(kind: &str) -> String {

@@ -17,15 +17,15 @@ fn digits(seed: u64, count: usize) -> String {
 }
 
 fn paged() -> Result<Case> {
-    let about = "an array whose 130 schemas lie in pages of rows, and a value of metadata that is an object; two vacuums and \
+    let about = "an array whose 450 schemas lie in pages of rows, and a value of metadata that is an object; two vacuums and \
                  a fold between them, whose root has condemned files";
     let mut world = World::new("paged", about)?;
     world.create_group("/group");
     world.create_array("/points", POINTS)?;
     world.commit(None)?;
     let mut name = "v".to_owned();
-    for n in 0..130 {
-        let next = if n == 129 { "v".to_owned() } else { format!("n{}", digits(n, 240)) };
+    for n in 0..450 {
+        let next = if n == 449 { "v".to_owned() } else { format!("n{n:0240}") };
         world.alter("/points", &Evolution { rename: vec![(name, next.clone())], ..Evolution::default() })?;
         name = next;
     }

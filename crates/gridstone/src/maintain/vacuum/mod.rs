@@ -147,6 +147,9 @@ struct Found {
 
 impl Attempt<'_> {
     fn run(&self, published: Option<Floor>, newest: Arc<Snapshot>, report: &mut VacuumReport) -> Result<()> {
+        if !self.options.dry_run {
+            self.store.check_writable(&newest)?;
+        }
         let before = published.map_or(1, |f| f.version);
         let oldest = self.finished(before, &newest)?;
         let base = newest.retained().floor().map_or(oldest, |f| f.version.max(oldest));

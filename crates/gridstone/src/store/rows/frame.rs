@@ -55,6 +55,13 @@ impl ObjectRef {
 
 /// The object with this content.
 pub(super) fn encode(magic: &[u8; 8], content: &[u8]) -> Result<Vec<u8>> {
+    let bytes_max = if magic == ROWS { limits::ROW_PAGE_BYTES_MAX } else { limits::ROW_VALUE_BYTES_MAX };
+    if content.len() > bytes_max {
+        return Err(Error::input(format!(
+            "a page of the manifest would have {} bytes, at most {bytes_max} are allowed: remove metadata with very long keys or values",
+            content.len()
+        )));
+    }
     let packed = match content.len() >= COMPRESSED_BYTES_MIN {
         true => zstd::bulk::compress(content, LEVEL).ok().filter(|packed| packed.len() < content.len()),
         false => None,
