@@ -144,11 +144,11 @@ impl Array {
         let state = match snapshot.array_by_id(self.id) {
             Err(e) if e.may_be_missing() => {
                 let mut found = None;
-                self.session.settle(&snapshot, &mut |snapshot| {
+                let settled = self.session.settle(&snapshot, &mut |snapshot| {
                     found = Some(snapshot.array_by_id(self.id)?);
                     Ok(())
                 })?;
-                return Ok((self.snapshot(), found.ok_or(e)?));
+                return Ok((settled, found.ok_or(e)?));
             }
             state => state?,
         };
@@ -243,7 +243,7 @@ impl Array {
     /// The versions up to this one that changed this array, oldest first.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let (snapshot, mut versions) = (self.snapshot(), Vec::new());
-        let tags = snapshot.retained().tags()?;
+        let (snapshot, tags) = self.store.settling(&snapshot, |snapshot| snapshot.retained().tags())?;
         for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
             let record = record?;

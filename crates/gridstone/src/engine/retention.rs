@@ -6,6 +6,7 @@ use super::{Array, At, Call, Context, Group, Opened, open};
 use crate::base::{Error, ErrorKind, Result};
 use crate::maintain::{VacuumOptions, VacuumReport, vacuum};
 use crate::store::{Changes, Operation, Snapshot, StandardRules, Store};
+use std::sync::Arc;
 
 impl Array {
     /// Forgets versions that nobody wants any more and deletes what only they named, in the whole store; the handle moves to
@@ -28,7 +29,7 @@ impl Array {
 
     /// The store's tags at this version: names with the versions that they keep, sorted.
     pub fn tags(&self) -> Result<Vec<(String, u64)>> {
-        tags_of(&self.snapshot())
+        tags_of(self.store(), &self.snapshot())
     }
 }
 
@@ -40,12 +41,13 @@ impl Group {
 
     /// The store's tags at this version; see [`Array::tags`].
     pub fn tags(&self) -> Result<Vec<(String, u64)>> {
-        tags_of(self.snapshot())
+        tags_of(self.store(), self.snapshot())
     }
 }
 
-fn tags_of(snapshot: &Snapshot) -> Result<Vec<(String, u64)>> {
-    Ok(snapshot.retained().tags()?.into_iter().collect())
+fn tags_of(store: &Store, snapshot: &Arc<Snapshot>) -> Result<Vec<(String, u64)>> {
+    let (_, tags) = store.settling(snapshot, |snapshot| snapshot.retained().tags())?;
+    Ok(tags.into_iter().collect())
 }
 
 /// Gives `version` (`None`: the newest) of the store at `uri` a name, which keeps it; with `replace` a name in use is moved.

@@ -239,11 +239,11 @@ impl Transaction {
         match look(&view) {
             Err(e) if e.may_be_missing() => {
                 let mut found = None;
-                Session::settle(self, &view, &mut |view| {
+                let view = Session::settle(self, &view, &mut |view| {
                     found = Some(look(view)?);
                     Ok(())
                 })?;
-                Ok((self.view(), found.ok_or(e)?))
+                Ok((view, found.ok_or(e)?))
             }
             found => Ok((view, found?)),
         }
@@ -448,12 +448,12 @@ impl Session for Transaction {
     /// It stays at the version that it began with.
     fn move_to(&self, _: Arc<Snapshot>) {}
 
-    fn settle(&self, view: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<()> {
+    fn settle(&self, view: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<Arc<Snapshot>> {
         let (store, mut view) = (&self.shared.store, Arc::clone(view));
         loop {
             let error = match look(&view) {
                 Err(e) if e.may_be_missing() => e,
-                outcome => return outcome,
+                outcome => return outcome.map(|()| view),
             };
             let Some(settled) = store.resettled(&view)? else { return Err(error) };
             let rested = match store.resting_on(&view, &settled) {

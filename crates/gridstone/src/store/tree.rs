@@ -174,14 +174,6 @@ impl Tree {
         usize::from(last) % SHARDS
     }
 
-    /// The node with this id, if it exists.
-    ///
-    /// # Errors
-    /// Corruption if a page of the manifest is missing or damaged, Unsupported if a newer release wrote it, Storage.
-    pub(super) fn get(&self, id: Id) -> Result<Option<Node>> {
-        self.get_below(id, 0)
-    }
-
     /// The node, or that there is none, if that is known without reading.
     fn known(&self, id: Id) -> Option<Option<Node>> {
         if let Some(changed) = self.shards.get(Self::shard_of(id)).and_then(|shard| shard.get(&id)) {
@@ -190,27 +182,52 @@ impl Tree {
         self.built.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
-    fn get_below(&self, id: Id, depth: usize) -> Result<Option<Node>> {
+    /// The node with this id, if it exists.
+    ///
+    /// # Errors
+    /// Corruption if a page of the manifest, or a group above the node, is missing or damaged; Unsupported if a newer
+    /// release wrote it, Storage.
+    pub(super) fn get(&self, id: Id) -> Result<Option<Node>> {
         if let Some(known) = self.known(id) {
             return Ok(known);
         }
-        if depth > DEPTH_MAX {
-            return Err(Error::corruption(format!("nodes lie more than {DEPTH_MAX} deep in each other")));
+        let Some(head) = self.head(id)? else { return Ok(None) };
+        match self.path_of(id, &head)? {
+            Some(path) => self.build(id, head, &path),
+            None => Ok(self.remember(id, None)),
         }
-        let Some(head) = self.head(id)? else { return Ok(self.remember(id, None)) };
-        let path = match head.parent {
-            None if self.root == Some(id) => path::ROOT.to_owned(),
-            None => return Ok(self.remember(id, None)),
-            Some(parent) => match self.get_below(parent, depth + 1)? {
-                Some(Node::Group(group)) => path::below(&group.path, &head.name),
-                Some(Node::Array(_)) => {
-                    return Err(Error::corruption(format!("the node with the id {id} lies in an array")));
+    }
+
+    /// The path of a node with this head; `None` if a group above it was removed.
+    fn path_of(&self, id: Id, head: &Head) -> Result<Option<String>> {
+        let (mut names, mut at, mut above) = (vec![head.name.clone()], id, head.parent);
+        let top = loop {
+            let Some(group) = above else {
+                if self.root != Some(at) {
+                    return Ok(None);
                 }
-                // A group above it was removed.
-                None => return Ok(self.remember(id, None)),
-            },
+                names.pop();
+                break path::ROOT.to_owned();
+            };
+            match self.known(group) {
+                Some(Some(Node::Group(group))) => break group.path.to_string(),
+                Some(Some(Node::Array(array))) => {
+                    return Err(Error::corruption(format!(
+                        "the node with the id {id} lies in the array {}",
+                        array.path
+                    )));
+                }
+                Some(None) => return Ok(None),
+                None => {}
+            }
+            let head = self.head(group)?;
+            let head = head.filter(|head| head.schemas.is_none() && names.len() < DEPTH_MAX).ok_or_else(|| {
+                Error::corruption(format!("the group with the id {group}, above the node with the id {at}, is missing"))
+            })?;
+            names.push(head.name);
+            (at, above) = (group, head.parent);
         };
-        self.build(id, head, &path)
+        Ok(Some(names.iter().rev().fold(top, |path, name| path::below(&path, name))))
     }
 
     fn head(&self, id: Id) -> Result<Option<Head>> {
