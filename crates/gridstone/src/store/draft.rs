@@ -17,7 +17,7 @@ pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entro
     for operation in &changes.operations {
         draft.add(operation, entropy)?;
     }
-    if base.version() == 0 && draft.tree.root().is_none() {
+    if base.version() == 0 && draft.tree.find(path::ROOT).is_none() {
         draft.create_groups(path::ROOT, entropy)?;
     }
     Ok(draft.operations)
@@ -36,20 +36,19 @@ impl Draft {
         let recorded = match operation {
             Operation::CreateGroup { id, path } => {
                 self.create_parents(path, entropy)?;
-                Some(Recorded::CreateGroup { id: *id, path: path.clone(), ext: None })
+                Some(Recorded::CreateGroup { id: *id, path: path.clone() })
             }
             Operation::CreateArray { id, path, schema } => {
                 schema.check_new_names(None)?;
                 self.create_parents(path, entropy)?;
-                let schema = Arc::new(schema.clone());
-                Some(Recorded::CreateArray { id: *id, path: path.clone(), schema, ext: None })
+                Some(Recorded::CreateArray { id: *id, path: path.clone(), schema: Arc::new(schema.clone()) })
             }
             Operation::AlterArray { id, number, schema } => {
-                let before = match self.tree.get(*id)? {
-                    Some(Node::Array(array)) => Some(Arc::clone(array.schema())),
+                let before = match self.tree.get(*id) {
+                    Some(Node::Array(array)) => Some(array.schema()?.as_ref()),
                     _ => None,
                 };
-                schema.check_new_names(before.as_deref())?;
+                schema.check_new_names(before)?;
                 Some(Recorded::AlterArray { id: *id, number: *number, schema: Arc::new(schema.clone()) })
             }
             Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
@@ -72,7 +71,7 @@ impl Draft {
             Operation::Condemn(_) => None,
         };
         if let Some(recorded) = recorded {
-            self.tree.apply(&recorded)?;
+            self.tree.apply(&recorded, self.version)?;
             self.retained.apply(&recorded, self.version)?;
         }
         self.operations.push(operation.clone());
@@ -87,17 +86,12 @@ impl Draft {
 
     /// Creates the group at `path` and its missing parents.
     fn create_groups(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {
-        let mut missing = Vec::new();
-        for ancestor in std::iter::successors(Some(path), |p| path::parent(p)) {
-            if self.tree.find(ancestor)?.is_some() {
-                break;
-            }
-            missing.push(ancestor);
-        }
+        let ancestors = std::iter::successors(Some(path), |p| path::parent(p));
+        let missing: Vec<&str> = ancestors.take_while(|p| self.tree.find(p).is_none()).collect();
         for path in missing.into_iter().rev() {
             path::check_new(path)?;
             let (id, path): (Id, String) = (entropy.id(), path.to_owned());
-            self.tree.apply(&Recorded::CreateGroup { id, path: path.clone(), ext: None })?;
+            self.tree.apply(&Recorded::CreateGroup { id, path: path.clone() }, self.version)?;
             self.operations.push(Operation::CreateGroup { id, path });
         }
         Ok(())

@@ -75,7 +75,7 @@ impl Provisional {
         for operation in &drafted {
             let text = serde_json::to_value(OperationText::of(operation, &mut bodies)?)
                 .map_err(|e| Error::input("a change cannot be written as JSON").with_source(e))?;
-            next.provisionally(Arc::new(read_operation(text, &mut place)?))?;
+            next.provisionally(&read_operation(text, &mut place)?, self.version())?;
         }
         self.index = place.index();
         self.bodies.extend(place.inline.iter().map(|inline| inline.range.offset).zip(bodies.parts));
@@ -105,8 +105,7 @@ impl Provisional {
                 made.push(operation);
                 continue;
             };
-            // An array that cannot be looked up may be there.
-            if self.view.node_by_id(array).is_ok_and(|node| node.is_none()) {
+            if self.view.node_by_id(array).is_none() {
                 continue;
             }
             match made.last_mut() {

@@ -8,5 +8,6 @@ mod folding;
 mod gaps;
 mod life;
 mod outcome;
+mod root_size;
 mod serializable;
-pub(super) mod world;
+mod world;

@@ -4,7 +4,6 @@ mod beside;
 mod composite;
 mod dense;
 mod enumerated;
-mod rows;
 mod sealed;
 mod sparse;
 mod stores;
@@ -29,7 +28,6 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     cases.extend(sealed::cases()?);
     cases.extend(times::cases()?);
     cases.extend(beside::cases()?);
-    cases.extend(rows::cases()?);
     Ok(cases)
 }
 
