@@ -14,7 +14,7 @@ _WARM = "mem://bench-warm"
 class _Gridstone(System):
     family, role, module = "gridstone", "gridstone", "gridstone"
     durability = (
-        '"full": the fragment and its folder are fsynced, then one atomic commit, fsynced; "close": the same, no fsync'
+        '"full": the fragment and its folder are fsynced, then one atomic commit, fsynced; "close": only the record is'
     )
     settings = (
         "Context(threads=…), all else default; a new context for each opening, its threads started by a read of "
