@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gs0reader import Absent, Damaged, Store, Unsupported
+from gsreader import Absent, Damaged, Store, Unsupported
 
 CELLS_MAX = 1_000_000
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from gs0reader import Store, filters
-from gs0reader.bytes import Absent
-from gs0reader.log import Record
-from gs0reader.schema import LIST, SHAPED, Schema
-from gs0reader.store import Node
-from test_vectors import CASES, expected, opened, sorted_copies
+from gsreader import Store, filters, log, rows
+from gsreader.bytes import Absent
+from gsreader.log import Record
+from gsreader.schema import LIST, SHAPED, Schema
+from gsreader.state import Node
+from test_vectors import CASES, FORMS, by_form, expected, opened, sorted_copies
 
 PAGES = Path(__file__).parent.parent / "docs/format"
 
@@ -33,15 +33,19 @@ def named(page: str, heading: str) -> set[str]:
     return {name for row in table(page, heading) for name in re.findall("`([^`]+)`", row[0])}
 
 
+def cases(form: str) -> list[Path]:
+    return [case for case in CASES if case.parent.name == form]
+
+
 def store_of(case: Path) -> Store:
     return opened(case, case / "store")
 
 
 @cache
-def arrays() -> list[tuple[Store, Node]]:
+def arrays(form: str) -> list[tuple[Store, Node]]:
     """Every array of every version whose reads are told."""
     found = []
-    for case in CASES:
+    for case in cases(form):
         store = store_of(case)
         for version in expected(case)["versions"]:
             found += [(store, node) for node in store.at(version["version"]).nodes.values() if node.schemas]
@@ -49,21 +53,21 @@ def arrays() -> list[tuple[Store, Node]]:
 
 
 @cache
-def records() -> list[Record]:
+def records(form: str) -> list[Record]:
     found = []
-    for case in CASES:
+    for case in cases(form):
         store, versions = store_of(case), (case / "store" / "_log").glob("0*")
         found += [store.record(int(path.name)) for path in versions]
     return found
 
 
 @cache
-def schemas() -> list[Schema]:
-    return [schema for _, node in arrays() for schema in node.schemas]
+def schemas(form: str) -> list[Schema]:
+    return [schema for _, node in arrays(form) for schema in node.schemas]
 
 
 class Seen(NamedTuple):
-    """What the fragments of all vectors have."""
+    """What the fragments of all vectors of a form have."""
 
     kinds: set[str]
     places: set[str]
@@ -72,9 +76,9 @@ class Seen(NamedTuple):
 
 
 @cache
-def fragments() -> Seen:
+def fragments(form: str) -> Seen:
     seen = Seen(set(), set(), set(), set())
-    for store, node in arrays():
+    for store, node in arrays(form):
         for d in node.fragments:
             seen.kinds.add(d.kind)
             where = "nowhere" if d.file is None else "body" if isinstance(d.file, int) else "data"
@@ -110,78 +114,123 @@ def spelled(names: set[str]) -> set[str]:
     return plain | vectors | {name.replace("[u]", f"[{unit}]") for name in times for unit in UNITS}
 
 
-def test_every_type_is_an_attribute():
+@by_form
+def test_every_type_is_an_attribute(form):
     page = (PAGES / "schema.md").read_text()
     assert set(re.search(r"unit `u` is one of `([^`]+)`", page)[1].split()) == UNITS
     wanted = spelled(named("schema.md", "Datatypes"))
     assert len(wanted) > 40
-    assert wanted <= {kind for schema in schemas() for attr in schema.attrs for kind in kinds_of(attr.shown.name)}
+    assert wanted <= {kind for schema in schemas(form) for attr in schema.attrs for kind in kinds_of(attr.shown.name)}
 
 
-def test_every_type_that_may_be_is_a_dimension():
+@by_form
+def test_every_type_that_may_be_is_a_dimension(form):
     rows = [row for row in table("schema.md", "Datatypes") if row[-1] != "no"]
     names = {name for row in rows for name in re.findall("`([^`]+)`", row[0])}
     wanted = spelled(names) - {"p[n]", "p[n,m]", "list[p]", "string"}
-    found = {(schema.sparse, dim.datatype.name) for schema in schemas() for dim in schema.dims if dim.word is None}
+    found = {(schema.sparse, dim.datatype.name) for schema in schemas(form) for dim in schema.dims if dim.word is None}
     assert wanted <= {name for _, name in found}
-    assert any(dim.word is not None for schema in schemas() for dim in schema.dims)
+    assert any(dim.word is not None for schema in schemas(form) for dim in schema.dims)
     for kind in ("datetime64", "timedelta64"):
         assert {sparse for sparse, name in found if name.startswith(kind)} == {False, True}
 
 
-def test_every_key_and_order_of_a_schema_is_used():
+@by_form
+def test_every_key_and_order_of_a_schema_is_used(form):
     keys = named("schema.md", "Schemas")
-    tops = [schema.json for schema in schemas()]
+    tops = [schema.json for schema in schemas(form)]
     assert {key for key in keys if "[" not in key} <= {key for top in tops for key in top}
     for part in ("dims", "attrs"):
         wanted = {key.partition(".")[2] for key in keys if key.startswith(f"{part}[]")}
         assert wanted <= {key for top in tops for value in top[part] for key in value}
-    orders = {(schema.tile_order, schema.cell_order) for schema in schemas()}
+    orders = {(schema.tile_order, schema.cell_order) for schema in schemas(form)}
     assert {("row", "row"), ("col", "col"), ("row", "col"), ("col", "row")} <= orders
     assert {cell for _, cell in orders} == {"row", "col", "hilbert"}
-    assert {schema.duplicates for schema in schemas() if schema.sparse} == {False, True}
-    assert {a.ordered for s in schemas() for a in s.attrs if a.categories is not None} == {False, True}
-    codes = {a.datatype.name for s in schemas() for a in s.attrs if a.categories is not None}
+    assert {schema.duplicates for schema in schemas(form) if schema.sparse} == {False, True}
+    assert {a.ordered for s in schemas(form) for a in s.attrs if a.categories is not None} == {False, True}
+    codes = {a.datatype.name for s in schemas(form) for a in s.attrs if a.categories is not None}
     assert codes == {"uint8", "uint16", "uint32"}
     assert any("bitround" in attr["filters"] for top in tops for attr in top["attrs"])
 
 
-def test_every_filter_is_in_a_fragment():
+@by_form
+def test_every_filter_is_in_a_fragment(form):
     names = {re.match(r"[a-z0-9]+", name)[0] for name in named("codecs.md", "Filters")} - {"acme"}
     assert {"none", "pco", "rle"} <= names == set(filters.DECODERS) | {"none"}
-    used = {name for pipeline in fragments().pipelines for name in filters.parse(pipeline) or ["none"]}
+    used = {name for pipeline in fragments(form).pipelines for name in filters.parse(pipeline) or ["none"]}
     assert names <= used and any("." in name for name in used)
 
 
-def test_every_kind_of_fragment_lies_everywhere_it_may():
+@by_form
+def test_every_kind_of_fragment_lies_everywhere_it_may(form):
     page = (PAGES / "log.md").read_text()
     kinds = set(re.findall(r'"(\w+)"', re.search(r'"kind":((?:"\w+"\|?)+)', page)[1]))
-    assert kinds == {"dense", "sparse", "tombstones", "deletion", "mask"} == fragments().kinds
-    assert fragments().places == {"body", "data", "pack", "nowhere"}
+    assert kinds == {"dense", "sparse", "tombstones", "deletion", "mask"} == fragments(form).kinds
+    assert fragments(form).places == {"body", "data", "pack", "nowhere"}
 
 
-def test_every_section_is_in_a_fragment():
+@by_form
+def test_every_section_is_in_a_fragment(form):
     wanted = {int(row[0]) for row in table("fragment.md", "Index sections")}
-    assert wanted == set(range(1, 12)) == fragments().sections
+    assert wanted == set(range(1, 12)) == fragments(form).sections
 
 
-def test_every_operation_is_in_a_record():
+@by_form
+def test_every_operation_is_in_a_record(form):
     text = (PAGES / "log.md").read_text()
     wanted = set(
         re.findall(r"(?m)^\| `(\w+)` \| .* \| .* \|$", text[text.index("| `op` |") : text.index("A fragment:")])
     )
     wanted -= {"op"}
     assert len(wanted) == 11
-    assert wanted == {operation["op"] for record in records() for operation in record.operations}
-    assert {record.root is None for record in records()} == {False, True}
+    assert wanted == {operation["op"] for record in records(form) for operation in record.operations}
+    assert {record.root is None for record in records(form)} == {False, True}
 
 
-def test_every_object_of_a_store_is_in_a_vector():
-    names = {path.parent.name for case in CASES for path in case.glob("store/*/*")}
+@by_form
+def test_every_object_of_a_store_is_in_a_vector(form):
+    names = {path.parent.name for case in cases(form) for path in case.glob("store/*/*")}
     assert names == {"_log", "_manifest", "_data"}, "leases are of readers, the other folders of deletions and repairs"
-    assert any((case / "store/_log/floor").is_file() for case in CASES if expected(case)["versions"])
-    assert any(sorted_copies(case) for case in CASES)
-    assert any("key" in expected(case) for case in CASES)
-    [unfinished] = [case for case in CASES if not expected(case)["versions"]]
+    assert any((case / "store/_log/floor").is_file() for case in cases(form) if expected(case)["versions"])
+    assert any(sorted_copies(case) for case in cases(form))
+    assert any("key" in expected(case) for case in cases(form))
+    [unfinished] = [case for case in cases(form) if not expected(case)["versions"]]
     with pytest.raises(Absent):
         store_of(unfinished).newest()
+
+
+@cache
+def rows_of(form: str) -> tuple[list[rows.Row], set[int]]:
+    """Every row of every page of the vectors, and the codings of pages and values."""
+    found: list[rows.Row] = []
+    codings = set()
+    for case in cases(form):
+        for path in sorted(case.glob("store/_manifest/*")):
+            data = store_of(case)._read(f"_manifest/{path.name}")
+            if data.startswith(b'{"gs":1'):
+                data = data[log.open_line(data, path.name).body :]
+            if data.startswith((rows.PAGES.magic, rows.VALUES.magic)):
+                codings.add(int.from_bytes(data[12:16], "little"))
+            if data.startswith(rows.PAGES.magic):
+                found += rows.parsed(rows.content(data, rows.PAGES))
+    return found, codings
+
+
+def sort_of(key: bytes) -> str:
+    """The sort of a row, as the table of keys names it."""
+    sort = chr(key[0])
+    return f"{sort} 0x{key[17]:02x}" if sort == "I" else f"{sort} {chr(key[1])}" if sort == "C" else sort
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "gs0"])
+def test_every_row_flag_and_coding_is_in_a_root(form):
+    wanted = set()
+    for row in table("manifest.md", "Rows"):
+        tag, *sorts = re.findall("`([^`]+)`", row[0])
+        wanted |= {f"{tag} {sort}" for sort in sorts} or {tag}
+    assert len(wanted) == 8
+    found, codings = rows_of(form)
+    assert wanted == {sort_of(row.key) for row in found if row.flags != rows.PAGE}
+    assert {row.flags for row in found} == {rows.INLINE, rows.PAGE, rows.VALUE}
+    assert codings == {rows.PLAIN, rows.ZSTD}
+    assert {row.value[16] for row in found if sort_of(row.key) == "N" and row.flags == rows.INLINE} == {0, 1}

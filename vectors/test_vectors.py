@@ -12,14 +12,28 @@ from typing import Any
 
 import pytest
 
-from gs0reader import Absent, Damaged, Store, Unsupported, seal
-from gs0reader.checksums import crc32c, xxh3
-from gs0reader.schema import Cell, Datatype, Schema
-from gs0reader.sorted_copy import SortedCopy
-from gs0reader.store import column
+from gsreader import Absent, Damaged, Store, Unsupported, seal
+from gsreader.checksums import crc32c, xxh3
+from gsreader.schema import Cell, Datatype, Schema
+from gsreader.sorted_copy import SortedCopy
+from gsreader.store import column
 
-CASES = sorted(path.parent for path in Path(__file__).parent.glob("gs0/*/expect.json"))
-by_case = pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+CASES = sorted(path.parent for path in Path(__file__).parent.glob("gs[01]/*/expect.json"))
+FORMS = sorted({case.parent.name for case in CASES})
+
+
+def of(cases: list[Path]) -> Any:
+    """A test of each of some cases."""
+    return pytest.mark.parametrize("case", cases, ids=lambda case: f"{case.parent.name}-{case.name}")
+
+
+def named(name: str) -> Any:
+    """A test of a case in each form that has it."""
+    return of([case for case in CASES if case.name == name])
+
+
+by_case = of(CASES)
+by_form = pytest.mark.parametrize("form", FORMS)
 
 
 @cache
@@ -63,9 +77,15 @@ def check(store: Store, expect: dict[str, Any]) -> None:
                 assert list(columns) == list(read["columns"])
 
 
-def test_there_are_vectors():
-    assert len(CASES) >= 20
-    sizes = [sum(f.stat().st_size for f in case.rglob("*") if f.is_file()) for case in CASES]
+def test_vectors_of_gs0_stay():
+    assert FORMS[0] == "gs0"
+
+
+@by_form
+def test_there_are_vectors(form):
+    cases = [case for case in CASES if case.parent.name == form]
+    assert len(cases) >= 20
+    sizes = [sum(f.stat().st_size for f in case.rglob("*") if f.is_file()) for case in cases]
     assert max(sizes) < 200_000 and sum(sizes) < 2_000_000
 
 
@@ -161,8 +181,8 @@ def copies_of(store: Store) -> list[SortedCopy]:
     return [copy for (_, pack), node in packs.items() if (copy := store.sorted_copy(node, pack))]
 
 
-def test_sorted_copies_are_of_their_fragments_and_nothing_rests_on_them(tmp_path):
-    case = Path(__file__).parent / "gs0" / "sorted_copies"
+@named("sorted_copies")
+def test_sorted_copies_are_of_their_fragments_and_nothing_rests_on_them(case, tmp_path):
     assert len(copies_of(opened(case, case / "store"))) == len(sorted_copies(case)) == 3
     copy = tmp_path / "store"
     shutil.copytree(case / "store", copy)
@@ -198,33 +218,39 @@ def test_the_cipher_of_known_bytes():
     assert derived.hex() == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"
 
 
-def test_a_sealed_store_needs_its_key():
-    case = Path(__file__).parent / "gs0" / "sealed"
+@named("sealed")
+def test_a_sealed_store_needs_its_key(case):
     for key in (None, bytes(32)):
         with pytest.raises(Unsupported, match="key"):
             Store(case / "store", key).at(1)
     with pytest.raises(Damaged, match="no sealed object"):
-        Store(CASES[0] / "store", bytes.fromhex(expected(case)["key"])).at(1)
+        Store(case.parent / "tiny" / "store", bytes.fromhex(expected(case)["key"])).at(1)
 
 
-def test_a_user_defined_filter_is_asked_for():
-    case = Path(__file__).parent / "gs0" / "user_filters"
+@named("user_filters")
+def test_a_user_defined_filter_is_asked_for(case):
     with pytest.raises(Unsupported, match=r"test\.xor"):
         check(Store(case / "store"), expected(case))
 
 
-def test_a_later_version_is_named(tmp_path):
+@named("tiny")
+def test_a_later_version_is_named(case, tmp_path):
     copy = tmp_path / "store"
-    shutil.copytree(CASES[0] / "store", copy)
+    shutil.copytree(case / "store", copy)
     record = copy / "_log" / f"{1:020}"
-    record.write_bytes(record.read_bytes().replace(b'{"gs":0', b'{"gs":7', 1))
+    line, rest = record.read_bytes().split(b"\n", 1)
+    later = re.sub(rb'^\{"gs":[01]', b'{"gs":7', line)
+    record.write_bytes(later + f"\n{xxh3(later):016x}".encode() + rest[16:])
     with pytest.raises(Unsupported, match="7"):
+        Store(copy).at(1)
+    record.write_bytes(later + b"\n" + rest)
+    with pytest.raises(Damaged, match="number"):
         Store(copy).at(1)
 
 
+@named("dense_raw_pages")
 @pytest.mark.parametrize(("bit", "words"), [(1, "which cells"), (2, "another format"), (1 << 40, "0x10000000000")])
-def test_required_features_are_refused(tmp_path, bit, words):
-    case = Path(__file__).parent / "gs0" / "dense_raw_pages"
+def test_required_features_are_refused(case, tmp_path, bit, words):
     copy = tmp_path / "store"
     shutil.copytree(case / "store", copy)
     (file,) = copy.glob("_data/*.frag")

@@ -31,6 +31,51 @@ pub fn page(bytes: &mut [u8]) {
     }
 }
 
+/// Bytes of a frame of rows before its content.
+const ROWS_HEAD: usize = 24;
+
+/// Gives a frame of rows its length, where the content is not coded, and its checksum. Returns the checksum of the content.
+pub fn rows(bytes: &mut [u8]) -> Option<u64> {
+    let end = bytes.len().checked_sub(8).filter(|end| *end >= ROWS_HEAD)?;
+    let mut of_content = None;
+    if half(bytes, 12) == Some(0) {
+        put(bytes, 16, &((end - ROWS_HEAD) as u64).to_le_bytes());
+        of_content = bytes.get(ROWS_HEAD..end).map(xxh3);
+    }
+    page(bytes);
+    of_content
+}
+
+/// Gives a manifest root the checksums of its rows and its line.
+pub fn root(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let end = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
+    let sum = bytes.get_mut(end + LINE_SEAL..).and_then(rows);
+    let named = bytes[..end].windows(8).position(|part| part == b"\"rows\":\"");
+    if let (Some(sum), Some(at)) = (sum, named)
+        && at + 24 <= end
+    {
+        put(&mut bytes, at + 8, format!("{sum:016x}").as_bytes());
+    }
+    line(&bytes, 1)
+}
+
+/// The same frame, whose content is not coded.
+pub fn plain(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = bytes.to_vec();
+    if half(bytes, 12) == Some(1)
+        && let Some(len) = word(bytes, 16)
+        && let Ok(content) = zstd::bulk::decompress(&bytes[ROWS_HEAD..bytes.len() - 8], len)
+    {
+        plain.truncate(ROWS_HEAD);
+        plain[12] = 0;
+        plain.extend(content);
+        plain.extend([0; 8]);
+        page(&mut plain);
+    }
+    plain
+}
+
 /// Gives the header of a sealed object its checksum.
 pub fn sealed_header(bytes: &mut [u8]) {
     if let Some(sum) = bytes.get(8..64).map(xxh3) {

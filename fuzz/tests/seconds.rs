@@ -48,6 +48,11 @@ fn manifest_root() {
 }
 
 #[test]
+fn manifest_rows() {
+    withstands("manifest_rows");
+}
+
+#[test]
 fn manifest_page() {
     withstands("manifest_page");
 }

@@ -45,7 +45,7 @@ from .schema.array_schema import Schema
 from .schema.attribute import Attr
 from .schema.dimension import Dim
 from .schema.filters import register_filter, registered_filters
-from .stores.copies import copy, move
+from .stores.copies import copy, move, upgrade
 from .stores.group import Group
 from .stores.store import array, create, delete, exists, group, ls, open
 from .stores.transaction import Transaction, commit, transaction
@@ -118,6 +118,7 @@ __all__ = [
     "tag",
     "transaction",
     "untag",
+    "upgrade",
     "verify",
 ]
 

@@ -63,6 +63,7 @@ __all__ = [
     "select_rows",
     "tag",
     "untag",
+    "upgrade",
     "verify_store",
 ]
 
@@ -554,6 +555,9 @@ def copy(
 
 def move_node(context: Context, uri: str, path: str, target_path: str, message: str | None) -> int:
     """Puts a node at another path of its store; gives the version."""
+
+def upgrade(context: Context, uri: str) -> int:
+    """Makes a store one of the format that this release writes; gives the version."""
 
 def verify_store(context: Context, uri: str, progress: _Progress | None) -> str:
     """What is damaged in a store, as JSON."""

@@ -52,14 +52,14 @@ impl Array {
     }
 
     fn names(&self, py: Python<'_>, attrs: Option<&[String]>, dims: bool) -> PyResult<Names> {
-        let schema = self.inner.schema().map_err(|e| raise(py, &e))?;
+        let schema = py.detach(|| self.inner.schema()).map_err(|e| raise(py, &e))?;
         let all = || schema.attrs().iter().map(|a| a.name().to_owned()).collect();
         let dims = if dims { schema.coordinates().map(|d| d.name().to_owned()).collect() } else { Vec::new() };
         Ok(Names { dims, attrs: attrs.map_or_else(all, <[String]>::to_vec) })
     }
 
     fn schema(&self, py: Python<'_>) -> PyResult<std::sync::Arc<Schema>> {
-        self.inner.schema().map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.schema()).map_err(|e| raise(py, &e))
     }
 
     fn ask<R: Send>(&self, py: Python<'_>, work: impl FnOnce() -> gridstone::base::Result<R> + Send) -> PyResult<R> {
@@ -90,7 +90,7 @@ impl Array {
 
     #[getter]
     fn path(&self, py: Python<'_>) -> PyResult<String> {
-        self.inner.path().map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.path()).map_err(|e| raise(py, &e))
     }
 
     #[getter]
@@ -472,11 +472,11 @@ impl Array {
     }
 
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
-        self.inner.metadata(key).map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.metadata(key)).map_err(|e| raise(py, &e))
     }
 
     fn meta_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.inner.metadata_keys().map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.metadata_keys()).map_err(|e| raise(py, &e))
     }
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
@@ -520,8 +520,8 @@ impl Array {
     }
 
     #[getter]
-    fn tags(&self) -> Vec<(String, u64)> {
-        self.inner.tags()
+    fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        py.detach(|| self.inner.tags()).map_err(|e| raise(py, &e))
     }
 
     fn vacuum(

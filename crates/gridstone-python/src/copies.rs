@@ -1,4 +1,4 @@
-//! Copies between stores, and moves within one.
+//! Copies between stores, moves within one, and upgrades.
 
 use crate::context::Context;
 use crate::interrupt;
@@ -44,4 +44,9 @@ pub(crate) fn move_node(
     message: Option<String>,
 ) -> PyResult<u64> {
     interrupt::commit(py, &context.inner, || engine::move_node(&context.inner, uri, path, target_path, message))
+}
+
+#[pyfunction]
+pub(crate) fn upgrade(py: Python<'_>, context: &Context, uri: &str) -> PyResult<u64> {
+    interrupt::commit(py, &context.inner, || engine::upgrade(&context.inner, uri))
 }

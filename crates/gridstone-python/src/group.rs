@@ -43,8 +43,8 @@ impl Group {
     }
 
     #[getter]
-    fn tags(&self) -> Vec<(String, u64)> {
-        self.inner.tags()
+    fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        py.detach(|| self.inner.tags()).map_err(|e| raise(py, &e))
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
@@ -63,11 +63,11 @@ impl Group {
     }
 
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
-        self.inner.metadata(key).map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.metadata(key)).map_err(|e| raise(py, &e))
     }
 
     fn meta_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.inner.metadata_keys().map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.metadata_keys()).map_err(|e| raise(py, &e))
     }
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
@@ -88,7 +88,7 @@ impl Group {
 
     /// (name, "array" | "group") of each child, sorted by name.
     fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
-        self.inner.children().map_err(|e| raise(py, &e))
+        py.detach(|| self.inner.children()).map_err(|e| raise(py, &e))
     }
 
     /// (path, "array" | "group") of everything below, each group followed by what is in it.
@@ -96,13 +96,13 @@ impl Group {
         py.detach(|| self.inner.walk()).map_err(|e| raise(py, &e))
     }
 
-    fn contains(&self, name: &str) -> bool {
-        self.inner.contains(name)
+    fn contains(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        py.detach(|| self.inner.contains(name)).map_err(|e| raise(py, &e))
     }
 
     /// The array or group called `name`, or at this path below, of this version.
     fn open(&self, py: Python<'_>, name: &str, writable: bool, pinned: bool) -> PyResult<Py<PyAny>> {
-        handle(py, self.inner.open(name, writable, pinned).map_err(|e| raise(py, &e))?)
+        handle(py, py.detach(|| self.inner.open(name, writable, pinned)).map_err(|e| raise(py, &e))?)
     }
 
     fn create_array(

@@ -60,6 +60,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;
     module.add_function(wrap_pyfunction!(copies::copy, module)?)?;
     module.add_function(wrap_pyfunction!(copies::move_node, module)?)?;
+    module.add_function(wrap_pyfunction!(copies::upgrade, module)?)?;
     module.add_function(wrap_pyfunction!(health::verify_store, module)?)?;
     module.add_function(wrap_pyfunction!(health::repair, module)?)?;
     Ok(())

@@ -259,11 +259,15 @@ impl Session {
         }
     }
 
+    fn tags(&self) -> Vec<(String, u64)> {
+        self.array.tags().unwrap_or_else(|e| panic!("{e}\n{self:?}"))
+    }
+
     /// Vacuums all but some versions; the model's versions that go are no longer read.
     fn vacuum(&mut self, dice: &mut Dice) {
         let count = 1 + dice.below(8) as u64;
         let options = VacuumOptions { keep: Keep::Versions(count), safety_us: 0, dry_run: false };
-        let kept = self.array.tags().iter().map(|(_, version)| *version).min().unwrap_or(u64::MAX);
+        let kept = self.tags().iter().map(|(_, version)| *version).min().unwrap_or(u64::MAX);
         let report = self.array.vacuum(&options, &Call::default()).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.note(format!("vacuum of all but {count} versions: {report:?}"));
         self.catch_up();
@@ -282,7 +286,7 @@ impl Session {
     /// Tags a version, or removes the tag.
     fn tag(&mut self, dice: &mut Dice) {
         let version = *dice.pick(&self.model.versions());
-        let known = self.array.tags().iter().any(|(name, _)| name == "tag");
+        let known = self.tags().iter().any(|(name, _)| name == "tag");
         self.note(format!("tag version {version}, tagged before: {known}"));
         match known && dice.chance(50) {
             true => self.array.untag("tag").map(drop),

@@ -1,4 +1,4 @@
-"""The commands that copy, move and compare arrays, groups and stores."""
+"""The commands that copy, move, upgrade and compare arrays, groups and stores."""
 
 import sys
 from dataclasses import asdict
@@ -8,7 +8,7 @@ import click
 
 from ..base.printable import printable
 from ..compare.diff import diff
-from ..stores.copies import copy, move
+from ..stores.copies import copy, move, upgrade
 from . import options
 from .output import emit_json
 
@@ -63,6 +63,15 @@ def move_command(uri: str, path: str, target_path: str, message: str | None, jso
     _tell({"uri": uri, "path": target_path, "version": version}, text, json_out)
 
 
+@click.command("upgrade")
+@click.argument("uri")
+@options.as_json
+def upgrade_command(uri: str, json_out: bool) -> None:
+    """Make a store of an older format one that this release writes."""
+    version = upgrade(uri)
+    _tell({"uri": uri, "version": version}, f"version {version} has the format that this release writes", json_out)
+
+
 @click.command("diff")
 @click.argument("a")
 @click.argument("b", required=False)
@@ -115,4 +124,4 @@ def _tell(found: dict[str, Any], text: str, json_out: bool) -> None:
         click.echo(text)
 
 
-COMMANDS: tuple[click.Command, ...] = (copy_command, move_command, diff_command)
+COMMANDS: tuple[click.Command, ...] = (copy_command, move_command, upgrade_command, diff_command)

@@ -126,3 +126,29 @@ def move(
         ConflictError: another commit moved or removed it meanwhile.
     """
     return _native.move_node((context or default()).native, os.fspath(uri), path, target_path, message)
+
+
+@checked()
+def upgrade(uri: str | os.PathLike[str], *, context: Context | None = None) -> int:
+    """Makes a store of an older format one of the format that this release writes.
+
+    Stores of older formats are read as they are; writing to one raises UnsupportedError until it is upgraded. An
+    upgrade is one commit without changes. No cell is written anew, and older versions stay readable. Releases
+    that know the older format only cannot open the store afterwards. A store that has the format already is left as it is.
+
+    Args:
+        uri: the store.
+        context: budget, threads and durability; None: the process's default.
+
+    Returns:
+        The newest version.
+
+    Raises:
+        NotFoundError: there is no store.
+        UnsupportedError: a newer release wrote it.
+
+    Example:
+        >>> gs.upgrade("old.gs")
+        66
+    """
+    return _native.upgrade((context or default()).native, os.fspath(uri))

@@ -19,7 +19,7 @@ from gridstone.cli import run
 from gridstone.errors import ClockWarning, CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "vectors"))
-from gs0reader.checksums import xxh3
+from gsreader.checksums import xxh3
 
 
 def made(path: Path) -> gs.Array:

@@ -133,6 +133,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "group": lambda w: (gs.group, {"uri": w.uri}),
     "ls": lambda w: (gs.ls, {"uri": w.uri}),
     "move": lambda w: (gs.move, {"uri": w.uri, "path": "/loose", "target_path": "/tight"}),
+    "upgrade": lambda w: (gs.upgrade, {"uri": w.uri}),
     "open": lambda w: (gs.open, {"uri": w.uri}),
     "prefix": lambda w: (gs.prefix, {"text": "a"}),
     "register_filter": lambda w: (

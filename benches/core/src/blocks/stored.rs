@@ -143,7 +143,7 @@ impl Place {
         let state = snapshot.array_by_id(snapshot.node("/")?.id())?.clone();
         let fragments = state.fragments(None)?;
         let [description] = fragments.as_slice() else { return Err(Error::input("an array of one fragment expected")) };
-        Fragment::open(store.files().open(description.location.file)?, description.clone(), state.schema()?)
+        Fragment::open(store.files().open(description.location.file)?, description.clone(), state.schema())
     }
 
     fn remove(&self) -> Result<()> {

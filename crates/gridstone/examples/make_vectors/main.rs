@@ -1,4 +1,4 @@
-//! Writes the golden vectors of the format: `cargo run --release -p gridstone --example make_vectors -- vectors/gs0`.
+//! Writes the golden vectors of the format: `cargo run --release -p gridstone --example make_vectors -- vectors/gs1`.
 //!
 //! Deterministic: ids and times come from counters, so that the same code gives the same bytes on every machine. What
 //! `expect.json` says comes from a naive model beside the engine (see [`model`]), not from reading back.

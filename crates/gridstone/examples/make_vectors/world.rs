@@ -15,7 +15,7 @@ use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::text::text_of;
 use gridstone::schema::{Coordinate, Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage, log_name};
-use gridstone::store::{Changes, Operation, Retained, Snapshot, StandardRules, Store};
+use gridstone::store::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -400,7 +400,7 @@ impl World {
 
     /// Gives a version a name, or takes the name away.
     pub(crate) fn tag(&mut self, name: &str, version: Option<u64>) -> Result<()> {
-        let (name, known) = (name.to_owned(), self.snapshot()?.retained().tags().get(name).copied());
+        let (name, known) = (name.to_owned(), self.snapshot()?.retained().tag(name)?);
         self.operations.push(match version {
             Some(version) => Operation::Tag { name, version, replace: true },
             None => Operation::Untag { name, version: known.unwrap_or_default() },
@@ -417,6 +417,12 @@ impl World {
         (report.oldest_before..report.oldest).try_for_each(|version| self.storage.delete(&log_name(version)))?;
         self.snapshot = Some(self.store.latest()?);
         self.forget_before(report.oldest);
+        Ok(())
+    }
+
+    /// Folds the records since the newest root.
+    pub(crate) fn pack(&mut self) -> Result<()> {
+        self.snapshot = Some(self.store.pack(self.snapshot()?)?);
         Ok(())
     }
 
@@ -440,9 +446,9 @@ impl World {
     pub(crate) fn expect(&mut self, boxes: &[&[(&str, &str)]]) -> Result<()> {
         let snapshot = self.snapshot()?.clone();
         let mut nodes = Vec::new();
-        for node in snapshot.nodes() {
-            let metadata: BTreeMap<_, _> = node.metadata().iter().collect();
-            let mut listed = json!({"path": node.path(), "kind": node.kind(), "metadata": metadata});
+        for node in snapshot.nodes()? {
+            let metadata = node.metadata().all()?;
+            let mut listed = json!({"path": node.path(), "kind": node.kind(), "metadata": *metadata});
             if let Some(entry) = self.arrays.get(node.path()) {
                 let schema = &entry.model.schema;
                 let subs = boxes.iter().map(|b| parse_box(schema, b)).collect::<Result<Vec<Subarray>>>()?;
@@ -455,12 +461,12 @@ impl World {
         }
         let mut listed = json!({"version": snapshot.version(), "time_us": snapshot.time_us(), "nodes": nodes});
         let retained = snapshot.retained();
-        if *retained != Retained::default() {
+        let (tags, floor) = (retained.tags()?, retained.floor().map(|f| f.version));
+        let (data, manifest) = (retained.condemned_data()?, retained.condemned_manifest()?);
+        if !tags.is_empty() || floor.is_some() || !data.is_empty() || !manifest.is_empty() {
             let ids = |ids: &BTreeSet<Id>| ids.iter().map(Id::to_string).collect::<Vec<_>>();
-            let condemned =
-                json!({"data": ids(retained.condemned_data()), "manifest": ids(retained.condemned_manifest())});
-            listed["retained"] =
-                json!({"tags": retained.tags(), "floor": retained.floor().map(|f| f.version), "condemned": condemned});
+            let condemned = json!({"data": ids(&data), "manifest": ids(&manifest)});
+            listed["retained"] = json!({"tags": tags, "floor": floor, "condemned": condemned});
         }
         self.versions.push(listed);
         Ok(())

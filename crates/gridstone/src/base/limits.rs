@@ -54,10 +54,13 @@ pub const FOLD_BYTES: u64 = 4 << 20;
 pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
 /// The largest total size of the bodies of a log record, in bytes.
 pub const RECORD_BODIES_BYTES_MAX: usize = 1 << 30;
-/// The largest size of the line of a manifest root, in bytes.
+/// The largest size of the line of a manifest root, in bytes: those of GS0 hold the whole state.
 pub const ROOT_LINE_BYTES_MAX: usize = 1 << 30;
-/// The size in bytes to which a commit may let a manifest root grow: every opening of the store reads it.
-pub const ROOT_BYTES_MAX: u64 = 192 << 20;
+/// The largest size of the rows of a page of the manifest, in bytes: what a length found on disk may make the engine
+/// allocate at once.
+pub const ROW_PAGE_BYTES_MAX: usize = 64 << 20;
+/// The largest value of a row of the manifest, in bytes.
+pub const ROW_VALUE_BYTES_MAX: usize = 256 << 20;
 /// The largest size of a metadata key, in bytes.
 pub const METADATA_KEY_BYTES_MAX: usize = 1 << 16;
 /// The largest size of a metadata value, in bytes of its JSON text.

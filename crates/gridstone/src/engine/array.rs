@@ -141,8 +141,34 @@ impl Array {
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
         self.session.check_open()?;
         let snapshot = self.snapshot();
-        let state = snapshot.array_by_id(self.id)?.clone();
+        let state = match snapshot.array_by_id(self.id) {
+            Err(e) if e.may_be_missing() => {
+                let mut found = None;
+                let settled = self.session.settle(&snapshot, &mut |snapshot| {
+                    found = Some(snapshot.array_by_id(self.id)?);
+                    Ok(())
+                })?;
+                return Ok((settled, found.ok_or(e)?));
+            }
+            state => state?,
+        };
         Ok((snapshot, state))
+    }
+
+    /// What `look` finds in the array's state. If a vacuum has taken away what that rests on, the same version is opened anew.
+    fn looked<T>(&self, look: impl Fn(&ArrayState) -> Result<T>) -> Result<T> {
+        let (snapshot, state) = self.state()?;
+        match look(&state) {
+            Err(e) if e.may_be_missing() => {
+                let mut found = None;
+                self.session.settle(&snapshot, &mut |snapshot| {
+                    found = Some(look(&*snapshot.array_by_id(self.id)?)?);
+                    Ok(())
+                })?;
+                found.ok_or(e)
+            }
+            found => found,
+        }
     }
 
     /// What it was opened with.
@@ -182,7 +208,7 @@ impl Array {
 
     /// The schema at that version.
     pub fn schema(&self) -> Result<Arc<Schema>> {
-        Ok(self.state()?.1.schema()?.clone())
+        Ok(Arc::clone(self.state()?.1.schema()))
     }
 
     /// Moves to the newest version and gives it. An Input error on a handle opened at a version.
@@ -217,11 +243,12 @@ impl Array {
     /// The versions up to this one that changed this array, oldest first.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let (snapshot, mut versions) = (self.snapshot(), Vec::new());
+        let (snapshot, tags) = self.store.settling(&snapshot, |snapshot| snapshot.retained().tags())?;
         for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
             let record = record?;
             if record.touches(self.id) {
-                versions.push(VersionListing::of(&record, Some(self.id), snapshot.retained().tags()));
+                versions.push(VersionListing::of(&record, Some(self.id), &tags));
             }
         }
         Ok(versions)
@@ -230,17 +257,17 @@ impl Array {
     /// The union of all fragments' boxes, tombstones left out; `None` if there is no cell.
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
         let (snapshot, state) = self.state()?;
-        self.note(&state.schema()?.domain());
+        self.note(&state.schema().domain());
         let fragments = self.described(&snapshot, &state, None)?;
         let boxes = fragments.iter().filter(|d| d.kind.holds_cells()).map(|d| d.bounds.clone());
-        let schema = state.schema()?;
+        let schema = state.schema();
         Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| schema.ends(&sub)))
     }
 
     /// The fragments, oldest order first.
     pub fn fragments(&self) -> Result<Vec<FragmentListing>> {
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?;
+        let schema = state.schema();
         self.note(&schema.domain());
         Ok(self.described(&snapshot, &state, None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
     }
@@ -269,7 +296,7 @@ impl Array {
         call: &Call,
     ) -> Result<(ReadContext, Target, Request)> {
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?.clone();
+        let schema = state.schema().clone();
         let request = Request::new(&schema, Some(hull_of(&schema, region)?), attrs, order)?;
         self.note(&request.sub);
         let target =
@@ -287,7 +314,7 @@ impl Array {
     pub fn is_quick_box(&self, region: Option<&Region>) -> bool {
         const CELLS_MAX: u64 = 1 << 18;
         let Ok((_, state)) = self.state() else { return true };
-        let Ok(schema) = state.schema() else { return true };
+        let schema = state.schema();
         // A guess without a look at the fragments: that they were written as this context would write them.
         let block_cells = u64::from(self.context.blocks.dense);
         let touched = |sub: &Subarray| touched_cells(schema, sub, block_cells);
@@ -376,7 +403,7 @@ impl Array {
 
     pub(super) fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
         self.check_writable()?;
-        let widest = state.schema()?.attrs().iter().filter_map(|a| a.datatype().width()).max().unwrap_or(0);
+        let widest = state.schema().attrs().iter().filter_map(|a| a.datatype().width()).max().unwrap_or(0);
         Ok(WriteContext {
             pool: &self.context.pool,
             files: self.store.files(),
@@ -385,7 +412,7 @@ impl Array {
             arena: &self.context.arena,
             cancel: call.cancel.as_ref(),
             progress: call.progress.as_ref(),
-            schema_number: state.schemas().len().saturating_sub(1) as u32,
+            schema_number: state.schemas().count().saturating_sub(1),
             inline: true,
             quick_cells_max: QUICK_CELLS_MAX,
             blocks: self.context.blocks.fitting(widest),
@@ -419,7 +446,7 @@ impl Array {
         call: &Call,
     ) -> Result<Staged> {
         let (_, state) = self.state()?;
-        let schema = state.schema()?;
+        let schema = state.schema();
         let context = self.write_context(&state, call)?;
         let sub = hull_of(schema, region)?;
         let write = DenseWrite { sub, columns: by_place(schema, data)?, layout };
@@ -430,7 +457,7 @@ impl Array {
     /// is sorted in runs, which are merged; what is in order already is written in portions.
     pub fn stage_cells(&self, data: CellData<'_>, call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
-        let schema = state.schema()?;
+        let schema = state.schema();
         let context = self.write_context(&state, call)?;
         let columns = by_place(schema, &data.attrs)?;
         let write = CellWrite { dims: data.dims, columns, sorted: data.sorted, dedup: data.dedup };
@@ -448,7 +475,7 @@ impl Array {
     pub fn stage_delete(&self, dims: &[ColumnView<'_>], call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
         let context = self.write_context(&state, call)?;
-        Ok(self.staged(write_tombstones(&context, state.schema()?, dims)?.into_iter().collect()))
+        Ok(self.staged(write_tombstones(&context, state.schema(), dims)?.into_iter().collect()))
     }
 
     /// An Input error if [`Array::commit`] would refuse these fragments at once.
@@ -533,13 +560,13 @@ impl Array {
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         self.note_key(Some(key));
-        Ok(self.state()?.1.metadata().get(key).cloned())
+        self.looked(|state| state.metadata().get(key))
     }
 
     /// The metadata's keys, sorted.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
         self.note_key(None);
-        Ok(self.state()?.1.metadata().keys().cloned().collect())
+        self.looked(|state| Ok(state.metadata().all()?.keys().cloned().collect()))
     }
 
     /// Sets (JSON text) or removes (`None`) metadata keys in one commit.

@@ -10,7 +10,7 @@ use super::{Array, Group, Opened};
 use crate::base::{Entropy, Error, ErrorKind, Id, Result};
 use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
-use crate::store::{Changes, Node, Operation, Queueing, Rebase, Record, Snapshot, StandardRules};
+use crate::store::{Changes, Operation, Queueing, Rebase, Record, Snapshot, StandardRules};
 use std::sync::Arc;
 
 /// How often a change is begun anew because the group was moved.
@@ -29,7 +29,7 @@ struct InGroup {
 
 impl InGroup {
     fn check(&mut self, newest: &Snapshot, changes: &Changes) -> Result<()> {
-        if newest.node_by_id(self.group).is_none_or(|group| group.path() != self.path) {
+        if newest.node_by_id(self.group)?.is_none_or(|group| group.path() != self.path) {
             self.moved = true;
             return Err(Error::conflict(format!(
                 "the group at {} was moved or removed by another commit, at the latest in version {}; nothing was committed",
@@ -39,7 +39,7 @@ impl InGroup {
         }
         StandardRules::check(newest, changes)?;
         match &self.held {
-            Some((path, id)) if newest.node(path).ok().map(Node::id) != Some(*id) => Err(Error::conflict(format!(
+            Some((path, id)) if newest.find(path)?.map(|node| node.id()) != Some(*id) => Err(Error::conflict(format!(
                 "what lay at {path} was moved or replaced by another commit, at the latest in version {}; nothing was committed",
                 newest.version()
             ))),
@@ -102,7 +102,7 @@ impl Group {
         let snapshot = self.change(None, |newest, path| {
             let path = below(path, name);
             let mut operations = Vec::new();
-            match newest.node(&path).ok().map(Node::id) {
+            match newest.find(&path)?.map(|node| node.id()) {
                 Some(there) if overwrite => operations.push(Operation::Remove { id: there }),
                 Some(_) => {
                     return Err(Error::exists(format!(
@@ -156,7 +156,7 @@ impl Group {
     }
 
     fn by_id(&self, snapshot: &Arc<Snapshot>, id: Id) -> Result<Self> {
-        match snapshot.node_by_id(id).map(|node| self.opened(snapshot, node, true, false)) {
+        match snapshot.node_by_id(id)?.map(|node| self.opened(snapshot, &node, true, false)) {
             Some(Opened::Group(group)) => Ok(group),
             _ => Err(Error::not_found(format!("version {} has no group with the id {id}", snapshot.version()))),
         }

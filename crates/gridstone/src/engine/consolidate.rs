@@ -97,12 +97,12 @@ impl Array {
         let mut report = ConsolidateReport { before, after: before, ..Default::default() };
         report.merges.extend(hidden);
         if dry_run {
-            forecast_hidden(state.schema()?, strategy, &mut fragments, &mut report);
+            forecast_hidden(state.schema(), strategy, &mut fragments, &mut report);
         }
         // What is told is how much was merged, not how much each read of it has read.
         let reading = Call { progress: Arc::new(Silent), ..call.clone() };
         let mut context = self.read_context(&snapshot, &reading).with_budget(MERGE_BYTES_MAX);
-        let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
+        let target = Target { array: self.id(), schema: state.schema().clone(), fragments: fragments.clone() };
         let plan = self.plan_merges(&target, strategy, target_bytes)?;
         drop(fragments);
         if dry_run {
@@ -167,7 +167,7 @@ impl Array {
         for _ in 0..UNCOVERINGS {
             let (snapshot, state) = self.state()?;
             let fragments = self.described(&snapshot, &state, None)?;
-            let hidden = hidden_for(state.schema()?, strategy, &fragments);
+            let hidden = hidden_for(state.schema(), strategy, &fragments);
             if hidden.is_empty() {
                 return Ok(None);
             }

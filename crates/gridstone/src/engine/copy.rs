@@ -134,16 +134,15 @@ fn check_free(target: &Store, options: &CopyOptions<'_>) -> Result<Option<Id>> {
     if !target.exists()? {
         return Ok(None);
     }
-    match target.latest()?.node(options.target_path) {
-        Ok(node) if options.overwrite => Ok(Some(node.id())),
-        Ok(node) => Err(Error::exists(format!(
+    match target.latest()?.find(options.target_path)? {
+        Some(node) if options.overwrite => Ok(Some(node.id())),
+        Some(node) => Err(Error::exists(format!(
             "there is {} at {} in {} already; give another target_path, or overwrite=True to replace it",
             if node.kind() == "array" { "an array" } else { "a group" },
             options.target_path,
             target.storage().describe()
         ))),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e),
+        None => Ok(None),
     }
 }
 
@@ -167,18 +166,18 @@ impl Nodes {
     fn gather(from: End<'_>, snapshot: &Arc<Snapshot>, options: &CopyOptions<'_>, call: &Call) -> Result<Self> {
         let top = snapshot.node(options.path)?.path().to_owned();
         let (mut nodes, mut arrays) = (Vec::new(), Vec::new());
-        for node in snapshot.nodes() {
+        for node in snapshot.nodes()? {
             call.cancel.check()?;
             let Some(path) = moved_path(node.path(), &top, options.target_path) else { continue };
             let id = SystemEntropy.id();
-            if let Node::Array(state) = node {
+            if let Node::Array(state) = &node {
                 let source =
                     Array::new(from.context.clone(), from.store.clone(), snapshot.clone(), state.id(), false, true);
                 let fragments = source.described(snapshot, state, None)?;
                 let staged = Staged::new(id, Vec::new(), from.store.storage().clone());
                 arrays.push(Copied { state: state.clone(), source, fragments, staged });
             }
-            nodes.push((path, id, node.clone()));
+            nodes.push((path, id, node));
         }
         Ok(Self { nodes, arrays, snapshot: snapshot.clone() })
     }
@@ -217,7 +216,7 @@ impl Nodes {
                 Node::Group(_) => operations.push(Operation::CreateGroup { id, path }),
                 Node::Array(_) => {
                     let Some(array) = arrays.next() else { continue };
-                    let mut schemas = array.state.schemas().iter().zip(0u32..);
+                    let mut schemas = array.state.schemas().all()?.into_iter().zip(0u32..);
                     let (first, _) =
                         schemas.next().ok_or_else(|| Error::corruption(format!("{path} has no schema")))?;
                     operations.push(Operation::CreateArray { id, path, schema: first.as_ref().clone() });
@@ -232,8 +231,9 @@ impl Nodes {
                     }
                 }
             }
-            if !node.metadata().is_empty() {
-                let changes = node.metadata().iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
+            let metadata = node.metadata().all()?;
+            if !metadata.is_empty() {
+                let changes = metadata.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
                 operations.push(Operation::SetMetadata { node: id, changes });
             }
         }
@@ -300,7 +300,7 @@ fn copy_history(
     };
     let done = copier.copy(snapshot.version())?;
     let (mut arrays, mut fragments) = (0, 0);
-    for node in snapshot.nodes() {
+    for node in snapshot.nodes()? {
         if let Node::Array(array) = node {
             (arrays, fragments) = (arrays + 1, fragments + array.count_fragments());
         }

@@ -31,9 +31,9 @@ impl Array {
     pub fn stage_delete_region(&self, region: &Region) -> Result<Staged> {
         let (_, state) = self.state()?;
         self.check_writable()?;
-        let schema = state.schema()?;
+        let schema = state.schema();
         region.boxes().iter().try_for_each(|sub| schema.check_inside(sub))?;
-        let number = state.schemas().len().saturating_sub(1) as u32;
+        let number = state.schemas().count().saturating_sub(1);
         let deletion = |sub: &crate::schema::Subarray| fragment::Staged {
             description: fragment::Description::deletion(SystemEntropy.id(), number, sub.clone()),
             body: None,
@@ -143,7 +143,7 @@ impl Array {
         call: &Call,
     ) -> Result<StagedDelete> {
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?.clone();
+        let schema = state.schema().clone();
         let sparse = schema.sparse();
         let write = self.write_context(&state, call)?;
         let (reach, bound) = narrowed(&schema, region, Some(condition))?;

@@ -11,8 +11,9 @@ impl Array {
     /// was removed in the transaction that the handle is a part of. An ended transaction still tells.
     pub fn schema_since(&self, number: Option<u32>) -> Option<(u32, Arc<Schema>)> {
         let snapshot = self.snapshot();
-        let (schema, found) = snapshot.array_by_id(self.id()).ok()?.schemas().iter().zip(0u32..).last()?;
-        (number != Some(found)).then(|| (found, schema.clone()))
+        let state = snapshot.array_by_id(self.id()).ok()?;
+        let found = state.schemas().count().checked_sub(1)?;
+        (number != Some(found)).then(|| (found, Arc::clone(state.schema())))
     }
 
     /// Changes the schema as `evolution` says, in one version, moves to it and gives it; the present version if that changes
@@ -25,13 +26,13 @@ impl Array {
     pub fn alter(&self, evolution: &Evolution, message: Option<String>) -> Result<u64> {
         self.check_writable()?;
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?;
-        let first = state.schemas().first().unwrap_or(schema);
-        let next = schema.evolved(first, evolution)?;
+        let schema = state.schema();
+        let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(schema));
+        let next = schema.evolved(&first, evolution)?;
         if next == **schema {
             return Ok(snapshot.version());
         }
-        let number = state.schemas().len() as u32;
+        let number = state.schemas().count();
         let operations = vec![Operation::AlterArray { id: self.id(), number, schema: next }];
         self.commit_changes(&snapshot, Changes { message, operations })
     }

@@ -38,8 +38,8 @@ impl Rebase for FirstCommitterWins {
                 found.add_common(mine, &fragment.bounds);
                 return Ok(found);
             }
-            let under = below(state, fragment)?;
-            let footprint = Footprint { schema: state.schema()?, fragment, under: under.as_ref() };
+            let under = below(&state, fragment)?;
+            let footprint = Footprint { schema: state.schema(), fragment, under: under.as_ref() };
             footprint.add_to(&context, mine, &mut found).map_err(|e| lost(lost_to.version, e))?;
             Ok(found)
         })
@@ -80,11 +80,11 @@ pub(super) fn overlap(
     let mut known: HashMap<Id, HashMap<Id, Arc<Description>>> = HashMap::new();
     Overlap::of(reads, changes, view, |array, fragment, read, common| {
         let (bounds, state) = (&fragment.description.bounds, view.array_by_id(array)?);
-        let staged = known.entry(array).or_insert_with(|| staged(state));
+        let staged = known.entry(array).or_insert_with(|| staged(&state));
         let told = |fragment: &Arc<Description>, common: &mut CellSet| {
             let under = fragment.over.and_then(|over| staged.get(&over).cloned());
-            let under = if under.is_some() { under } else { below(state, fragment)? };
-            let footprint = Footprint { schema: state.schema()?, fragment, under: under.as_ref() };
+            let under = if under.is_some() { under } else { below(&state, fragment)? };
+            let footprint = Footprint { schema: state.schema(), fragment, under: under.as_ref() };
             footprint.add_to(&context(array), read, common)
         };
         match staged.get(&fragment.description.id).map(|fragment| told(fragment, common)) {

@@ -4,7 +4,8 @@ use super::listing::VersionListing;
 use super::sorted_copies::commit_copying;
 use super::{Call, Context};
 use crate::base::{Error, ErrorKind, Id, Result};
-use crate::store::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
+use crate::store::{Changes, Child, GroupState, Node, Operation, Snapshot, StandardRules, Store};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How often a history is begun anew that vacuums cut while it is read.
@@ -60,8 +61,8 @@ impl Group {
         self.snapshot.version()
     }
 
-    pub(super) fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<&'s GroupState> {
-        match snapshot.node_by_id(self.id) {
+    pub(super) fn state(&self, snapshot: &Snapshot) -> Result<Arc<GroupState>> {
+        match snapshot.node_by_id(self.id)? {
             Some(Node::Group(group)) => Ok(group),
             _ => Err(Error::not_found(format!(
                 "the group that lay at {} in version {} is not there any more in version {} of {}: it was removed, or replaced; open what is there now",
@@ -83,14 +84,20 @@ impl Group {
         Ok(Self { context: self.context.clone(), store: self.store.clone(), snapshot, id: self.id, path })
     }
 
+    /// What `look` finds in the group's state. If a vacuum has taken away what that rests on, the same version is opened anew.
+    fn looked<T>(&self, look: impl Fn(&Snapshot, &GroupState) -> Result<T>) -> Result<T> {
+        let (_, found) = self.store.settling(&self.snapshot, |snapshot| look(snapshot, &*self.state(snapshot)?))?;
+        Ok(found)
+    }
+
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
-        Ok(self.state(&self.snapshot)?.metadata().get(key).cloned())
+        self.looked(|_, group| group.metadata().get(key))
     }
 
     /// The metadata's keys, sorted.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
-        Ok(self.state(&self.snapshot)?.metadata().keys().cloned().collect())
+        self.looked(|_, group| Ok(group.metadata().all()?.keys().cloned().collect()))
     }
 
     /// Sets (JSON text) or removes (`None`) metadata keys of the group as it is now, in one commit; gives the version. This
@@ -137,43 +144,62 @@ impl Group {
     }
 
     fn listed(&self, snapshot: &Snapshot, call: &Call) -> Result<Vec<VersionListing>> {
-        let mut versions = Vec::new();
+        let (mut versions, tags) = (Vec::new(), snapshot.retained().tags()?);
         for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
-            versions.push(VersionListing::of(&record?, None, snapshot.retained().tags()));
+            versions.push(VersionListing::of(&record?, None, &tags));
         }
         Ok(versions)
     }
 
     /// Name and kind ("array" or "group") of every child, sorted by name.
     pub fn children(&self) -> Result<Vec<(String, &'static str)>> {
-        let children = self.state(&self.snapshot)?.children();
-        let found = children.iter().filter_map(|(name, id)| Some((name, self.snapshot.node_by_id(*id)?)));
-        Ok(found.map(|(name, node)| (name.clone(), node.kind())).collect())
+        let children = self.looked(|snapshot, group| snapshot.children_of(group))?;
+        Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
 
     /// Path and kind of everything below, each group followed by what is in it, sorted by name.
     pub fn walk(&self) -> Result<Vec<(String, &'static str)>> {
-        let mut waiting: Vec<Id> = self.state(&self.snapshot)?.children().values().rev().copied().collect();
-        let mut found = Vec::new();
-        while let Some(node) = waiting.pop().and_then(|id| self.snapshot.node_by_id(id)) {
-            if let Node::Group(group) = node {
-                waiting.extend(group.children().values().rev());
-            }
-            found.push((node.path().to_owned(), node.kind()));
-        }
-        Ok(found)
+        self.looked(walk_below)
     }
 
     /// What is called `name` here, or lies at this path below.
-    pub(super) fn node(&self, name: &str) -> Result<&Node> {
-        self.snapshot.node(&below(self.state(&self.snapshot)?.path(), name))
+    pub(super) fn node(&self, name: &str) -> Result<Node> {
+        self.looked(|snapshot, group| snapshot.node(&below(group.path(), name)))
     }
 
     /// Whether something is called `name` here, or lies at this path below.
-    pub fn contains(&self, name: &str) -> bool {
-        self.node(name).is_ok()
+    ///
+    /// # Errors
+    /// NotFound (the group is gone), Corruption, Storage.
+    pub fn contains(&self, name: &str) -> Result<bool> {
+        match self.looked(|snapshot, group| snapshot.find(&below(group.path(), name))) {
+            Err(e) if e.kind() == ErrorKind::Input => Ok(false),
+            found => Ok(found?.is_some()),
+        }
     }
+}
+
+/// Path and kind of everything below a group, depth first.
+fn walk_below(snapshot: &Snapshot, group: &GroupState) -> Result<Vec<(String, &'static str)>> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::from([group.id()]));
+    let children = |path: &str, group: &GroupState| -> Result<Vec<(String, Child)>> {
+        let children = snapshot.children_of(group)?.into_iter().rev();
+        Ok(children.map(|(name, child)| (below(path, &name), child)).collect())
+    };
+    let mut waiting = children(group.path(), group)?;
+    while let Some((path, child)) = waiting.pop() {
+        if !seen.insert(child.id) {
+            return Err(Error::corruption(format!("what lies at {path} lies in two groups")));
+        }
+        if !child.is_array
+            && let Some(Node::Group(group)) = snapshot.node_by_id(child.id)?
+        {
+            waiting.extend(children(&path, &group)?);
+        }
+        found.push((path, child.kind()));
+    }
+    Ok(found)
 }
 
 /// The path of `name` in the group at `path`.

@@ -39,6 +39,7 @@ mod sorted_copies;
 mod staged;
 mod staged_reads;
 mod transaction;
+mod upgrade;
 mod upkeep;
 mod writer;
 
@@ -77,5 +78,6 @@ pub use receipts::{Receipt, commit_receipts, commit_receipts_on};
 pub use retention::{open_tagged, tag, untag};
 pub use staged::Staged;
 pub use transaction::{Isolation, Transaction};
+pub use upgrade::{upgrade, upgrade_on};
 pub use upkeep::{AutoConsolidate, Consolidating};
 pub use writer::Writer;

@@ -92,8 +92,8 @@ pub fn create_group_on(context: &Context, storage: Arc<dyn Storage>, path: &str)
 fn create_group_in(context: &Context, store: &Arc<Store>, path: &str) -> Result<Group> {
     let there = |exists: bool| -> Result<Option<Group>> {
         let Some(snapshot) = exists.then(|| store.latest()).transpose()? else { return Ok(None) };
-        match snapshot.node(path) {
-            Ok(Node::Group(_)) => Group::at(context, store.clone(), snapshot, path).map(Some),
+        match snapshot.find(path)? {
+            Some(Node::Group(_)) => Group::at(context, store.clone(), snapshot, path).map(Some),
             _ => Ok(None),
         }
     };
@@ -123,7 +123,7 @@ fn create_node(
         }
     }
     let base = store.latest()?;
-    let taken = base.node(path).ok().map(Node::id);
+    let taken = base.find(path)?.map(|node| node.id());
     let mut operations = Vec::new();
     match taken {
         Some(id) if overwrite => operations.push(Operation::Remove { id }),
@@ -180,7 +180,7 @@ impl Group {
     /// # Errors
     /// NotFound, Input (no name).
     pub fn open(&self, name: &str, writable: bool, pinned: bool) -> Result<Opened> {
-        Ok(self.opened(&self.snapshot, self.node(name)?, writable, pinned))
+        Ok(self.opened(&self.snapshot, &self.node(name)?, writable, pinned))
     }
 
     pub(super) fn opened(&self, snapshot: &Arc<Snapshot>, node: &Node, writable: bool, pinned: bool) -> Opened {

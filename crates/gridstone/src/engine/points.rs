@@ -20,7 +20,7 @@ impl Array {
         call: &Call,
     ) -> Result<(Cells, CounterSnapshot)> {
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?.clone();
+        let schema = state.schema().clone();
         let attrs = Request::new(&schema, None, attrs, ReadOrder::Row)?.attrs;
         let context = self.read_context(&snapshot, call);
         let points = Points::new(&context, &schema, dims)?;

@@ -28,7 +28,7 @@ impl Array {
         call: &Call,
     ) -> Result<(Cells, CounterSnapshot)> {
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?.clone();
+        let schema = state.schema().clone();
         if schema.sparse() {
             if mask.is_some() {
                 return Err(Error::input("the cells of a sparse array under a mask are read as points"));

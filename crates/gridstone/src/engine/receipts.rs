@@ -180,13 +180,14 @@ fn check_new(store: &Store, newest: &Snapshot, receipts: &[Receipt], rules: &Rec
 /// An error unless the files of every receipt are there and as they were written.
 fn check_files(context: &Context, store: &Store, newest: &Snapshot, receipts: &[Receipt]) -> Result<()> {
     let files = store.files();
-    let mut checks: Vec<(&Arc<ArrayState>, &fragment::Staged, u64)> = Vec::new();
+    let mut checks: Vec<(Arc<ArrayState>, &fragment::Staged, u64)> = Vec::new();
     for receipt in receipts {
         let state = newest.array_by_id(receipt.array)?;
-        checks.extend(receipt.fragments.iter().zip(&receipt.footers).map(|(f, footer)| (state, f, *footer)));
+        checks
+            .extend(receipt.fragments.iter().zip(&receipt.footers).map(|(f, footer)| (Arc::clone(&state), f, *footer)));
     }
-    let check = |(state, fragment, footer): (&Arc<ArrayState>, &fragment::Staged, u64)| {
-        check_file(files.as_ref(), state, fragment, footer)
+    let check = |(state, fragment, footer): (Arc<ArrayState>, &fragment::Staged, u64)| {
+        check_file(files.as_ref(), &state, fragment, footer)
     };
     context.pool.map(checks, &NeverCancel, check).map(|_| ())
 }
@@ -197,11 +198,11 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
         return Ok(());
     }
     let name = data_name(description.id);
-    let schema = state.schemas().get(description.schema as usize).ok_or_else(|| {
+    let schema = state.schemas().get(description.schema)?.ok_or_else(|| {
         Error::input(format!(
             "{name} was written with schema {}, the array has {}",
             description.schema,
-            state.schemas().len()
+            state.schemas().count()
         ))
     })?;
     let source = files.open(description.location.file).map_err(|e| match e.kind() {
@@ -229,7 +230,7 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
             let below = state.find(over, &description.bounds)?;
             check_mask(below.as_ref(), source.as_ref(), description, over)
         }
-        None => Fragment::open(source, Arc::new(description.clone()), schema).map(|_| ()),
+        None => Fragment::open(source, Arc::new(description.clone()), &schema).map(|_| ()),
     };
     opened.map_err(|e| match e.kind() {
         ErrorKind::Storage | ErrorKind::Access | ErrorKind::Cancelled => e,

@@ -196,7 +196,7 @@ impl Array {
         call: &Call,
     ) -> Result<Planned> {
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?.clone();
+        let schema = state.schema().clone();
         let (reach, bound) = narrowed(&schema, region, condition)?;
         let request = Request::new(&schema, reach.clone(), attrs, order)?;
         let (mut target, mut lost) = (Target { array: self.id(), schema, fragments: Vec::new() }, Vec::new());
@@ -225,7 +225,7 @@ impl Array {
     /// Corruption, Storage, Cancelled.
     pub fn tiles(&self, region: Option<&Region>, call: &Call) -> Result<Vec<TileListing>> {
         let (snapshot, state) = self.state()?;
-        let schema = state.schema()?;
+        let schema = state.schema();
         let whole = Region::new(vec![schema.domain()]);
         let region = region.unwrap_or(&whole);
         region.boxes().iter().for_each(|sub| self.note(sub));

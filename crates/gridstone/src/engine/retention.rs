@@ -6,6 +6,7 @@ use super::{Array, At, Call, Context, Group, Opened, open};
 use crate::base::{Error, ErrorKind, Result};
 use crate::maintain::{VacuumOptions, VacuumReport, vacuum};
 use crate::store::{Changes, Operation, Snapshot, StandardRules, Store};
+use std::sync::Arc;
 
 impl Array {
     /// Forgets versions that nobody wants any more and deletes what only they named, in the whole store; the handle moves to
@@ -27,8 +28,8 @@ impl Array {
     }
 
     /// The store's tags at this version: names with the versions that they keep, sorted.
-    pub fn tags(&self) -> Vec<(String, u64)> {
-        tags_of(&self.snapshot())
+    pub fn tags(&self) -> Result<Vec<(String, u64)>> {
+        tags_of(self.store(), &self.snapshot())
     }
 }
 
@@ -39,13 +40,14 @@ impl Group {
     }
 
     /// The store's tags at this version; see [`Array::tags`].
-    pub fn tags(&self) -> Vec<(String, u64)> {
-        tags_of(self.snapshot())
+    pub fn tags(&self) -> Result<Vec<(String, u64)>> {
+        tags_of(self.store(), self.snapshot())
     }
 }
 
-fn tags_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
-    snapshot.retained().tags().iter().map(|(name, version)| (name.clone(), *version)).collect()
+fn tags_of(store: &Store, snapshot: &Arc<Snapshot>) -> Result<Vec<(String, u64)>> {
+    let (_, tags) = store.settling(snapshot, |snapshot| snapshot.retained().tags())?;
+    Ok(tags.into_iter().collect())
 }
 
 /// Gives `version` (`None`: the newest) of the store at `uri` a name, which keeps it; with `replace` a name in use is moved.
@@ -93,7 +95,7 @@ pub(super) fn untag_in(context: &Context, store: &Store, name: &str) -> Result<u
 
 /// The version that has the tag `name`; NotFound names the tags that there are.
 pub(super) fn tagged(snapshot: &Snapshot, name: &str) -> Result<u64> {
-    let tags = snapshot.retained().tags();
+    let tags = snapshot.retained().tags()?;
     tags.get(name).copied().ok_or_else(|| {
         let known: Vec<String> = tags.keys().take(20).map(|tag| format!("{tag:?}")).collect();
         let known = if known.is_empty() { "it has none".to_owned() } else { format!("its tags: {}", known.join(", ")) };

@@ -30,12 +30,12 @@ pub(super) trait Session: std::fmt::Debug + Send + Sync {
     /// Moves on to `newer`, unless another thread has moved it further.
     fn move_to(&self, newer: Arc<Snapshot>);
 
-    /// What `look` finds in `snapshot`, one that was seen here. If a vacuum has taken away what that rests on, the same version is opened anew,
-    /// and kept.
+    /// Calls `look` with `snapshot`, one that was seen here. If a vacuum has taken away what that rests on, the same version is opened anew,
+    /// and kept. Gives the snapshot in which `look` succeeded.
     ///
     /// # Errors
     /// SnapshotExpired if the version has been vacuumed; those of `look`.
-    fn settle(&self, snapshot: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<()>;
+    fn settle(&self, snapshot: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<Arc<Snapshot>>;
 
     /// Where reads of `array` at `snapshot` find bytes and what was decoded. From now on it holds a claim on the version.
     fn reading(&self, array: Id, snapshot: &Arc<Snapshot>) -> (Arc<dyn Files>, Arc<dyn Cache>);
@@ -98,13 +98,13 @@ impl Session for Direct {
         }
     }
 
-    fn settle(&self, snapshot: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<()> {
+    fn settle(&self, snapshot: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<Arc<Snapshot>> {
         let (settled, ()) = self.store.settling(snapshot, look)?;
         let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
         if held.snapshot.version() == settled.version() {
-            held.snapshot = settled;
+            held.snapshot = Arc::clone(&settled);
         }
-        Ok(())
+        Ok(settled)
     }
 
     fn reading(&self, array: Id, snapshot: &Arc<Snapshot>) -> (Arc<dyn Files>, Arc<dyn Cache>) {

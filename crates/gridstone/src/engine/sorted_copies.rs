@@ -7,7 +7,7 @@ use crate::fragment::{Description, FragmentKind};
 use crate::query::{MEMBERS_MAX, MEMBERS_MIN, Target, write_sorted_copy};
 use crate::runtime::Claims;
 use crate::storage::data_name;
-use crate::store::{Changes, Node, Rebase, Snapshot, Store};
+use crate::store::{Changes, Rebase, Snapshot, Store};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -43,9 +43,9 @@ pub(super) fn copy_packs(context: &Context, store: &Store, before: &Snapshot, ne
     }
     // What is read here nobody asked for: it is not to take others' place in the cache.
     let context = context.read_context(newer.store(), store.files(), &Call::default()).with_private_cache();
-    for node in newer.nodes() {
-        let Node::Array(state) = node else { continue };
-        let (Ok(schema), array) = (state.schema(), state.id()) else { continue };
+    for id in newer.folded() {
+        let Ok(state) = newer.array_by_id(*id) else { continue };
+        let (schema, array) = (state.schema(), state.id());
         for (pack, fragments) in packs(&state.at_hand(before.root_version())) {
             // A copy that cannot be written, or that somebody else has written, is missed by no reader.
             let copy = pack.beside(array);

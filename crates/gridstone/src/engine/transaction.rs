@@ -19,8 +19,7 @@ use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
 use crate::store::{
-    Changes, DeleteRules, Node, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules,
-    Store,
+    Changes, DeleteRules, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules, Store,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -233,6 +232,23 @@ impl Transaction {
         (Arc::new(files.over(Arc::new(below))), cache.clone())
     }
 
+    /// What `look` finds in what the transaction sees, and the view that it was found in. If a vacuum has taken away what that
+    /// rests on, the same version is opened anew.
+    fn looked<T>(&self, look: impl Fn(&Snapshot) -> Result<T>) -> Result<(Arc<Snapshot>, T)> {
+        let view = self.view();
+        match look(&view) {
+            Err(e) if e.may_be_missing() => {
+                let mut found = None;
+                let view = Session::settle(self, &view, &mut |view| {
+                    found = Some(look(view)?);
+                    Ok(())
+                })?;
+                Ok((view, found.ok_or(e)?))
+            }
+            found => Ok((view, found?)),
+        }
+    }
+
     /// The array at `path`, for reading and writing within the transaction.
     ///
     /// # Errors
@@ -240,8 +256,7 @@ impl Transaction {
     pub fn array(&self, path: &str) -> Result<Array> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.check_open()?;
-        let view = self.view();
-        let id = view.array(path)?.id();
+        let (view, id) = self.looked(|view| Ok(view.array(path)?.id()))?;
         let Shared { context, store, .. } = self.shared.as_ref();
         Ok(Array::new(context.clone(), store.clone(), view, id, true, false).through(Arc::new(self.clone())))
     }
@@ -250,11 +265,7 @@ impl Transaction {
     pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.check_open()?;
-        match self.view().node(path) {
-            Ok(node) => Ok(Some(node.kind())),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e),
-        }
+        Ok(self.looked(|view| view.find(path))?.1.map(|node| node.kind()))
     }
 
     /// Name and kind of every child of the group at `path`, sorted by name.
@@ -264,9 +275,8 @@ impl Transaction {
             reads.note_listing(base, path);
         });
         self.check_open()?;
-        let view = self.view();
-        let children = view.children(path)?;
-        Ok(children.into_iter().map(|(name, node)| (name.to_owned(), node.kind())).collect())
+        let (_, children) = self.looked(|view| view.children(path))?;
+        Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
 
     /// Creates an array, and the groups above it that are missing; with `overwrite` in the place of what is there.
@@ -294,7 +304,7 @@ impl Transaction {
     fn create(&self, path: &str, create: Operation, overwrite: bool) -> Result<()> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.with(|open| {
-            let there = open.provisional.view().node(path).ok().map(Node::id);
+            let there = open.provisional.view().find(path)?.map(|node| node.id());
             let operations = match there {
                 None => vec![create],
                 Some(id) if overwrite => vec![Operation::Remove { id }, create],
@@ -361,7 +371,9 @@ impl Transaction {
         };
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             // Files of arrays that were removed again go.
-            staged.into_iter().filter(|s| view.node_by_id(s.array).is_some()).for_each(|mut s| s.keep_files());
+            // A node that cannot be looked up may be there.
+            let lives = |s: &Staged| view.node_by_id(s.array).map_or(true, |node| node.is_some());
+            staged.into_iter().filter(lives).for_each(|mut s| s.keep_files());
         }
         let newer = outcome?;
         {
@@ -436,12 +448,12 @@ impl Session for Transaction {
     /// It stays at the version that it began with.
     fn move_to(&self, _: Arc<Snapshot>) {}
 
-    fn settle(&self, view: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<()> {
+    fn settle(&self, view: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<Arc<Snapshot>> {
         let (store, mut view) = (&self.shared.store, Arc::clone(view));
         loop {
             let error = match look(&view) {
                 Err(e) if e.may_be_missing() => e,
-                outcome => return outcome,
+                outcome => return outcome.map(|()| view),
             };
             let Some(settled) = store.resettled(&view)? else { return Err(error) };
             let rested = match store.resting_on(&view, &settled) {

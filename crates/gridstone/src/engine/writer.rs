@@ -103,7 +103,7 @@ impl Array {
     /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain).
     pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>) -> Result<Writer> {
         let (_, state) = self.state()?;
-        let schema = state.schema()?;
+        let schema = state.schema();
         let call = Call::default();
         let context = self.write_context(&state, &call)?;
         let request = Request::new(schema, Some(hull_of(schema, region)?), attrs, ReadOrder::Global)?;
@@ -117,7 +117,7 @@ impl Array {
     /// runs and merged at the end. `dedup`: what becomes of several cells at one place, of all that are appended.
     pub fn unsorted_writer(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<Writer> {
         let (_, state) = self.state()?;
-        let schema = state.schema()?;
+        let schema = state.schema();
         let call = Call::default();
         let mut places = Request::new(schema, None, attrs, ReadOrder::Global)?.attrs;
         places.sort_unstable();

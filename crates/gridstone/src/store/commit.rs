@@ -14,16 +14,17 @@
 //! ([`super::durability`]).
 
 use super::conflict::{Queueing, Rebase, StandardRules};
+use super::draft;
 use super::durability::is_durable;
 use super::fold::fold;
 use super::handle::Store;
+use super::line::FORMAT;
 use super::log::{Before, Log};
 use super::operation::{Changes, Operation, Recorded};
 use super::outcome::{self, Draft, Fate};
 use super::record::{self, Head, Record};
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
-use super::{draft, root_bound};
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
 use crate::storage::{data_name, patiently};
@@ -39,6 +40,8 @@ struct Attempts {
     commit_id: Id,
     read_version: u64,
     fold_versions: u64,
+    /// Whether a store of an older format may be written.
+    upgrades: bool,
 }
 
 impl Store {
@@ -84,11 +87,42 @@ impl Store {
         &self,
         read_version: u64,
         base: &Arc<Snapshot>,
-        mut changes: Changes,
+        changes: Changes,
         rebase: &mut dyn Rebase,
         fold_versions: u64,
     ) -> Result<Arc<Snapshot>> {
-        let attempts = Attempts { commit_id: self.entropy.id(), read_version, fold_versions };
+        let attempts = Attempts { commit_id: self.entropy.id(), read_version, fold_versions, upgrades: false };
+        self.commit_attempts(attempts, base, changes, rebase)
+    }
+
+    /// Makes a store of an older format one of this release's, in a version without changes: a root and a record. No
+    /// fragment and no page of fragments is written anew. Returns the newest version if that has the format already.
+    ///
+    /// # Errors
+    /// Those of [`Store::commit`].
+    pub fn upgrade(&self) -> Result<Arc<Snapshot>> {
+        loop {
+            let newest = self.latest()?;
+            if newest.format() >= FORMAT {
+                return Ok(newest);
+            }
+            let (commit_id, read_version) = (self.entropy.id(), newest.version());
+            let attempts = Attempts { commit_id, read_version, fold_versions: 0, upgrades: true };
+            match self.commit_attempts(attempts, &newest, Changes::default(), &mut Overtaken) {
+                // Another commit came first: of this format, or of the older one.
+                Err(e) if e.kind() == ErrorKind::Conflict => {}
+                upgraded => return upgraded,
+            }
+        }
+    }
+
+    fn commit_attempts(
+        &self,
+        attempts: Attempts,
+        base: &Arc<Snapshot>,
+        mut changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
         let mut newest = Arc::clone(base);
         check_files(&self.log, &changes)?;
         loop {
@@ -136,8 +170,8 @@ impl Store {
                 continue;
             };
             all += fragments.len();
-            if let Ok(state) = newest.array_by_id(*array) {
-                found += count_present(state, fragments)?;
+            if let Some(state) = newest.find_array(*array)? {
+                found += count_present(&state, fragments)?;
             }
         }
         match found {
@@ -156,15 +190,34 @@ impl Store {
     /// is due. If the record must be durable, everything it depends on is durable on return.
     fn prepare(&self, newest: &mut Arc<Snapshot>, attempts: Attempts, changes: &Changes) -> Result<(Draft, Snapshot)> {
         self.prove(newest)?;
-        root_bound::check(newest, changes, self.root_bytes_max)?;
+        match attempts.upgrades {
+            true => newest.features().check_write()?,
+            false => self.check_writable(newest)?,
+        }
         *newest = self.folded(Arc::clone(newest), attempts.fold_versions)?;
         let draft = self.draft(newest, attempts, changes)?;
         let mut next = Snapshot::clone(newest);
-        next.do_next(&draft.record)?;
+        next.do_next(Arc::new(draft.record.clone()))?;
         if draft.record.durable {
             self.log.make_durable(newest, changes)?;
         }
         Ok((draft, next))
+    }
+
+    /// An Unsupported error unless this release may write after `newest`. A store of GS0 is written after an upgrade.
+    ///
+    /// # Errors
+    /// Unsupported.
+    pub fn check_writable(&self, newest: &Snapshot) -> Result<()> {
+        if newest.format() < FORMAT {
+            return Err(Error::unsupported(format!(
+                "the store {} has format {}, which this release reads but does not write; upgrade it once with `gridstone upgrade`, or \
+                 gs.upgrade(uri). No data is rewritten, and older releases cannot open it afterwards. Nothing was written",
+                self.log.storage.describe(),
+                newest.format()
+            )));
+        }
+        newest.features().check_write()
     }
 
     /// Verifies that slots are exclusive, and compares clocks if that check returns the storage's time.
@@ -224,6 +277,7 @@ impl Store {
             root: newest.root(),
             message: changes.message.clone(),
             durable: !self.log.storage.defers_sync() || is_durable(newest, changes),
+            features: newest.features().clone(),
         };
         let bytes = record::encode(head, &operations)?;
         let store = if version == 1 { commit_id } else { newest.store() };
@@ -245,7 +299,16 @@ impl Store {
             if self.log.floor_version()? > newest.version() + 1 {
                 return self.pass_floor(&newest, rebase, changes);
             }
-            let at_end = outcome.map_err(|e| self.or_gone(&newest, e))?;
+            let at_end = match outcome {
+                Ok(at_end) => at_end,
+                Err(e) => match self.resettled(&newest) {
+                    Ok(Some(settled)) if e.may_be_missing() => {
+                        newest = settled;
+                        continue;
+                    }
+                    _ => return Err(self.or_gone(&newest, e)),
+                },
+            };
             for (record, snapshot) in missed {
                 self.saw(snapshot.version());
                 newest = self.rebased(&record, snapshot, rebase, changes)?;
@@ -305,7 +368,7 @@ impl Store {
     fn read_on(&self, base: &Arc<Snapshot>, missed: &mut Vec<(Record, Arc<Snapshot>)>) -> Result<bool> {
         let mut newest = Arc::clone(base);
         self.log.read_on(newest.version() + 1, MISSED_MAX, &mut |record| {
-            newest = Arc::new(self.advanced(&newest, &record)?);
+            newest = Arc::new(self.advanced(&newest, record.clone())?);
             missed.push((record, Arc::clone(&newest)));
             Ok(())
         })
@@ -324,6 +387,15 @@ impl Store {
                 outcome => return outcome.and_then(|()| check_files(&self.log, changes)).map(|()| newest),
             }
         }
+    }
+}
+
+/// Gives up if any commit came first.
+struct Overtaken;
+
+impl Rebase for Overtaken {
+    fn rebase(&mut self, lost_to: &Record, _: &Arc<Snapshot>, _: &mut Changes) -> Result<()> {
+        Err(Error::conflict(format!("version {} was committed meanwhile", lost_to.version)))
     }
 }
 
@@ -361,9 +433,9 @@ fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
             Operation::ReplaceFragments { array, removed, fragments } => (array, fragments, removed.as_slice()),
             _ => continue,
         };
-        let Ok(state) = newest.array_by_id(*array) else { continue };
+        let Some(state) = newest.find_array(*array)? else { continue };
         let by_file = |f: &&Staged| f.body.is_none() && f.description.location.file != FileRef::Nowhere;
-        check_pages(state, fragments.iter().filter(by_file))?;
+        check_pages(&state, fragments.iter().filter(by_file))?;
         state.check_masked(changes.added_to(*array))?;
         state.check_present(removed)?;
     }

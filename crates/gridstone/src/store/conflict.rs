@@ -86,7 +86,7 @@ impl StandardRules {
                 }
                 Operation::Tag { .. } | Operation::Condemn(_) => continue,
             };
-            if newest.node_by_id(needed).is_none() && !created.contains(&needed) {
+            if newest.node_by_id(needed)?.is_none() && !created.contains(&needed) {
                 return Err(Error::conflict(format!(
                     "the array or group with the id {needed} was removed by another commit, at the latest in version {}; \
                      nothing was committed",
@@ -126,7 +126,7 @@ fn before(path: &str, moves: &[(&str, &str)]) -> String {
 
 /// A Conflict error unless the node is still at `from`.
 fn check_place(newest: &Snapshot, id: Id, from: &str) -> Result<()> {
-    match newest.node_by_id(id) {
+    match newest.node_by_id(id)? {
         Some(node) if node.path() != from => Err(Error::conflict(format!(
             "what was to be moved from {from} lies at {} now: another commit moved it; nothing was committed",
             node.path()
@@ -137,8 +137,8 @@ fn check_place(newest: &Snapshot, id: Id, from: &str) -> Result<()> {
 
 /// A Conflict error unless the tag still names `version`.
 fn check_tag(newest: &Snapshot, name: &str, version: u64) -> Result<()> {
-    match newest.retained().tags().get(name) {
-        Some(named) if *named == version => Ok(()),
+    match newest.retained().tag(name)? {
+        Some(named) if named == version => Ok(()),
         found => Err(Error::conflict(format!(
             "the tag {name:?} named version {version} and names {} now: another commit changed it; nothing was committed",
             found.map_or_else(|| "none".to_owned(), |v| format!("version {v}"))

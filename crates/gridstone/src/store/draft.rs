@@ -17,7 +17,7 @@ pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entro
     for operation in &changes.operations {
         draft.add(operation, entropy)?;
     }
-    if base.version() == 0 && draft.tree.find(path::ROOT).is_none() {
+    if base.version() == 0 && draft.tree.root().is_none() {
         draft.create_groups(path::ROOT, entropy)?;
     }
     Ok(draft.operations)
@@ -36,19 +36,20 @@ impl Draft {
         let recorded = match operation {
             Operation::CreateGroup { id, path } => {
                 self.create_parents(path, entropy)?;
-                Some(Recorded::CreateGroup { id: *id, path: path.clone() })
+                Some(Recorded::CreateGroup { id: *id, path: path.clone(), ext: None })
             }
             Operation::CreateArray { id, path, schema } => {
                 schema.check_new_names(None)?;
                 self.create_parents(path, entropy)?;
-                Some(Recorded::CreateArray { id: *id, path: path.clone(), schema: Arc::new(schema.clone()) })
+                let schema = Arc::new(schema.clone());
+                Some(Recorded::CreateArray { id: *id, path: path.clone(), schema, ext: None })
             }
             Operation::AlterArray { id, number, schema } => {
-                let before = match self.tree.get(*id) {
-                    Some(Node::Array(array)) => Some(array.schema()?.as_ref()),
+                let before = match self.tree.get(*id)? {
+                    Some(Node::Array(array)) => Some(Arc::clone(array.schema())),
                     _ => None,
                 };
-                schema.check_new_names(before)?;
+                schema.check_new_names(before.as_deref())?;
                 Some(Recorded::AlterArray { id: *id, number: *number, schema: Arc::new(schema.clone()) })
             }
             Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
@@ -71,7 +72,7 @@ impl Draft {
             Operation::Condemn(_) => None,
         };
         if let Some(recorded) = recorded {
-            self.tree.apply(&recorded, self.version)?;
+            self.tree.apply(&recorded)?;
             self.retained.apply(&recorded, self.version)?;
         }
         self.operations.push(operation.clone());
@@ -86,12 +87,17 @@ impl Draft {
 
     /// Creates the group at `path` and its missing parents.
     fn create_groups(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {
-        let ancestors = std::iter::successors(Some(path), |p| path::parent(p));
-        let missing: Vec<&str> = ancestors.take_while(|p| self.tree.find(p).is_none()).collect();
+        let mut missing = Vec::new();
+        for ancestor in std::iter::successors(Some(path), |p| path::parent(p)) {
+            if self.tree.find(ancestor)?.is_some() {
+                break;
+            }
+            missing.push(ancestor);
+        }
         for path in missing.into_iter().rev() {
             path::check_new(path)?;
             let (id, path): (Id, String) = (entropy.id(), path.to_owned());
-            self.tree.apply(&Recorded::CreateGroup { id, path: path.clone() }, self.version)?;
+            self.tree.apply(&Recorded::CreateGroup { id, path: path.clone(), ext: None })?;
             self.operations.push(Operation::CreateGroup { id, path });
         }
         Ok(())

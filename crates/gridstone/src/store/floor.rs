@@ -1,8 +1,9 @@
 //! The floor: the lowest version still kept, and the manifest root that replaces all versions before it.
 //!
-//! A checksummed line without a body: `{"gs":0,"version":F,"root":{"id":…,"version":F,"xxh3":…}}`. Versions below F
+//! A checksummed line without a body: `{"gs":1,"version":F,"root":{"id":…,"version":F,"xxh3":…}}`. Versions below F
 //! cannot be opened any more, and their records may be missing. A log without this object starts at version 1.
 
+use super::extension::{Ext, Features};
 use super::line::{self, FORMAT};
 use super::shape::{RootRef, RootText, Whole};
 use crate::base::{Error, Result};
@@ -27,12 +28,19 @@ struct FloorText {
     gs: u64,
     version: Whole,
     root: RootText,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    read: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    write: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ext: Ext,
 }
 
 impl Floor {
     /// Its bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let text = FloorText { gs: FORMAT, version: Whole(self.version), root: self.root.into() };
+        let (gs, version, root) = (FORMAT, Whole(self.version), self.root.into());
+        let text = FloorText { gs, version, root, read: Vec::new(), write: Vec::new(), ext: None };
         let json = serde_json::to_string(&text)
             .map_err(|e| Error::input("the floor cannot be written as JSON").with_source(e))?;
         line::seal(json, 1)
@@ -49,6 +57,7 @@ impl Floor {
         }
         let line = line::open(bytes, WHAT)?;
         let text: FloorText = line::parse(line, WHAT)?;
+        Features { read: text.read, write: text.write }.check_read(WHAT)?;
         let (version, root) = (text.version.0, RootRef::from(text.root));
         if line.body != bytes.len() || version == 0 || root.version != version {
             return Err(Error::corruption(format!(

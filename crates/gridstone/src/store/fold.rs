@@ -4,19 +4,23 @@
 //! 2. For each array that gained or lost fragments, some pages are rewritten: the last page that is not full, and those
 //!    that describe removed fragments. Added fragments are put into them, removed ones left out. If they do not fit one
 //!    page, they are cut by space into several, which are full from then on. Other pages are kept unchanged.
-//! 3. The root is written; it names all pages.
+//! 3. The rows that changed ([`super::delta`]) are applied to those of the last root: the pages of rows that change are
+//!    written, and the root with the top page.
 //!
 //! Each object is durable before the next step, and all of them before the record that names the root. Two writers that
 //! fold at once do no harm: each names its own root, and the one that loses the slot leaves unreferenced files. The
 //! work is bounded by what was added since the last root plus one page per array.
 
 use super::cut::cut;
+use super::delta::delta;
+use super::line::FORMAT;
 use super::log::Log;
 use super::page::{self, PageInfo};
-use super::root::{self, Root, RootArray, RootNode};
+use super::root::{self, Root};
+use super::rows::Press;
 use super::shape::RootRef;
 use super::shelf::Shelf;
-use super::snapshot::{Shelves, Snapshot};
+use super::snapshot::{Made, Snapshot};
 use super::state::ArrayState;
 use super::tree::Node;
 use super::wording::BODY_ALIGNMENT;
@@ -36,19 +40,16 @@ pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot)
     let Some(record) = snapshot.record() else { return Ok((snapshot.clone(), Moved::new())) };
     let moved = Packer { log, entropy }.pack(snapshot)?;
     let mut press = Printer { log, entropy };
-    let mut binder = Binder { storage: &log.storage, press: &mut press, moved: &moved, made: Shelves::new() };
-    let mut root = binder.root(snapshot, record)?;
+    let mut binder = Binder { storage: &log.storage, press: &mut press, moved: &moved, made: Made::default() };
+    let root = binder.root(snapshot, record)?;
     let made = binder.made;
     let bytes = root::encode(&root)?;
-    root.bytes = bytes.len() as u64;
     let reference = RootRef { id: entropy.id(), version: snapshot.version(), xxh3: root::checksum(&bytes)? };
     write(log, &manifest_name(reference.id), &bytes)?;
-    let mut folded = snapshot.clone();
-    folded.rest_on(&root, reference, &made, &log.storage);
-    Ok((folded, moved))
+    Ok((snapshot.rested_on(root, reference, made)?, moved))
 }
 
-/// Passes the pages of `snapshot` to `press`, with the fragments of the log at the locations in `moved`, and returns
+/// Passes the objects of a fold of `snapshot` to `press`, with the fragments of the log at the locations in `moved`, and returns
 /// the root of its version. These are the bytes that a fold would write, without writing them.
 pub(super) fn bind(
     storage: &Arc<dyn Storage>,
@@ -57,23 +58,17 @@ pub(super) fn bind(
     snapshot: &Snapshot,
 ) -> Result<Root> {
     let record = snapshot.record().ok_or_else(|| Error::corruption("there is no root of nothing"))?;
-    Binder { storage, press, moved, made: Shelves::new() }.root(snapshot, record)
+    Binder { storage, press, moved, made: Made::default() }.root(snapshot, record)
 }
 
-/// Receives pages.
-pub(super) trait Press {
-    /// Takes a page of these bytes and this checksum, and returns its id. The page exists on return.
-    fn page(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id>;
-}
-
-/// Writes pages under fresh ids.
+/// Writes objects under fresh ids.
 struct Printer<'a> {
     log: &'a Log,
     entropy: &'a dyn Entropy,
 }
 
 impl Press for Printer<'_> {
-    fn page(&mut self, bytes: &[u8], _xxh3: u64) -> Result<Id> {
+    fn object(&mut self, bytes: &[u8], _xxh3: u64) -> Result<Id> {
         let id = self.entropy.id();
         write(self.log, &manifest_name(id), bytes).map(|()| id)
     }
@@ -131,8 +126,8 @@ fn align(sink: &mut dyn ByteSink, end: u64) -> Result<u64> {
 /// The fragments whose data is inline in records, by version.
 pub(super) fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
     let mut wanted: BTreeMap<u64, Vec<Id>> = BTreeMap::new();
-    for node in snapshot.nodes() {
-        let Node::Array(array) = node else { continue };
+    for (_, node) in snapshot.tree().changed() {
+        let Some(Node::Array(array)) = node else { continue };
         for fragment in array.recent() {
             if let FileRef::Log(version) = fragment.location.file {
                 wanted.entry(version).or_default().push(fragment.id);
@@ -144,7 +139,7 @@ pub(super) fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
 
 /// Whether a page describes a fragment that was removed since.
 fn loses(array: &ArrayState, shelf: &Shelf) -> Result<bool> {
-    let near = array.gone.values().any(|gone| gone.bounds.intersects(&shelf.info().bounds));
+    let near = array.gone.values().any(|gone| gone.intersects(&shelf.info().bounds));
     Ok(near && shelf.load()?.iter().any(|d| !array.has(d.id)))
 }
 
@@ -153,23 +148,35 @@ struct Binder<'a> {
     storage: &'a Arc<dyn Storage>,
     press: &'a mut dyn Press,
     moved: &'a Moved,
-    /// The pages written, with their fragments in memory.
-    made: Shelves,
+    /// The pages of fragments written, with their fragments in memory.
+    made: Made,
 }
 
 impl Binder<'_> {
     fn root(&mut self, snapshot: &Snapshot, record: u64) -> Result<Root> {
-        let nodes = snapshot.nodes().into_iter().map(|node| self.node(node)).collect::<Result<_>>()?;
-        let (version, time_us, store) = (snapshot.version(), snapshot.time_us(), snapshot.store());
-        Ok(Root { version, time_us, record, store, bytes: 0, nodes, retained: snapshot.retained_state() })
-    }
-
-    fn node(&mut self, node: &Node) -> Result<RootNode> {
-        let array = match node {
-            Node::Group(_) => None,
-            Node::Array(array) => Some(RootArray { schemas: array.schemas().to_vec(), pages: self.pages(array)? }),
-        };
-        Ok(RootNode { id: node.id(), path: node.path().to_owned(), metadata: node.shared_metadata(), array })
+        let tree = snapshot.tree();
+        let mut pages = HashMap::new();
+        for (id, node) in tree.changed() {
+            if let Some(Node::Array(array)) = node
+                && (!array.recent.is_empty() || !array.gone.is_empty())
+            {
+                pages.insert(id, self.pages(array)?);
+                self.made.arrays.push(id);
+            }
+        }
+        let rows = tree.rows().update(&delta(snapshot, &pages)?, self.storage, self.press)?;
+        Ok(Root {
+            format: FORMAT,
+            version: snapshot.version(),
+            time_us: snapshot.time_us(),
+            record,
+            store: snapshot.store(),
+            node: tree.root().ok_or_else(|| Error::corruption("there is no root of nothing"))?,
+            floor: snapshot.retained().floor(),
+            features: snapshot.features().clone(),
+            ext: snapshot.ext().clone(),
+            rows,
+        })
     }
 
     fn pages(&mut self, array: &ArrayState) -> Result<Vec<PageInfo>> {
@@ -212,9 +219,9 @@ impl Binder<'_> {
     fn page(&mut self, fragments: Vec<Arc<Description>>, full: bool) -> Result<PageInfo> {
         let (bytes, xxh3) = page::encode(&fragments)?;
         let full = full || fragments.len() == limits::PAGE_FRAGMENTS_MAX;
-        let info = PageInfo::of(self.press.page(&bytes, xxh3)?, xxh3, &fragments, full)?;
+        let info = PageInfo::of(self.press.object(&bytes, xxh3)?, xxh3, &fragments, full)?;
         let shelf = Shelf::filled(info.clone(), Arc::clone(self.storage), fragments.into());
-        self.made.insert(info.id, Arc::new(shelf));
+        self.made.shelves.insert(info.id, Arc::new(shelf));
         Ok(info)
     }
 }

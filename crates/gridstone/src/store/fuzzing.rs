@@ -23,19 +23,32 @@ pub fn manifest_root(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<bool> {
     let named = line::parse::<Value>(line, "a manifest root")?;
     let version = named.get("version").and_then(Value::as_u64).unwrap_or(1);
     let reference = RootRef { id: Id([0; 16]), version, xxh3: line.xxh3 };
-    let decoded = root::decode(bytes, reference)?;
+    let decoded = root::decode(bytes, reference, storage)?;
     let again = root::encode(&decoded)?;
-    let back = root::decode(&again, RootRef { xxh3: root::checksum(&again)?, ..reference })?;
-    // The same values may be written at other lengths.
-    let same = decoded == root::Root { bytes: decoded.bytes, ..back };
-    let snapshot = Snapshot::of_root(decoded, reference, storage)?;
-    for node in snapshot.nodes() {
+    let back = root::decode(&again, RootRef { xxh3: root::checksum(&again)?, ..reference }, storage)?;
+    let same = root::encode(&back)? == again;
+    let snapshot = Snapshot::of_root(decoded, reference);
+    for node in snapshot.nodes()? {
+        node.metadata().all()?;
         match node {
             Node::Group(group) => drop(snapshot.children(group.path())?),
-            Node::Array(array) => drop(array.fragments(None)?),
+            Node::Array(array) => {
+                array.schemas().all()?;
+                drop(array.fragments(None)?);
+            }
         }
     }
+    snapshot.retained().tags()?;
+    snapshot.retained().condemned_data()?;
     Ok(same)
+}
+
+/// Decodes a page of rows, encodes it again, and returns whether the second decoding equals the first.
+///
+/// # Errors
+/// Those of opening a store.
+pub fn manifest_rows(bytes: &[u8]) -> Result<bool> {
+    super::rows::page_survives(bytes)
 }
 
 /// Decodes a manifest page without a root to check it against, encodes it again, and returns whether the second

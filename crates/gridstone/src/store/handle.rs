@@ -12,7 +12,7 @@ use super::newest::{Filling, Found, Newest, RecordFiles};
 use super::operation::{Changes, Operation};
 use super::path;
 use super::record::Record;
-use super::snapshot::{Shelves, Snapshot};
+use super::snapshot::{Made, Snapshot};
 use super::times::Times;
 use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Notices, Result, limits};
 use crate::storage::{Storage, StoreFiles};
@@ -54,8 +54,6 @@ pub struct Store {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) entropy: Arc<dyn Entropy>,
     pub(super) fold_versions: u64,
-    /// The largest size in bytes that a commit may let a root reach.
-    pub(super) root_bytes_max: u64,
     /// The queues that join commits of this process, if any.
     pub(super) queues: Option<Arc<dyn Queues>>,
     pub(super) times: Times,
@@ -67,21 +65,14 @@ impl Store {
     /// The store in `storage`, existing or not. Nothing is read or written.
     pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
-        let (root_bytes_max, times, seen) = (limits::ROOT_BYTES_MAX, Times::default(), AtomicU64::new(0));
-        Self { log, clock, entropy, fold_versions, root_bytes_max, queues: None, times, seen }
+        let (times, seen) = (Times::default(), AtomicU64::new(0));
+        Self { log, clock, entropy, fold_versions, queues: None, times, seen }
     }
 
     /// The same store, folding when the newest root is `versions` (at least one) behind.
     #[must_use]
     pub fn with_fold_versions(mut self, versions: u64) -> Self {
         self.fold_versions = versions.max(1);
-        self
-    }
-
-    /// The same store, whose commits refuse to let a manifest root grow beyond `bytes`.
-    #[must_use]
-    pub fn with_root_bytes_max(mut self, bytes: u64) -> Self {
-        self.root_bytes_max = bytes;
         self
     }
 
@@ -232,8 +223,11 @@ impl Store {
     pub fn refresh(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
         let mut newest = Snapshot::clone(snapshot);
         let at_end = self.follow_all(&mut newest);
-        // Below the floor, records may be missing, or may be leftovers of commits that were lost there.
-        if self.log.floor_version()? > snapshot.version() + 1 || !at_end? {
+        let floor = self.log.floor_version()?;
+        // Below the floor, records may be missing, or may be leftovers of commits that were lost there. So may pages of
+        // the root underneath.
+        let passed = at_end.as_ref().is_err_and(Error::may_be_missing) && floor > newest.root_version();
+        if floor > snapshot.version() + 1 || passed || !at_end? {
             return self.latest();
         }
         self.log.check_end(newest.version(), self.seen())?;
@@ -244,26 +238,27 @@ impl Store {
     /// Advances `snapshot`; returns whether it is at the end. A snapshot that is far behind is better opened anew.
     fn follow_all(&self, snapshot: &mut Snapshot) -> Result<bool> {
         self.log.read_on(snapshot.version() + 1, self.fold_versions.saturating_mul(2) + 1, &mut |record| {
-            *snapshot = self.advanced(snapshot, &record)?;
+            *snapshot = self.advanced(snapshot, record)?;
             Ok(())
         })
     }
 
     /// The snapshot after `record`, based on the root that the record names if that is newer.
-    pub(super) fn advanced(&self, snapshot: &Snapshot, record: &Record) -> Result<Snapshot> {
-        let mut next = snapshot.clone();
+    pub(super) fn advanced(&self, snapshot: &Snapshot, record: Record) -> Result<Snapshot> {
+        let (mut next, named) = (snapshot.clone(), record.root);
         next.follow(record)?;
-        if let Some(reference) = record.root.filter(|r| r.version > next.root_version()) {
-            let root = match self.log.root(reference) {
-                Ok(root) => root,
-                // A vacuum removes roots below the floor; a later record names a newer one.
-                Err(_) if self.log.floor_version()? > reference.version => return Ok(next),
-                Err(e) => return Err(e),
+        if let Some(reference) = named.filter(|r| r.version > next.root_version()) {
+            let rested = self.log.root(reference).and_then(|root| {
+                if root.store != next.store() {
+                    return Err(Error::corruption(format!("manifest root {} belongs to another store", reference.id)));
+                }
+                next.rested_on(root, reference, Made::default())
+            });
+            return match rested {
+                // A vacuum removes roots below the floor, and their pages; a later record names a newer one.
+                Err(e) if e.may_be_missing() && self.log.floor_version()? > reference.version => Ok(next),
+                rested => rested,
             };
-            if root.store != next.store() {
-                return Err(Error::corruption(format!("manifest root {} belongs to another store", reference.id)));
-            }
-            next.rest_on(&root, reference, &Shelves::new(), &self.log.storage);
         }
         Ok(next)
     }
@@ -316,20 +311,22 @@ impl Store {
         let mut snapshot = match reference {
             Some(reference) => {
                 let root = filling.root.map_or_else(|| self.log.root(reference), Ok)?;
-                Snapshot::of_root(root, reference, &self.log.storage)?
+                Snapshot::of_root(root, reference)
             }
             None => Snapshot::before_all(),
         };
         while let Some(file) = filling.files.remove(&(snapshot.version() + 1)) {
-            snapshot.follow(&Log::decoded(file, snapshot.version() + 1)?)?;
+            snapshot.follow(Log::decoded(file, snapshot.version() + 1)?)?;
         }
-        self.log.read_each(snapshot.version() + 1..version, &mut |record| snapshot.follow(&record))?;
+        self.log.read_each(snapshot.version() + 1..version, &mut |record| snapshot.follow(record))?;
         if snapshot.version() < version {
-            snapshot.follow(last)?;
+            snapshot.follow(last.clone())?;
         } else if snapshot.record() != Some(last.xxh3) {
             return Err(Error::corruption(format!(
                 "the log's floor rests on another record than that of version {version}"
             )));
+        } else {
+            snapshot.agree_with(last);
         }
         Ok(snapshot)
     }

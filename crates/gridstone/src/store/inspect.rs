@@ -15,8 +15,8 @@ use super::floor::Floor;
 use super::handle::Store;
 use super::operation::Recorded;
 use super::record::Record;
+use super::rows::RowMap;
 use super::shape::RootRef;
-use super::shelf::Shelf;
 use super::snapshot::Snapshot;
 use super::tree::Node;
 use crate::base::{Cancel, Error, ErrorKind, FileRef, Id, Result};
@@ -88,7 +88,7 @@ pub struct Inspection {
     pub records: u64,
     /// All manifest roots named, by ascending version, including damaged ones.
     pub roots: Vec<RootRef>,
-    /// Every page named, with the roots that name it.
+    /// Every page and value named, with the roots that name it.
     pub pages: HashMap<Id, Vec<RootRef>>,
     /// The damaged and missing objects.
     pub flaws: Vec<Flaw>,
@@ -114,7 +114,7 @@ impl Inspection {
         self.flaws.iter().any(|f| f.object == object)
     }
 
-    fn flaw(&mut self, object: String, error: &Error, versions: Versions, affected: Vec<Affected>) {
+    pub(super) fn flaw(&mut self, object: String, error: &Error, versions: Versions, affected: Vec<Affected>) {
         self.flaws.push(Flaw { object, message: error.to_string(), versions, affected });
     }
 }
@@ -156,7 +156,8 @@ impl Store {
             listed.extend(digits.and_then(|d| d.parse::<u64>().ok()).filter(|v| *v > 0));
         })?;
         let (found, tellers) = (Inspection::default(), Tellers::default());
-        let mut walk = Walk { store: self, cancel, found, lines: Vec::new(), page_boxes: HashMap::new(), tellers };
+        let mut walk =
+            Walk { store: self, cancel, found, lines: Vec::new(), seen: HashMap::new(), before: None, tellers };
         let published = damage(self.log.floor())?;
         let Some(newest) = listed.last().copied() else {
             return match published {
@@ -186,13 +187,16 @@ struct Line {
     root: Option<RootRef>,
 }
 
-struct Walk<'a> {
-    store: &'a Store,
+pub(super) struct Walk<'a> {
+    pub(super) store: &'a Store,
     cancel: &'a dyn Cancel,
-    found: Inspection,
+    pub(super) found: Inspection,
     lines: Vec<Line>,
-    page_boxes: HashMap<Id, Affected>,
-    tellers: Tellers,
+    /// The objects below roots that were looked at: of a page of fragments its cells.
+    pub(super) seen: HashMap<Id, Option<Affected>>,
+    /// The rows of the root that was looked at before.
+    pub(super) before: Option<RowMap>,
+    pub(super) tellers: Tellers,
 }
 
 impl Walk<'_> {
@@ -323,7 +327,7 @@ impl Walk<'_> {
         if state.version() >= record.version {
             return Ok(Some(state));
         }
-        match damage(state.follow(record))? {
+        match damage(state.follow(record.clone()))? {
             Ok(()) => Ok(Some(state)),
             Err(error) => {
                 self.found.flaw(log_name(record.version), &error, Versions::new(), Vec::new());
@@ -338,16 +342,16 @@ impl Walk<'_> {
         let near = |r: &RootRef| r.version == record.version || r.version + 1 == record.version;
         let Some(reference) = [record.root, floor].into_iter().flatten().find(near) else { return Ok(None) };
         let Ok(root) = damage(self.store.log.root(reference))? else { return Ok(None) };
-        let state = damage(Snapshot::of_root(root, reference, &self.store.log.storage))?.ok();
+        let state = Some(Snapshot::of_root(root, reference));
         // The records that created these arrays may be missing, while later ones add fragments to them.
-        for node in state.iter().flat_map(Snapshot::nodes) {
-            if let Node::Array(array) = node
-                && let Some((schema, number)) = array.schemas().iter().zip(0u32..).last()
-            {
-                self.array(node.id(), node.path(), (number, schema));
+        let Some(state) = state else { return Ok(None) };
+        let Ok(nodes) = damage(state.nodes().map_err(|e| in_root(reference, e)))? else { return Ok(None) };
+        for node in nodes {
+            if let Node::Array(array) = &node {
+                self.array(node.id(), node.path(), (array.schemas().count().saturating_sub(1), array.schema()));
             }
         }
-        Ok(state)
+        Ok(Some(state))
     }
 
     /// Checks the inline fragments of the record.
@@ -366,7 +370,7 @@ impl Walk<'_> {
         let mut roots: Vec<RootRef> = record.root.into_iter().collect();
         for operation in &record.operations {
             match operation {
-                Recorded::CreateArray { id, path, schema } => self.array(*id, path, (0, schema)),
+                Recorded::CreateArray { id, path, schema, .. } => self.array(*id, path, (0, schema)),
                 Recorded::AlterArray { id, number, schema } => {
                     let path = self.found.arrays.get(id).map_or_else(String::new, |known| known.path.clone());
                     self.array(*id, &path, (*number, schema));
@@ -381,7 +385,7 @@ impl Walk<'_> {
         }
     }
 
-    fn array(&mut self, id: Id, path: &str, (number, schema): (u32, &Arc<Schema>)) {
+    pub(super) fn array(&mut self, id: Id, path: &str, (number, schema): (u32, &Arc<Schema>)) {
         let known = KnownArray { path: path.to_owned(), schema: Arc::clone(schema), number, fragments: Vec::new() };
         let known = self.found.arrays.entry(id).or_insert(known);
         if known.path.is_empty() {
@@ -392,7 +396,7 @@ impl Walk<'_> {
         }
     }
 
-    fn fragment(&mut self, array: Id, description: &Arc<Description>, versions: &[(u64, u64)]) {
+    pub(super) fn fragment(&mut self, array: Id, description: &Arc<Description>, versions: &[(u64, u64)]) {
         if let Some(known) = self.found.arrays.get_mut(&array) {
             known.fragments.push(Arc::clone(description));
         }
@@ -420,7 +424,10 @@ impl Walk<'_> {
     }
 
     fn root(&mut self, reference: RootRef) -> Result<()> {
-        let root = self.store.log.root(reference)?;
+        let mut root = self.store.log.root(reference)?;
+        if let Some(before) = &self.before {
+            root.rows = root.rows.sharing(before);
+        }
         let line = self.lines.iter().find(|l| l.version == reference.version);
         if line.and_then(|l| l.xxh3).is_some_and(|xxh3| xxh3 != root.record) {
             return Err(Error::corruption(format!(
@@ -428,42 +435,11 @@ impl Walk<'_> {
                 reference.id, reference.version
             )));
         }
-        let arrays = root.nodes.iter().filter_map(|node| node.array.as_ref());
-        let named: HashSet<Id> = arrays.flat_map(|array| &array.pages).map(|page| page.id).collect();
-        for node in &root.nodes {
-            let Some(array) = &node.array else { continue };
-            if let Some((schema, number)) = array.schemas.iter().zip(0u32..).last() {
-                self.array(node.id, &node.path, (number, schema));
-            }
-            for info in &array.pages {
-                self.found.pages.entry(info.id).or_default().push(reference);
-                if self.page_boxes.contains_key(&info.id) {
-                    continue;
-                }
-                let whole = Affected {
-                    array: node.id,
-                    fragment: None,
-                    bounds: info.bounds.clone(),
-                    cells: cells_of(&info.bounds),
-                };
-                self.page_boxes.insert(info.id, whole);
-                match damage(Shelf::new(info.clone(), Arc::clone(&self.store.log.storage)).load())? {
-                    Ok(fragments) => {
-                        let versions = self.resting_on(&[reference]);
-                        fragments.iter().for_each(|d| self.fragment(node.id, d, &versions));
-                        if let Err(error) = self.tellers.page(info.id, reference.version, &named, &fragments) {
-                            self.found.flaw(manifest_name(info.id), &error, Versions::new(), Vec::new());
-                        }
-                    }
-                    Err(error) => self.found.flaw(manifest_name(info.id), &error, Versions::new(), Vec::new()),
-                }
-            }
-        }
-        Snapshot::of_root(root, reference, &self.store.log.storage).map(drop)
+        self.rows(root, reference).map_err(|e| in_root(reference, e))
     }
 
     /// The versions that are based on one of these roots.
-    fn resting_on(&self, roots: &[RootRef]) -> Versions {
+    pub(super) fn resting_on(&self, roots: &[RootRef]) -> Versions {
         ranges(self.lines.iter().filter(|l| l.root.is_some_and(|r| roots.contains(&r))).map(|l| l.version))
     }
 
@@ -500,10 +476,9 @@ impl Walk<'_> {
                     l.version == version || l.version > version && l.root.map_or(0, |r| r.version) < version
                 };
                 flaw.versions = ranges(self.lines.iter().filter(over).map(|l| l.version));
-            } else if let Some((id, place)) = self.page_boxes.iter().find(|(id, _)| manifest_name(**id) == flaw.object)
-            {
+            } else if let Some((id, place)) = self.seen.iter().find(|(id, _)| manifest_name(**id) == flaw.object) {
                 flaw.versions = self.resting_on(self.found.pages.get(id).map(Vec::as_slice).unwrap_or_default());
-                flaw.affected = vec![place.clone()];
+                flaw.affected = place.iter().cloned().collect();
             }
         }
         for file in self.found.data.values_mut() {
@@ -521,6 +496,10 @@ impl Walk<'_> {
     }
 }
 
+fn in_root(reference: RootRef, error: Error) -> Error {
+    error.context(format!("manifest root {}", reference.id))
+}
+
 /// Merges ranges that overlap or touch.
 fn joined(mut versions: Versions) -> Versions {
     versions.sort_unstable();
@@ -534,7 +513,7 @@ fn joined(mut versions: Versions) -> Versions {
     found
 }
 
-fn cells_of(bounds: &Subarray) -> u64 {
+pub(super) fn cells_of(bounds: &Subarray) -> u64 {
     u64::try_from(bounds.cells()).unwrap_or(u64::MAX)
 }
 

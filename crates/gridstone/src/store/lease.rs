@@ -5,7 +5,7 @@
 //! neither the reader's clock nor the vacuum's matters. Safety does not depend on leases: a reader whose lease was not
 //! honoured gets a SnapshotExpired error.
 
-use super::line::{self, FORMAT};
+use super::line;
 use super::shape::{Signed, Whole};
 use crate::base::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,9 @@ struct LeaseText {
 }
 
 impl Lease {
+    /// The format version of leases, which readers and vacuums of all releases honour.
+    const FORMAT: u64 = 0;
+
     /// The time in microseconds that a lease holds beyond its expiry: a renewal may be under way.
     pub const SLACK_US: i64 = 60_000_000;
 
@@ -43,7 +46,7 @@ impl Lease {
     /// Its bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let (written_us, expires_us) = (Signed(self.written_us), Signed(self.expires_us));
-        let text = LeaseText { gs: FORMAT, version: Whole(self.version), written_us, expires_us };
+        let text = LeaseText { gs: Self::FORMAT, version: Whole(self.version), written_us, expires_us };
         let json = serde_json::to_string(&text)
             .map_err(|e| Error::input("a lease cannot be written as JSON").with_source(e))?;
         line::seal(json, 1)

@@ -1,7 +1,7 @@
 //! The checksummed line: the common form of log records, manifest roots, the floor and leases.
 //!
 //! ```text
-//! {"gs":0, …}  one line of JSON, its first field the format version, padded with spaces
+//! {"gs":1, …}  one line of JSON, its first field the format version, padded with spaces
 //! \n
 //! 16 lower-case hexadecimal digits: xxh3 of the line, padding included, newline excluded
 //! \n
@@ -12,8 +12,10 @@
 use super::shape::{hex, parse_hex};
 use crate::base::{Error, ErrorKind, Result, limits, newer, unknown_name, xxh3};
 
-/// The format version that this engine reads and writes.
-pub(super) const FORMAT: u64 = 0;
+/// The format version that this engine writes.
+pub(super) const FORMAT: u64 = 1;
+/// The format versions that it reads, the oldest first.
+const READ: [u64; 2] = [0, FORMAT];
 
 const PREFIX: &[u8] = b"{\"gs\":";
 /// The length of newline, 16 digits, newline.
@@ -22,6 +24,8 @@ const SEAL_LEN: usize = 18;
 /// A line whose checksum has been verified.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'a> {
+    /// The format version.
+    pub(super) format: u64,
     /// The JSON text.
     pub(super) json: &'a str,
     /// The checksum, by which other objects refer to this one.
@@ -56,7 +60,7 @@ pub(super) fn sealed(json: String) -> Vec<u8> {
 /// The verified line at the start of `bytes`; `what` names the object in errors. Unsupported if it has another format
 /// version, Corruption if the bytes are damaged.
 pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Line<'a>> {
-    check_format(bytes, what)?;
+    let format = check_format(bytes, what)?;
     let damaged = |why: &str| Error::corruption(format!("{what} is damaged: {why}"));
     let searched = bytes.get(..limits::ROOT_LINE_BYTES_MAX + 1).unwrap_or(bytes);
     let end = searched.iter().position(|b| *b == b'\n').ok_or_else(|| damaged("its first line does not end"))?;
@@ -68,7 +72,7 @@ pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Line<'a>> {
         return Err(damaged("its line does not match its checksum"));
     }
     let json = std::str::from_utf8(line).map_err(|e| damaged("its line is not UTF-8").with_source(e))?;
-    Ok(Line { json, xxh3: seal, body: end + SEAL_LEN })
+    Ok(Line { format, json, xxh3: seal, body: end + SEAL_LEN })
 }
 
 /// Whether these first bytes of an object include its whole line and checksum.
@@ -76,20 +80,21 @@ pub(super) fn is_whole(start: &[u8]) -> bool {
     start.iter().position(|b| *b == b'\n').is_some_and(|end| start.len() >= end + SEAL_LEN)
 }
 
-fn check_format(bytes: &[u8], what: &str) -> Result<()> {
+/// The format version of the line at the start of `bytes`, one that this engine reads.
+fn check_format(bytes: &[u8], what: &str) -> Result<u64> {
     let digits = bytes.strip_prefix(PREFIX).map(|rest| {
         let end = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
         rest.get(..end).unwrap_or_default()
     });
     let found = digits.and_then(|d| std::str::from_utf8(d).ok()).and_then(|text| text.parse::<u64>().ok());
     match found {
-        Some(FORMAT) => Ok(()),
+        Some(known) if READ.contains(&known) => Ok(known),
         Some(_) if is_misread(bytes, digits.map_or(0, <[u8]>::len)) => {
             Err(Error::corruption(format!("{what} is damaged: its format version does not match its checksum")))
         }
         Some(other) => {
             let error = Error::unsupported(format!(
-                "{what} is of format version {other}, this Gridstone knows version {FORMAT}; use a newer Gridstone"
+                "{what} is of format version {other}, this Gridstone knows versions up to {FORMAT}; use a newer Gridstone"
             ));
             Err(if is_sound(bytes) { error.foreign() } else { error })
         }
@@ -103,15 +108,18 @@ fn is_sound(bytes: &[u8]) -> bool {
     line.is_some_and(|(line, rest)| rest.get(1..SEAL_LEN - 1) == Some(hex(xxh3(line)).as_bytes()))
 }
 
-/// Whether the line would match its checksum with [`FORMAT`] in place of its `digits`. If so, the digits are damaged.
+/// Whether the line would match its checksum with a known version in place of its `digits`. If so, these are damaged.
 fn is_misread(bytes: &[u8], digits: usize) -> bool {
     let searched = bytes.get(..limits::RECORD_LINE_BYTES_MAX + 1).unwrap_or(bytes);
     let Some((line, rest)) = searched.iter().position(|b| *b == b'\n').and_then(|end| bytes.split_at_checked(end))
     else {
         return false;
     };
-    let meant = [PREFIX, FORMAT.to_string().as_bytes(), line.get(PREFIX.len() + digits..).unwrap_or_default()].concat();
-    rest.get(1..SEAL_LEN - 1) == Some(hex(xxh3(&meant)).as_bytes())
+    let after = line.get(PREFIX.len() + digits..).unwrap_or_default();
+    READ.iter().any(|known| {
+        let meant = [PREFIX, known.to_string().as_bytes(), after].concat();
+        rest.get(1..SEAL_LEN - 1) == Some(hex(xxh3(&meant)).as_bytes())
+    })
 }
 
 /// Parses the JSON of a verified line. Unsupported if it has unknown names; Corruption, naming what it fails to be, if
@@ -163,10 +171,12 @@ mod tests {
     fn another_format_is_named() {
         let error = open(b"{\"gs\":17,\"anything\"", "version 3").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.message().contains("17") && error.message().contains("version 0"), "{error}");
+        assert!(error.message().contains("17") && error.message().contains("up to 1"), "{error}");
         let mut bytes = seal("{\"gs\":0,\"x\":1}".to_owned(), 1).unwrap();
         bytes[6] = b'7';
         assert_eq!(open(&bytes, "it").unwrap_err().kind(), ErrorKind::Corruption, "the line fits with 0 in its place");
+        bytes[6] = b'1';
+        assert_eq!(open(&bytes, "it").unwrap_err().kind(), ErrorKind::Corruption, "a known version, and another sum");
         assert_eq!(open(b"PK\x03\x04", "it").unwrap_err().kind(), ErrorKind::Corruption);
     }
 }

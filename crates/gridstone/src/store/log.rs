@@ -174,18 +174,18 @@ impl Log {
 
     /// The root that `reference` names.
     pub(super) fn root(&self, reference: RootRef) -> Result<Root> {
-        Self::root_in(self.read_object(&manifest_name(reference.id))?, reference)
+        self.root_in(self.read_object(&manifest_name(reference.id))?, reference)
     }
 
     /// The root that `reference` names, decoded from the bytes read.
-    pub(super) fn root_in(bytes: Option<Bytes>, reference: RootRef) -> Result<Root> {
+    pub(super) fn root_in(&self, bytes: Option<Bytes>, reference: RootRef) -> Result<Root> {
         let bytes = bytes.ok_or_else(|| {
             Error::corruption(format!(
                 "manifest root {} of version {}, which the log names, is missing",
                 reference.id, reference.version
             ))
         })?;
-        root::decode(&bytes, reference)
+        root::decode(&bytes, reference, &self.storage)
     }
 
     /// The object of this name; `None` if there is none.

@@ -97,7 +97,7 @@ impl Rebase for MergeRules {
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
         self.look(lost_to);
         // Nothing can be merged in an array that was removed: each later check fails again.
-        if newest.node_by_id(self.array).is_some() {
+        if newest.node_by_id(self.array)?.is_some() {
             self.seen = Arc::clone(newest);
         }
         self.check()?;

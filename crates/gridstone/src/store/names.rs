@@ -3,9 +3,11 @@
 
 use super::handle::Store;
 use super::log::Log;
+use super::node_row::decode_page;
 use super::operation::{Condemned, Recorded};
 use super::record::Record;
-use super::root::Root;
+use super::rows::key::{self, NodeRow};
+use super::rows::{RowMap, Visited};
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
@@ -56,17 +58,17 @@ impl Names {
     /// Corruption if a page is missing or damaged, Storage.
     pub fn add_snapshot(&mut self, store: &Store, snapshot: &Snapshot) -> Result<()> {
         self.manifest.extend(snapshot.root().map(|r| r.id));
-        for node in snapshot.nodes() {
-            let Node::Array(array) = node else { continue };
-            for shelf in &array.shelves {
-                let page = Shelf::new(shelf.info().clone(), Arc::clone(&store.log.storage));
-                if self.manifest.insert(page.info().id) {
-                    self.add_fragments(array.id(), page.load()?.iter().filter(|d| array.has(d.id)));
-                }
+        let tree = snapshot.tree();
+        let mut gone: HashSet<Id> = HashSet::new();
+        for (id, node) in tree.changed() {
+            if let Some(Node::Array(array)) = node {
+                gone.extend(array.gone.keys());
+                self.add_fragments(id, array.recent());
             }
-            self.add_fragments(array.id(), array.recent());
         }
-        Ok(())
+        let removes = tree.changed().any(|(_, node)| node.is_none());
+        let lives = |array: Id| Ok(!removes || tree.get(array)?.is_some());
+        self.add_rows(&store.log, tree.rows(), &lives, &gone)
     }
 
     /// Adds the files that `record` names: the data files of fragments that it adds, and the roots that it names, with
@@ -92,21 +94,31 @@ impl Names {
         if !self.manifest.insert(reference.id) {
             return Ok(());
         }
-        let Root { nodes, .. } = log.root(reference)?;
-        for (id, array) in nodes.into_iter().filter_map(|node| Some((node.id, node.array?))) {
-            for page in array.pages {
-                self.add_page(id, &Shelf::new(page, Arc::clone(&log.storage)))?;
-            }
-        }
-        Ok(())
+        self.add_rows(log, &log.root(reference)?.rows, &|_| Ok(true), &HashSet::new())
     }
 
-    /// Reads the page and drops it again.
-    fn add_page(&mut self, array: Id, page: &Shelf) -> Result<()> {
-        if self.manifest.insert(page.info().id) {
-            self.add_fragments(array, page.load()?.iter());
-        }
-        Ok(())
+    /// Adds the objects of `rows`, and the data files of the fragments of arrays that exist, except for fragments that
+    /// are `gone`. Pages are read one at a time, and dropped again.
+    fn add_rows(
+        &mut self,
+        log: &Log,
+        rows: &RowMap,
+        lives: &dyn Fn(Id) -> Result<bool>,
+        gone: &HashSet<Id>,
+    ) -> Result<()> {
+        rows.walk(&mut |visited| match visited {
+            Visited::Page(reference) | Visited::Value(reference) => Ok(self.manifest.insert(reference.id)),
+            Visited::Row(row) => {
+                if let Some((array, NodeRow::Page(page))) = key::read_node(row.key())
+                    && lives(array)?
+                    && self.manifest.insert(page)
+                {
+                    let page = Shelf::new(decode_page(page, &rows.value_of(row)?)?, Arc::clone(&log.storage));
+                    self.add_fragments(array, page.load()?.iter().filter(|d| !gone.contains(&d.id)));
+                }
+                Ok(true)
+            }
+        })
     }
 
     fn add_fragments<'a>(&mut self, array: Id, fragments: impl IntoIterator<Item = &'a Arc<Description>>) {

@@ -176,7 +176,7 @@ impl Log {
             }
             Ok(())
         })?;
-        let root = reference.map(|reference| Self::root_in(root, reference)).transpose()?;
+        let root = reference.map(|reference| self.root_in(root, reference)).transpose()?;
         Ok(Filling { root, files })
     }
 

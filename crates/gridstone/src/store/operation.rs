@@ -1,6 +1,7 @@
 //! The operations of a commit: as requested ([`Operation`], with staged fragments), and as recorded in the log
 //! ([`Recorded`], with fully described fragments).
 
+use super::extension::Ext;
 use super::shape::RootRef;
 use crate::base::Id;
 use crate::fragment::{Description, FragmentOrder, Staged};
@@ -159,6 +160,8 @@ pub enum Recorded {
         id: Id,
         /// Its path.
         path: String,
+        /// What a newer release says of it.
+        ext: Ext,
     },
     /// An array was created.
     CreateArray {
@@ -168,6 +171,8 @@ pub enum Recorded {
         path: String,
         /// The first schema of its history.
         schema: Arc<Schema>,
+        /// What a newer release says of it.
+        ext: Ext,
     },
     /// An array was given its next schema.
     AlterArray {

@@ -45,7 +45,8 @@ impl Overlap {
         };
         // No other commit can write to a node that does not exist yet.
         let made: BTreeSet<Id> = changes.operations.iter().filter_map(made).collect();
-        let mut overlap = Self::of_removed(reads, |node| view.node_by_id(node).is_none() && !made.contains(&node));
+        let mut overlap =
+            Self::of_removed(reads, |node| Ok(!made.contains(&node) && view.node_by_id(node)?.is_none()))?;
         for operation in &changes.operations {
             match operation {
                 Operation::AddFragments { array: node, .. } | Operation::SetMetadata { node, .. }
@@ -71,11 +72,16 @@ impl Overlap {
     }
 
     /// All reads of nodes that are `gone`.
-    fn of_removed(reads: &Reads, gone: impl Fn(Id) -> bool) -> Self {
-        let removed: BTreeSet<Id> = reads.nodes_read().filter(|node| gone(*node)).collect();
+    fn of_removed(reads: &Reads, gone: impl Fn(Id) -> Result<bool>) -> Result<Self> {
+        let mut removed = BTreeSet::new();
+        for node in reads.nodes_read() {
+            if gone(node)? {
+                removed.insert(node);
+            }
+        }
         let cells = removed.iter().filter_map(|node| Some((*node, reads.cells_of(*node)?.clone())));
         let keys = removed.iter().filter_map(|node| Some((*node, reads.keys_of(*node)?.clone())));
-        Self { cells: cells.collect(), keys: keys.collect(), removed }
+        Ok(Self { cells: cells.collect(), keys: keys.collect(), removed })
     }
 
     /// Whether nothing was both read and written.
@@ -99,9 +105,9 @@ impl Overlap {
                 Recorded::AddFragments { array, fragments } => {
                     let Some(mine) = self.cells.get(array) else { continue };
                     // The transaction that wrote to the array has removed it as well.
-                    let Ok(state) = newest.array_by_id(*array) else { continue };
+                    let Some(state) = newest.find_array(*array)? else { continue };
                     for fragment in fragments.iter().filter(|d| mine.touches(&d.bounds)) {
-                        if let Some(met) = writes(state, fragment, mine)?.hull() {
+                        if let Some(met) = writes(&state, fragment, mine)?.hull() {
                             let place = place(newest, *array, met);
                             let what = format!("wrote to {:?}{place}", state.path());
                             return Err(self.overtaken(record, *array, &what));
@@ -111,7 +117,8 @@ impl Overlap {
                 Recorded::SetMetadata { node, changes } => {
                     let Some(mine) = self.keys.get(node) else { continue };
                     if let Some((key, _)) = changes.iter().find(|(key, _)| mine.have(key)) {
-                        let path = newest.node_by_id(*node).map_or("an array or group", super::Node::path);
+                        let found = newest.node_by_id(*node)?;
+                        let path = found.as_ref().map_or("an array or group", super::Node::path);
                         let what = format!("set the metadata key {key:?} of {path:?}");
                         return Err(self.overtaken(record, *node, &what));
                     }

@@ -49,6 +49,11 @@ pub(super) fn parent(path: &str) -> Option<&str> {
     }
 }
 
+/// The path of the node called `name` in the group at `path`.
+pub(super) fn below(path: &str, name: &str) -> String {
+    format!("{}/{name}", path.trim_end_matches('/'))
+}
+
 /// The last name of `path`; empty for the root.
 pub(super) fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)

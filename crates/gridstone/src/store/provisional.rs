@@ -75,7 +75,7 @@ impl Provisional {
         for operation in &drafted {
             let text = serde_json::to_value(OperationText::of(operation, &mut bodies)?)
                 .map_err(|e| Error::input("a change cannot be written as JSON").with_source(e))?;
-            next.provisionally(&read_operation(text, &mut place)?, self.version())?;
+            next.provisionally(Arc::new(read_operation(text, &mut place)?))?;
         }
         self.index = place.index();
         self.bodies.extend(place.inline.iter().map(|inline| inline.range.offset).zip(bodies.parts));
@@ -105,7 +105,8 @@ impl Provisional {
                 made.push(operation);
                 continue;
             };
-            if self.view.node_by_id(array).is_none() {
+            // An array that cannot be looked up may be there.
+            if self.view.node_by_id(array).is_ok_and(|node| node.is_none()) {
                 continue;
             }
             match made.last_mut() {

@@ -6,12 +6,17 @@
 //! result is accepted only if its checksum is the one by which it is named. A pack's fragments are also in the records
 //! that they were copied from, and vice versa, each with its checksum.
 
-use super::fold::{Moved, Press, bind, inline_by_version};
+use super::fold::{Moved, bind, inline_by_version};
 use super::handle::Store;
 use super::inspect::{Inspection, KnownFile, damage};
 use super::log::Log;
+use super::node_row::decode_page;
+use super::root::Root;
+use super::rows::key::{self, NodeRow};
+use super::rows::{Inspected, Press, frame_sum};
 use super::shape::RootRef;
 use super::snapshot::Snapshot;
+use super::tree::Node;
 use super::wording::BODY_ALIGNMENT;
 use super::{page, root};
 use crate::base::{ByteRange, Cancel, Error, FileRef, Files, Id, Result, xxh3};
@@ -43,14 +48,10 @@ impl Store {
     /// Storage, Access, Cancelled.
     pub fn refold(&self, target: RootRef, found: &Inspection, cancel: &dyn Cancel) -> Result<Vec<Remade>> {
         let whole = damage(self.log.root(target))?.ok();
-        let pages = whole.as_ref().map(|root| {
-            let arrays = root.nodes.iter().filter_map(|node| node.array.as_ref());
-            arrays.flat_map(|array| &array.pages).map(|page| (page.xxh3, page.id)).collect()
-        });
-        let known = match pages {
-            Some(pages) => pages,
-            None => self.pages_by_sum()?,
-        };
+        let mut known = self.objects_by_sum()?;
+        if let Some(root) = &whole {
+            known.extend(named_by_sum(root)?);
+        }
         for base in bases(found, target.version) {
             cancel.check()?;
             let Ok(snapshot) = damage(self.state_from(base, target.version))? else { continue };
@@ -102,11 +103,11 @@ impl Store {
     /// Corruption if one of the objects needed is damaged or missing.
     pub fn state_from(&self, base: Option<RootRef>, version: u64) -> Result<Snapshot> {
         let mut snapshot = match base {
-            Some(base) => Snapshot::of_root(self.log.root(base)?, base, &self.log.storage)?,
+            Some(base) => Snapshot::of_root(self.log.root(base)?, base),
             None => Snapshot::before_all(),
         };
         for next in snapshot.version() + 1..=version {
-            snapshot.follow(&self.log.read_file(next)?.0)?;
+            snapshot.follow(self.log.read_file(next)?.0)?;
         }
         Ok(snapshot)
     }
@@ -119,11 +120,7 @@ impl Store {
     pub fn fold_anew(&self, found: &Inspection) -> Result<Option<Arc<Snapshot>>> {
         for base in bases(found, found.newest) {
             let Ok(state) = damage(self.state_from(base, found.newest))? else { continue };
-            let pages = state.nodes().into_iter().try_for_each(|node| match node {
-                super::tree::Node::Array(array) => array.fragments(None).map(drop),
-                super::tree::Node::Group(_) => Ok(()),
-            });
-            if damage(pages)?.is_ok()
+            if damage(read_all(&state))?.is_ok()
                 && let Ok(folded) = damage(self.pack(&Arc::new(state)))?
             {
                 return Ok(Some(folded));
@@ -191,13 +188,13 @@ impl Store {
         Ok((bytes[..] != file[..]).then(|| (log_name(version), bytes)))
     }
 
-    /// The pages in the store, by their checksums.
-    fn pages_by_sum(&self) -> Result<HashMap<u64, Id>> {
+    /// The pages and values in the store, by their checksums.
+    fn objects_by_sum(&self) -> Result<HashMap<u64, Id>> {
         let mut found = HashMap::new();
         for name in self.log.storage.list(MANIFEST)? {
             let Some(Ok(id)) = name.rsplit('/').next().map(Id::parse) else { continue };
             if let Ok(bytes) = damage(self.log.storage.read_all(&name))?
-                && let Some(sum) = page::checksum(&bytes)
+                && let Some(sum) = page::checksum(&bytes).or_else(|| frame_sum(&bytes))
             {
                 found.insert(sum, id);
             }
@@ -218,6 +215,37 @@ impl Store {
         }
         Ok(found)
     }
+}
+
+/// The objects that a root names, by their checksums; those that only damaged pages name are left out.
+fn named_by_sum(root: &Root) -> Result<HashMap<u64, Id>> {
+    let mut found = HashMap::new();
+    root.rows.inspect(&mut |inspected| {
+        match inspected {
+            Inspected::Page(object, _) | Inspected::Value(object) => drop(found.insert(object.xxh3, object.id)),
+            Inspected::Row(row) => {
+                if let Some((_, NodeRow::Page(page))) = key::read_node(row.key())
+                    && let Ok(page) = damage(root.rows.value_of(row).and_then(|value| decode_page(page, &value)))?
+                {
+                    found.insert(page.xxh3, page.id);
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Reads all of a state that its root describes.
+fn read_all(state: &Snapshot) -> Result<()> {
+    for node in state.nodes()? {
+        node.metadata().all()?;
+        if let Node::Array(array) = node {
+            array.schemas().all()?;
+            array.fragments(None)?;
+        }
+    }
+    Ok(())
 }
 
 /// The intact roots before `version`, newest first, and the beginning of the log if it exists.
@@ -260,8 +288,8 @@ struct Recall<'a> {
 }
 
 impl Press for Recall<'_> {
-    fn page(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id> {
-        let id = self.known.get(&xxh3).copied().ok_or_else(|| Error::corruption("no page has this checksum"))?;
+    fn object(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id> {
+        let id = self.known.get(&xxh3).copied().ok_or_else(|| Error::corruption("no object has this checksum"))?;
         self.remade.push((manifest_name(id), bytes.to_vec()));
         Ok(id)
     }

@@ -1,18 +1,19 @@
 //! A log record: one committed version.
 //!
 //! ```text
-//! line   {"gs":0,"commit_id":…,"version":…,"parent":…,"read_version":…,"time_us":…,"root":…,"message":…,"ops":[…]}
+//! line   {"gs":1,"commit_id":…,"version":…,"parent":…,"read_version":…,"time_us":…,"root":…,"message":…,"ops":[…]}
 //! sum    newline, xxh3 of the line, newline; the line is padded so that the body starts at a multiple of 64
 //! body   the inline fragments in the order of the ops, each at a multiple of 64, zeros between
 //! ```
 //! A record that decodes is complete: its line is intact, it has the version of its slot, and its bodies fill the file
-//! exactly. The bytes of a body are verified when it is read ([`Record::body`]).
+//! exactly. Lists of features and an `ext` object may come before the operations. The bytes of a body are verified when it is read ([`Record::body`]).
 
+use super::extension::{Ext, Features};
 use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
 use super::wording::{BODY_ALIGNMENT, Bodies, Inline, OperationText, Place, read_operation};
-use crate::base::{Error, FileRef, Id, Result, id_named_twice, limits, xxh3};
+use crate::base::{Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh3};
 use crate::fragment::Description;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ use std::sync::Arc;
 /// One committed version, decoded from its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
+    /// The format that it was written in.
+    pub format: u64,
     /// The random id of the commit.
     pub commit_id: Id,
     /// The version that it committed.
@@ -37,6 +40,8 @@ pub struct Record {
     pub message: Option<String>,
     /// Whether it survives a power cut, with all before it; else its writer has left syncing to the system.
     pub durable: bool,
+    /// The features in force from this version on.
+    pub(super) features: Features,
     /// What it did.
     pub operations: Vec<Recorded>,
     /// The fragments in the record's body.
@@ -58,6 +63,7 @@ pub(super) struct Head {
     pub(super) root: Option<RootRef>,
     pub(super) message: Option<String>,
     pub(super) durable: bool,
+    pub(super) features: Features,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,6 +79,12 @@ struct RecordText<T> {
     message: Option<String>,
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     durable: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    read: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    write: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ext: Ext,
     ops: Vec<T>,
 }
 
@@ -106,6 +118,9 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
         root: head.root.map(RootText::from),
         message: head.message,
         durable: head.durable,
+        read: head.features.read,
+        write: head.features.write,
+        ext: None,
         ops,
     };
     let json = serde_json::to_string(&text)
@@ -139,10 +154,16 @@ impl Record {
         let line = line::open(bytes, &what)?;
         let explained = |e| line::explained::<RecordText<OperationText>>(line, &what, e);
         let text: RecordText<serde_json::Value> = line::parse(line, &what).map_err(explained)?;
+        let features = Features { read: text.read, write: text.write };
+        if line.format == 0 && (features != Features::default() || text.ext.is_some()) {
+            return Err(newer(what, "features or an \"ext\""));
+        }
+        features.check_read(&what)?;
         let mut place = Place::new(version, line.body as u64);
         let mut read = |op| read_operation(op, &mut place).map_err(|e| explained(e.context(&what)));
         let operations = text.ops.into_iter().map(&mut read).collect::<Result<Vec<_>>>()?;
         let record = Self {
+            format: line.format,
             commit_id: text.commit_id.0,
             version: text.version.0,
             parent: text.parent.map(|p| p.0),
@@ -151,6 +172,7 @@ impl Record {
             root: text.root.map(RootRef::from),
             message: text.message,
             durable: text.durable,
+            features,
             operations,
             inline: place.inline,
             xxh3: line.xxh3,

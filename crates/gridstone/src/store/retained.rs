@@ -3,27 +3,70 @@
 //! Condemned files stay in the state until a later vacuum has seen that they are gone. So a writer that would use one
 //! learns of it from the log, however long ago it prepared its commit.
 
+use super::node_row::{decode_tag, encode_tag};
 use super::operation::{Condemned, Recorded};
-use super::shape::{IdText, RootRef, RootText, Whole, id_texts, ids};
+use super::rows::key::{self, File};
+use super::rows::{Change, RowMap};
+use super::shape::RootRef;
 use crate::base::{Error, FileRef, Id, PRINTABLE, Result, is_unprintable, limits};
 use crate::fragment::Description;
-use serde::{Deserialize, Serialize};
+use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Tags, floor and condemned files at one version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Tags, floor and condemned files at one version: those of the manifest root, read when they are needed, and what
+/// changed since.
+#[derive(Debug, Clone)]
 pub struct Retained {
-    tags: BTreeMap<String, u64>,
+    rows: RowMap,
     floor: Option<RootRef>,
-    data: BTreeSet<Id>,
-    manifest: BTreeSet<Id>,
+    /// Tags given, moved or (`None`) removed since.
+    tags: BTreeMap<String, Option<u64>>,
+    /// Whether a file is condemned, of those condemned and forgotten since.
+    files: BTreeMap<(File, Id), bool>,
+}
+
+impl Default for Retained {
+    fn default() -> Self {
+        Self::of(&RowMap::empty(), None)
+    }
 }
 
 impl Retained {
+    /// What `rows` have, and the floor of their root.
+    pub(super) fn of(rows: &RowMap, floor: Option<RootRef>) -> Self {
+        Self { rows: rows.clone(), floor, tags: BTreeMap::new(), files: BTreeMap::new() }
+    }
+
     /// Names with the versions that they keep.
-    pub fn tags(&self) -> &BTreeMap<String, u64> {
-        &self.tags
+    ///
+    /// # Errors
+    /// Corruption if a page of the manifest is missing or damaged, Storage.
+    pub fn tags(&self) -> Result<BTreeMap<String, u64>> {
+        let mut tags = BTreeMap::new();
+        self.rows.scan(&key::tags(), &mut |row| {
+            let name = key::read_tag(row.key()).ok_or_else(|| Error::corruption("a tag is not UTF-8"))?;
+            tags.insert(name.to_owned(), decode_tag(&self.rows.value_of(row)?)?);
+            Ok(())
+        })?;
+        for (name, version) in &self.tags {
+            match version {
+                Some(version) => tags.insert(name.clone(), *version),
+                None => tags.remove(name),
+            };
+        }
+        Ok(tags)
+    }
+
+    /// The version that the tag `name` keeps, if there is such a tag.
+    ///
+    /// # Errors
+    /// Those of [`Retained::tags`].
+    pub fn tag(&self, name: &str) -> Result<Option<u64>> {
+        match self.tags.get(name) {
+            Some(changed) => Ok(*changed),
+            None => self.rows.get(&key::tag(name))?.map(|value| decode_tag(&value)).transpose(),
+        }
     }
 
     /// The root of the lowest version kept: decided, and published or about to be. `None`: all versions are kept.
@@ -32,13 +75,55 @@ impl Retained {
     }
 
     /// Data files that are going to be deleted, or are gone.
-    pub fn condemned_data(&self) -> &BTreeSet<Id> {
-        &self.data
+    ///
+    /// # Errors
+    /// Those of [`Retained::tags`].
+    pub fn condemned_data(&self) -> Result<BTreeSet<Id>> {
+        self.condemned_files(File::Data)
     }
 
     /// Manifest roots and pages that are going to be deleted, or are gone.
-    pub fn condemned_manifest(&self) -> &BTreeSet<Id> {
-        &self.manifest
+    ///
+    /// # Errors
+    /// Those of [`Retained::tags`].
+    pub fn condemned_manifest(&self) -> Result<BTreeSet<Id>> {
+        self.condemned_files(File::Manifest)
+    }
+
+    fn condemned_files(&self, kind: File) -> Result<BTreeSet<Id>> {
+        let mut found = BTreeSet::new();
+        self.rows.scan(&key::all_condemned(), &mut |row| {
+            found.extend(key::read_condemned(row.key()).filter(|(file, _)| *file == kind).map(|(_, id)| id));
+            Ok(())
+        })?;
+        for ((_, id), condemned) in self.files.iter().filter(|((file, _), _)| *file == kind) {
+            if *condemned {
+                found.insert(*id);
+            } else {
+                found.remove(id);
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_condemned(&self, file: File, id: Id) -> Result<bool> {
+        match self.files.get(&(file, id)) {
+            Some(condemned) => Ok(*condemned),
+            None => Ok(self.rows.get(&key::condemned(file, id))?.is_some()),
+        }
+    }
+
+    /// The rows that changed since the manifest root.
+    pub(super) fn changes(&self) -> Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        for (name, version) in &self.tags {
+            let value = version.map(|version| encode_tag(version, &None)).transpose()?;
+            changes.push(Change { key: key::tag(name), value });
+        }
+        for ((file, id), condemned) in &self.files {
+            changes.push(Change { key: key::condemned(*file, *id), value: condemned.then(Bytes::new) });
+        }
+        Ok(changes)
     }
 
     /// Applies `operation` as part of `version`, as far as it concerns tags, floor and condemned files. Errors say why
@@ -50,11 +135,14 @@ impl Retained {
             }
             Recorded::Tag { name, version: tagged } => {
                 self.check_tag(name, *tagged, true, version)?;
-                Arc::make_mut(self).tags.insert(name.clone(), *tagged);
+                Arc::make_mut(self).tags.insert(name.clone(), Some(*tagged));
                 Ok(())
             }
-            Recorded::Untag { name } => match Arc::make_mut(self).tags.remove(name) {
-                Some(_) => Ok(()),
+            Recorded::Untag { name } => match self.tag(name)? {
+                Some(_) => {
+                    Arc::make_mut(self).tags.insert(name.clone(), None);
+                    Ok(())
+                }
                 None => Err(Error::not_found(format!("there is no tag {name:?}"))),
             },
             Recorded::Condemn(condemned) => self.condemn(condemned, version),
@@ -64,20 +152,23 @@ impl Retained {
 
     /// A Conflict error if one of these new fragments lies in a condemned file.
     fn check_files(&self, fragments: &[Arc<Description>]) -> Result<()> {
-        let condemned = |d: &&Arc<Description>| matches!(d.location.file, FileRef::Data(id) if self.data.contains(&id));
-        match fragments.iter().find(condemned) {
-            None => Ok(()),
-            Some(d) => Err(Error::conflict(format!(
-                "the file of fragment {} was not committed for so long that a vacuum has condemned it, and is deleted by \
-                 now or soon; write the data again. Nothing was committed",
-                d.id
-            ))),
+        for d in fragments {
+            if let FileRef::Data(file) = d.location.file
+                && self.is_condemned(File::Data, file)?
+            {
+                return Err(Error::conflict(format!(
+                    "the file of fragment {} was not committed for so long that a vacuum has condemned it, and is deleted by \
+                     now or soon; write the data again. Nothing was committed",
+                    d.id
+                )));
+            }
         }
+        Ok(())
     }
 
     /// An Input error if `name`, of a new tag, holds characters that act on a terminal. Existing tags may.
     pub(super) fn check_new_tag(&self, name: &str) -> Result<()> {
-        if name.contains(is_unprintable) && !self.tags.contains_key(name) {
+        if name.contains(is_unprintable) && self.tag(name)?.is_none() {
             return Err(Error::input(format!("{name:?} cannot be a tag: {PRINTABLE}")));
         }
         Ok(())
@@ -103,7 +194,7 @@ impl Retained {
                 floor.version
             )));
         }
-        match self.tags.get(name) {
+        match self.tag(name)? {
             Some(known) if !replace => Err(Error::exists(format!(
                 "the tag {name:?} names version {known} already; untag it first, or pass replace=True to move it"
             ))),
@@ -120,49 +211,17 @@ impl Retained {
                     floor.version
                 )));
             }
-            if let Some((name, tagged)) = self.tags.iter().find(|(_, tagged)| **tagged < floor.version) {
+            if let Some((name, tagged)) = self.tags()?.iter().find(|(_, tagged)| **tagged < floor.version) {
                 return Err(Error::conflict(format!("version {tagged} has the tag {name:?} and cannot be vacuumed")));
             }
         }
         let this = Arc::make_mut(self);
         this.floor = floor.or(this.floor);
-        for id in forget {
-            this.data.remove(id);
-            this.manifest.remove(id);
+        for file in [File::Data, File::Manifest] {
+            this.files.extend(forget.iter().map(|id| ((file, *id), false)));
         }
-        this.data.extend(data);
-        this.manifest.extend(manifest);
+        this.files.extend(data.iter().map(|id| ((File::Data, *id), true)));
+        this.files.extend(manifest.iter().map(|id| ((File::Manifest, *id), true)));
         Ok(())
-    }
-}
-
-/// [`Retained`] in a manifest root.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RetainedText {
-    tags: BTreeMap<String, Whole>,
-    floor: Option<RootText>,
-    data: Vec<IdText>,
-    manifest: Vec<IdText>,
-}
-
-impl RetainedText {
-    /// `None` if there is nothing to record.
-    pub(super) fn of(retained: &Retained) -> Option<Self> {
-        (*retained != Retained::default()).then(|| Self {
-            tags: retained.tags.iter().map(|(name, version)| (name.clone(), Whole(*version))).collect(),
-            floor: retained.floor.map(RootText::from),
-            data: id_texts(&retained.data),
-            manifest: id_texts(&retained.manifest),
-        })
-    }
-
-    pub(super) fn read(self) -> Retained {
-        Retained {
-            tags: self.tags.into_iter().map(|(name, version)| (name, version.0)).collect(),
-            floor: self.floor.map(RootRef::from),
-            data: ids(self.data),
-            manifest: ids(self.manifest),
-        }
     }
 }

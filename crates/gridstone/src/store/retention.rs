@@ -13,7 +13,7 @@ use super::operation::{Recorded, Removed};
 use super::record::Record;
 use super::shape::RootRef;
 use super::shelf::Shelf;
-use super::snapshot::{Shelves, Snapshot};
+use super::snapshot::{Made, Snapshot};
 use super::state::ArrayState;
 use crate::base::{ByteRange, Error, ErrorKind, Files, Id, Result, xxh3};
 use crate::fragment::Description;
@@ -44,7 +44,7 @@ impl Snapshot {
     pub fn without(&self, array: Id, removed: Vec<Removed>) -> Result<Self> {
         let mut bare = self.clone();
         let operation = Recorded::ReplaceFragments { array, removed, fragments: Vec::new() };
-        bare.provisionally(&operation, self.version().saturating_add(1))?;
+        bare.provisionally(Arc::new(operation))?;
         Ok(bare)
     }
 }
@@ -96,7 +96,7 @@ impl Store {
         let Some(reference) = reference else { return Ok(snapshot) };
         self.check_moved(&snapshot, &moved)?;
         let root = self.log.root(reference)?;
-        Snapshot::of_root(root, reference, &self.log.storage).map(Arc::new)
+        Ok(Arc::new(Snapshot::of_root(root, reference)))
     }
 
     /// A Corruption error unless the fragments of `snapshot` that were `moved` out of the log are intact in their new
@@ -128,11 +128,7 @@ impl Store {
     pub fn resting_on(&self, newest: &Arc<Snapshot>, rooted: &Snapshot) -> Result<Arc<Snapshot>> {
         match rooted.root().filter(|r| r.version > newest.root_version()) {
             None => Ok(Arc::clone(newest)),
-            Some(reference) => {
-                let mut moved = Snapshot::clone(newest);
-                moved.rest_on(&self.log.root(reference)?, reference, &Shelves::new(), &self.log.storage);
-                Ok(Arc::new(moved))
-            }
+            Some(reference) => newest.rested_on(self.log.root(reference)?, reference, Made::default()).map(Arc::new),
         }
     }
 

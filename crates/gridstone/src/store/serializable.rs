@@ -10,7 +10,7 @@ use super::conflict::{Queueing, Rebase, StandardRules};
 use super::operation::{Changes, Recorded};
 use super::record::Record;
 use super::snapshot::Snapshot;
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result};
 use crate::schema::Subarray;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -59,10 +59,10 @@ pub struct Reads {
     cells: HashMap<Id, CellSet>,
     /// Metadata keys by node.
     keys: HashMap<Id, Keys>,
-    /// The node found at each path.
-    nodes: BTreeMap<String, Option<Id>>,
+    /// The node found at each path; `None`: it could not be looked up, and counts as changed.
+    nodes: BTreeMap<String, Option<Option<Id>>>,
     /// The children found in each group.
-    listings: BTreeMap<String, Vec<(String, Id)>>,
+    listings: BTreeMap<String, Option<Vec<(String, Id)>>>,
 }
 
 impl Reads {
@@ -115,12 +115,12 @@ impl Reads {
 
     /// Notes that the node at `path` in `base` was looked up.
     pub fn note_node(&mut self, base: &Snapshot, path: &str) {
-        self.nodes.entry(path.to_owned()).or_insert_with(|| node_at(base, path));
+        self.nodes.entry(path.to_owned()).or_insert_with(|| node_at(base, path).ok());
     }
 
     /// Notes that the children of the group at `path` in `base` were listed.
     pub fn note_listing(&mut self, base: &Snapshot, path: &str) {
-        self.listings.entry(path.to_owned()).or_insert_with(|| listing_of(base, path));
+        self.listings.entry(path.to_owned()).or_insert_with(|| listing_of(base, path).ok());
     }
 
     /// A Conflict error if `record`, after which the store is `newest`, changed something that was read.
@@ -129,13 +129,17 @@ impl Reads {
         for operation in &record.operations {
             self.check_operation(operation, newest).map_err(|what| overtaken(version, &what))?;
         }
-        if let Some((path, _)) = self.nodes.iter().find(|(path, id)| node_at(newest, path) != **id) {
-            return Err(overtaken(version, &format!("changed what lies at {path}, which was looked up")));
+        for (path, id) in &self.nodes {
+            if Some(node_at(newest, path)?) != *id {
+                return Err(overtaken(version, &format!("changed what lies at {path}, which was looked up")));
+            }
         }
-        match self.listings.iter().find(|(path, found)| listing_of(newest, path) != **found) {
-            Some((path, _)) => Err(overtaken(version, &format!("changed the children of {path}, which were listed"))),
-            None => Ok(()),
+        for (path, found) in &self.listings {
+            if Some(listing_of(newest, path)?) != *found {
+                return Err(overtaken(version, &format!("changed the children of {path}, which were listed")));
+            }
         }
+        Ok(())
     }
 
     /// Err: what it changed. Every operation has its line here; nodes that come and go are found by their paths.
@@ -161,7 +165,7 @@ impl Reads {
             }
             Recorded::AlterArray { id, .. } => {
                 // A lookup of an array includes its schema.
-                if self.cells.contains_key(id) || self.nodes.values().any(|found| found == &Some(*id)) {
+                if self.cells.contains_key(id) || self.nodes.values().any(|found| found == &Some(Some(*id))) {
                     return Err(format!("changed the schema of {}, which was looked at", self.named(*id, newest)));
                 }
                 Ok(())
@@ -189,8 +193,10 @@ impl Reads {
 
     /// The path of a node: in `newest` or, if it was removed, the path at which it was looked up.
     fn named(&self, id: Id, newest: &Snapshot) -> String {
-        let looked_up = || self.nodes.iter().find(|(_, found)| **found == Some(id)).map(|(path, _)| path.as_str());
-        let path = newest.node_by_id(id).map(super::Node::path).or_else(looked_up);
+        let looked_up =
+            || self.nodes.iter().find(|(_, found)| **found == Some(Some(id))).map(|(path, _)| path.as_str());
+        let node = newest.node_by_id(id).ok().flatten();
+        let path = node.as_ref().map(super::Node::path).or_else(looked_up);
         path.map_or_else(|| "an array or group".to_owned(), |path| format!("{path:?}"))
     }
 }
@@ -200,7 +206,8 @@ const DIMENSIONS_TOLD: usize = 4;
 
 /// The position of a box of an array, in coordinates; empty if its schema is unknown.
 pub(super) fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
-    let Ok(schema) = newest.array_by_id(array).and_then(|array| array.schema()) else { return String::new() };
+    let Ok(array) = newest.array_by_id(array) else { return String::new() };
+    let schema = array.schema();
     let ends = schema.coordinates().zip(schema.ends(bounds));
     let told = ends.map(|(dim, (lo, hi))| match lo == hi {
         true => format!("{} {lo}", dim.name()),
@@ -210,13 +217,20 @@ pub(super) fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
     format!(" at {}{more}", told.take(DIMENSIONS_TOLD).collect::<Vec<_>>().join(", "))
 }
 
-fn node_at(snapshot: &Snapshot, path: &str) -> Option<Id> {
-    snapshot.node(path).ok().map(super::Node::id)
+/// The node at `path`; `None` also if that is no path.
+fn node_at(snapshot: &Snapshot, path: &str) -> Result<Option<Id>> {
+    match snapshot.find(path) {
+        Err(e) if e.kind() == ErrorKind::Input => Ok(None),
+        found => Ok(found?.map(|node| node.id())),
+    }
 }
 
-fn listing_of(snapshot: &Snapshot, path: &str) -> Vec<(String, Id)> {
-    let children = snapshot.children(path).unwrap_or_default();
-    children.into_iter().map(|(name, node)| (name.to_owned(), node.id())).collect()
+/// The children at `path`; none if there is no group.
+fn listing_of(snapshot: &Snapshot, path: &str) -> Result<Vec<(String, Id)>> {
+    match snapshot.children(path) {
+        Err(e) if matches!(e.kind(), ErrorKind::Input | ErrorKind::NotFound) => Ok(Vec::new()),
+        children => Ok(children?.into_iter().map(|(name, child)| (name, child.id)).collect()),
+    }
 }
 
 fn overtaken(version: u64, what: &str) -> Error {

@@ -1,10 +1,14 @@
 //! A manifest page that is loaded when it is first needed, and kept as long as any snapshot refers to it.
 
 use super::page::{self, PageInfo};
-use crate::base::{Error, ErrorKind, Result};
+use crate::base::{Error, ErrorKind, Id, Result};
 use crate::fragment::Description;
 use crate::storage::{Storage, manifest_name};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+
+/// Pages by id.
+pub(super) type Shelves = HashMap<Id, Arc<Shelf>>;
 
 /// The descriptions of a page, in ascending order.
 pub(super) type Loaded = Arc<[Arc<Description>]>;

@@ -2,21 +2,21 @@
 //! before and after it.
 //!
 //! It is the state of a manifest root (or the empty state) plus the records after it. [`Snapshot::follow`] adds one
-//! record. [`Snapshot::rest_on`] exchanges the root underneath for a newer one; that changes where fragments are
-//! described, not the content.
+//! record. [`Snapshot::rested_on`] exchanges the root underneath for a newer one; that changes where fragments are
+//! described, not the content. Nodes and pages are read from the root when they are first needed.
 
+use super::extension::{Ext, Features};
+use super::line::FORMAT;
+use super::node_row::Child;
 use super::operation::Recorded;
 use super::record::Record;
 use super::retained::Retained;
-use super::root::{Root, RootArray, RootNode};
-use super::root_size;
+use super::root::Root;
 use super::shape::RootRef;
-use super::shelf::Shelf;
+use super::shelf::Shelves;
 use super::state::{ArrayState, GroupState};
 use super::tree::{Node, Tree};
 use crate::base::{Error, ErrorKind, Id, Result, limits};
-use crate::storage::Storage;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The state of a store at one version.
@@ -27,25 +27,31 @@ pub struct Snapshot {
     record: Option<u64>,
     store: Id,
     root: Option<RootRef>,
-    /// Bytes of that root; 0 without one.
-    root_bytes: u64,
+    /// The format of its record, or of its root where no record was followed.
+    format: u64,
     /// The records since the root that were followed.
-    since: Vec<Step>,
+    since: Vec<Arc<Record>>,
     /// The root that the last record followed names.
     named: Option<RootRef>,
     /// The commits since the last durable one.
     unsynced: Vec<Unsynced>,
+    features: Features,
+    ext: Ext,
     tree: Tree,
     retained: Arc<Retained>,
+    /// The arrays whose pages of fragments this process wrote for the root.
+    folded: Arc<[Id]>,
+    /// Operations that were applied and are not committed.
+    provisional: Vec<Arc<Recorded>>,
 }
 
-/// A record that was followed.
-#[derive(Debug, Clone, Copy)]
-struct Step {
-    version: u64,
-    bytes: u64,
-    /// The bytes by which it makes the next root longer, at most.
-    growth: i64,
+/// What a fold of this process wrote for a root.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// The pages of fragments.
+    pub(super) shelves: Shelves,
+    /// The arrays that they are of.
+    pub(super) arrays: Vec<Id>,
 }
 
 impl Snapshot {
@@ -57,27 +63,44 @@ impl Snapshot {
             record: None,
             store: Id([0; 16]),
             root: None,
-            root_bytes: 0,
+            format: FORMAT,
             since: Vec::new(),
             named: None,
             unsynced: Vec::new(),
+            features: Features::default(),
+            ext: None,
             tree: Tree::empty(),
             retained: Arc::default(),
+            folded: Arc::default(),
+            provisional: Vec::new(),
         }
     }
 
-    /// The state of `root`, which is known as `reference`; its pages are read from `storage` when needed.
-    pub(super) fn of_root(root: Root, reference: RootRef, storage: &Arc<dyn Storage>) -> Result<Self> {
-        let mut tree = Tree::empty();
-        for node in root.nodes {
-            let why = |e: Error| Error::corruption(format!("manifest root {}: {e}", reference.id)).with_source(e);
-            tree.insert(node_of(node, storage)).map_err(why)?;
+    /// The state of `root`, which is known as `reference`; its pages are read when they are needed.
+    pub(super) fn of_root(root: Root, reference: RootRef) -> Self {
+        Self::of_root_sharing(root, reference, Shelves::new())
+    }
+
+    /// Like [`Snapshot::of_root`]; pages of fragments among `shelves` are not read again.
+    fn of_root_sharing(root: Root, reference: RootRef, shelves: Shelves) -> Self {
+        let retained = Arc::new(Retained::of(&root.rows, root.floor));
+        Self {
+            version: root.version,
+            time_us: root.time_us,
+            record: Some(root.record),
+            store: root.store,
+            root: Some(reference),
+            format: root.format,
+            since: Vec::new(),
+            named: None,
+            unsynced: Vec::new(),
+            features: root.features,
+            ext: root.ext,
+            tree: Tree::of_rows(root.rows, root.node, shelves),
+            retained,
+            folded: Arc::default(),
+            provisional: Vec::new(),
         }
-        let (version, time_us, store, retained) = (root.version, root.time_us, root.store, root.retained);
-        let root_bytes = root.bytes;
-        let (record, root) = (Some(root.record), Some(reference));
-        let (since, named, unsynced) = (Vec::new(), None, Vec::new());
-        Ok(Self { version, time_us, record, store, root, root_bytes, since, named, unsynced, tree, retained })
     }
 
     /// The version.
@@ -136,68 +159,119 @@ impl Snapshot {
     /// Whether so many versions, or [`limits::FOLD_BYTES`] of records, came since the root that a fold should spare
     /// later openings from reading them.
     pub(super) fn wants_fold(&self, versions: u64) -> bool {
-        let bytes = self.since.iter().map(|step| step.bytes).sum::<u64>();
+        let bytes = self.since.iter().map(|record| record.len).sum::<u64>();
         self.version - self.root_version() >= versions || bytes >= limits::FOLD_BYTES
     }
 
-    /// The bytes that a root of this version takes, at most.
-    pub(super) fn root_bytes(&self) -> u64 {
-        self.root_bytes.saturating_add_signed(self.since.iter().map(|step| step.growth).sum())
+    /// Takes over what `record`, that of its version, says of formats and features. A root of a version may have
+    /// another format than the record.
+    pub(super) fn agree_with(&mut self, record: &Record) {
+        (self.format, self.features) = (record.format, record.features.clone());
+    }
+
+    /// The arrays that the fold under this snapshot wrote pages of, if this process folded.
+    pub fn folded(&self) -> &[Id] {
+        &self.folded
+    }
+
+    /// The format of its newest record.
+    pub fn format(&self) -> u64 {
+        self.format
+    }
+
+    /// The features in force.
+    pub(super) fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// The `ext` of the store.
+    pub(super) fn ext(&self) -> &Ext {
+        &self.ext
     }
 
     /// The node at `path`; NotFound names the path and the version.
-    pub fn node(&self, path: &str) -> Result<&Node> {
-        super::path::check(path)?;
-        self.tree.find(path).ok_or_else(|| {
+    ///
+    /// # Errors
+    /// NotFound; Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn node(&self, path: &str) -> Result<Node> {
+        self.find(path)?.ok_or_else(|| {
             Error::not_found(format!("there is no array or group {path} in version {} of the store", self.version))
         })
     }
 
+    /// The node at `path`, if there is one.
+    ///
+    /// # Errors
+    /// Input if that is no path; those of [`Snapshot::node`] but NotFound.
+    pub fn find(&self, path: &str) -> Result<Option<Node>> {
+        super::path::check(path)?;
+        self.tree.find(path)
+    }
+
     /// The node with this id.
-    pub fn node_by_id(&self, id: Id) -> Option<&Node> {
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn node_by_id(&self, id: Id) -> Result<Option<Node>> {
         self.tree.get(id)
     }
 
     /// The array at `path`; NotFound if there is none, or a group.
-    pub fn array(&self, path: &str) -> Result<&Arc<ArrayState>> {
+    pub fn array(&self, path: &str) -> Result<Arc<ArrayState>> {
         match self.node(path)? {
             Node::Array(array) => Ok(array),
             Node::Group(_) => Err(Error::not_found(format!("{path} is a group, not an array"))),
         }
     }
 
+    /// The array with this id, if this version has it.
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn find_array(&self, id: Id) -> Result<Option<Arc<ArrayState>>> {
+        match self.tree.get(id)? {
+            Some(Node::Array(array)) => Ok(Some(array)),
+            _ => Ok(None),
+        }
+    }
+
     /// The array with this id; NotFound if this version has none.
-    pub fn array_by_id(&self, id: Id) -> Result<&Arc<ArrayState>> {
-        match self.tree.get(id) {
-            Some(Node::Array(array)) => Ok(array),
-            _ => Err(Error::not_found(format!("version {} has no array with the id {id}", self.version))),
+    pub fn array_by_id(&self, id: Id) -> Result<Arc<ArrayState>> {
+        match self.find_array(id)? {
+            Some(array) => Ok(array),
+            None => Err(Error::not_found(format!("version {} has no array with the id {id}", self.version))),
         }
     }
 
     /// The children of the group at `path`, sorted by name; NotFound if there is no group.
-    pub fn children(&self, path: &str) -> Result<Vec<(&str, &Node)>> {
+    pub fn children(&self, path: &str) -> Result<Vec<(String, Child)>> {
         match self.node(path)? {
-            Node::Group(group) => Ok(group
-                .children()
-                .iter()
-                .filter_map(|(name, id)| Some((name.as_str(), self.tree.get(*id)?)))
-                .collect()),
+            Node::Group(group) => self.children_of(&group),
             Node::Array(_) => Err(Error::not_found(format!("{path} is an array and has no children"))),
         }
     }
 
+    /// The children of a group of this version, sorted by name.
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn children_of(&self, group: &GroupState) -> Result<Vec<(String, Child)>> {
+        Ok(self.tree.children(group)?.into_iter().collect())
+    }
+
     /// Every node, parents before children.
-    pub fn nodes(&self) -> Vec<&Node> {
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn nodes(&self) -> Result<Vec<Node>> {
         self.tree.walk()
     }
 
     /// Advances by `record`, which was just made for this snapshot. Errors say, in the caller's terms, why it cannot be
     /// done.
-    pub(super) fn do_next(&mut self, record: &Record) -> Result<()> {
-        let mut growth = 0i64;
+    pub(super) fn do_next(&mut self, record: Arc<Record>) -> Result<()> {
         for operation in &record.operations {
-            growth += root_size::growth((&self.tree, &self.retained), operation);
-            self.tree.apply(operation, record.version)?;
+            self.tree.apply(operation)?;
             self.retained.apply(operation, record.version)?;
         }
         self.tree.check_root()?;
@@ -205,23 +279,24 @@ impl Snapshot {
             self.store = record.commit_id;
         }
         (self.version, self.time_us, self.record) = (record.version, record.time_us, Some(record.xxh3));
-        self.since.push(Step { version: record.version, bytes: record.len, growth });
-        self.named = record.root;
+        (self.format, self.features, self.named) = (record.format, record.features.clone(), record.root);
         match record.durable {
             true => self.unsynced.clear(),
             false => self.unsynced.push(Unsynced { version: record.version, data: record.data().collect() }),
         }
+        self.since.push(record);
         Ok(())
     }
 
-    /// Applies `operation` as part of `version`, which is not committed, and may never be; the snapshot keeps its
-    /// version.
-    pub(super) fn provisionally(&mut self, operation: &Recorded, version: u64) -> Result<()> {
-        self.tree.apply(operation, version)
+    /// Applies `operation`, which is not committed, and may never be; the snapshot keeps its version.
+    pub(super) fn provisionally(&mut self, operation: Arc<Recorded>) -> Result<()> {
+        self.tree.apply(&operation)?;
+        self.provisional.push(operation);
+        Ok(())
     }
 
     /// Advances by `record`, found in the log. A Corruption error if it does not follow from this snapshot.
-    pub(super) fn follow(&mut self, record: &Record) -> Result<()> {
+    pub(super) fn follow(&mut self, record: Record) -> Result<()> {
         let wrong = |why: String| {
             Error::corruption(format!(
                 "the log record of version {} does not follow from version {}: {why}",
@@ -234,88 +309,47 @@ impl Snapshot {
         if record.parent != self.record {
             return Err(wrong("it names another record as its parent; the log was mixed with another one".to_owned()));
         }
+        if self.since.last().is_some_and(|before| record.format < before.format) {
+            return Err(wrong("it is of an older format".to_owned()));
+        }
         if record.version > 1 && record.time_us <= self.time_us {
             return Err(wrong(format!("its time {} is not after {}", record.time_us, self.time_us)));
         }
-        let before = self.version;
-        self.do_next(record).map_err(|e| match e.kind() {
-            ErrorKind::Unsupported | ErrorKind::Corruption => e,
-            _ => Error::corruption(format!(
-                "the log record of version {} does not follow from version {before}: {e}",
-                record.version
+        let (before, version) = (self.version, record.version);
+        self.do_next(Arc::new(record)).map_err(|e| match e.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::Exists
+            | ErrorKind::Conflict
+            | ErrorKind::Input
+            | ErrorKind::Schema
+            | ErrorKind::Bounds => Error::corruption(format!(
+                "the log record of version {version} does not follow from version {before}: {e}"
             ))
             .with_source(e),
+            _ => e,
         })
     }
 
     /// The same state based on `root`, which is newer than the root underneath and not newer than the snapshot. Pages
-    /// that both roots have stay loaded.
-    pub(super) fn rest_on(&mut self, root: &Root, reference: RootRef, made: &Shelves, storage: &Arc<dyn Storage>) {
-        let folded: HashMap<Id, &RootArray> =
-            root.nodes.iter().filter_map(|node| Some((node.id, node.array.as_ref()?))).collect();
-        let touched = |array: &ArrayState| {
-            !array.recent.is_empty() || !array.gone.is_empty() || !same_pages(array, folded.get(&array.id).copied())
-        };
-        let arrays: Vec<Id> = self
-            .tree
-            .walk()
-            .into_iter()
-            .filter_map(|node| match node {
-                Node::Array(array) if touched(array) => Some(array.id),
-                _ => None,
-            })
-            .collect();
-        for id in arrays {
-            if let Some(Node::Array(array)) = self.tree.get_mut(id) {
-                let array = Arc::make_mut(array);
-                array.recent.retain(|batch| batch.version > root.version);
-                Arc::make_mut(&mut array.gone).retain(|_, gone| gone.version > root.version);
-                array.shelves = shelves_of(array, folded.get(&id).copied(), made, storage);
-            }
+    /// that both roots have stay loaded, and so do the pages `made`.
+    ///
+    /// # Errors
+    /// Corruption if the records since do not follow from that root, or a page is missing or damaged; Storage.
+    pub(super) fn rested_on(&self, mut root: Root, reference: RootRef, made: Made) -> Result<Self> {
+        let mut shelves = self.tree.known_shelves();
+        shelves.extend(made.shelves);
+        root.rows = root.rows.sharing(self.tree.rows());
+        let mut rested = Self::of_root_sharing(root, reference, shelves);
+        for record in self.since.iter().filter(|record| record.version > reference.version) {
+            rested.do_next(Arc::clone(record))?;
         }
-        (self.root, self.root_bytes) = (Some(reference), root.bytes);
-        self.since.retain(|step| step.version > reference.version);
-    }
-}
-
-/// Loaded pages, by id.
-pub(super) type Shelves = HashMap<Id, Arc<Shelf>>;
-
-fn same_pages(array: &ArrayState, folded: Option<&RootArray>) -> bool {
-    let pages = folded.map_or(&[][..], |f| f.pages.as_slice());
-    array.shelves.len() == pages.len() && array.shelves.iter().zip(pages).all(|(shelf, page)| shelf.info() == page)
-}
-
-fn shelves_of(
-    array: &ArrayState,
-    folded: Option<&RootArray>,
-    made: &Shelves,
-    storage: &Arc<dyn Storage>,
-) -> Vec<Arc<Shelf>> {
-    let held: HashMap<Id, &Arc<Shelf>> = array.shelves.iter().map(|s| (s.info().id, s)).collect();
-    let shelf = |page: &super::page::PageInfo| {
-        let known = held.get(&page.id).copied().or_else(|| made.get(&page.id)).filter(|s| s.info() == page);
-        known.cloned().unwrap_or_else(|| Arc::new(Shelf::new(page.clone(), Arc::clone(storage))))
-    };
-    folded.map_or_else(Vec::new, |f| f.pages.iter().map(shelf).collect())
-}
-
-fn node_of(node: RootNode, storage: &Arc<dyn Storage>) -> Node {
-    let metadata = node.metadata;
-    match node.array {
-        None => Node::Group(Arc::new(GroupState { metadata, ..GroupState::new(node.id, &node.path) })),
-        Some(array) => {
-            let shelf = |page| Arc::new(Shelf::new(page, Arc::clone(storage)));
-            Node::Array(Arc::new(ArrayState {
-                id: node.id,
-                path: node.path.as_str().into(),
-                schemas: array.schemas,
-                metadata,
-                shelves: array.pages.into_iter().map(shelf).collect(),
-                recent: Vec::new(),
-                gone: Arc::default(),
-            }))
+        for operation in &self.provisional {
+            rested.provisionally(Arc::clone(operation))?;
         }
+        (rested.named, rested.unsynced) = (self.named, self.unsynced.clone());
+        rested.format = self.format;
+        rested.folded = made.arrays.into();
+        Ok(rested)
     }
 }
 

@@ -4,7 +4,15 @@
 //! versions since have added, without those that they removed. Successive snapshots share everything unchanged: pages,
 //! batches, schemas, metadata.
 
+use super::extension::Ext;
+use super::node_metadata::NodeMetadata;
+use super::node_row::{self, Child, Head};
 use super::operation::Removed;
+use super::page::PageInfo;
+use super::path;
+use super::rows::RowMap;
+use super::rows::key::{self, NodeRow};
+use super::schemas::Schemas;
 use super::shelf::Shelf;
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
@@ -12,59 +20,94 @@ use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Metadata of a node: JSON texts by key.
-pub type Metadata = BTreeMap<String, String>;
-
 /// The fragments that one operation added.
-#[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) version: u64,
-    pub(super) fragments: Vec<Arc<Description>>,
-}
-
-/// A fragment removed since the manifest root, which may still describe it.
-#[derive(Debug, Clone)]
-pub(super) struct Gone {
-    /// The version that removed it.
-    pub(super) version: u64,
-    pub(super) bounds: Subarray,
-}
+pub(super) type Batch = Arc<[Arc<Description>]>;
 
 /// An array at one version.
 #[derive(Debug, Clone)]
 pub struct ArrayState {
     pub(super) id: Id,
+    /// The group that it lies in; `None` at "/".
+    pub(super) parent: Option<Id>,
     pub(super) path: Arc<str>,
-    pub(super) schemas: Vec<Arc<Schema>>,
-    pub(super) metadata: Arc<Metadata>,
+    pub(super) schemas: Schemas,
+    pub(super) newest: Arc<Schema>,
+    pub(super) metadata: NodeMetadata,
     pub(super) shelves: Vec<Arc<Shelf>>,
-    pub(super) recent: Vec<Arc<Batch>>,
-    pub(super) gone: Arc<HashMap<Id, Gone>>,
+    /// Fragments added since the manifest root.
+    pub(super) recent: Vec<Batch>,
+    /// The boxes of fragments removed since the manifest root, which may still describe them.
+    pub(super) gone: Arc<HashMap<Id, Subarray>>,
+    pub(super) ext: Ext,
 }
 
-/// A group at one version.
+/// A group at one version. Its children are asked for with [`super::Snapshot::children_of`].
 #[derive(Debug, Clone)]
 pub struct GroupState {
     pub(super) id: Id,
+    /// The group that it lies in; `None` at "/".
+    pub(super) parent: Option<Id>,
     pub(super) path: Arc<str>,
-    pub(super) metadata: Arc<Metadata>,
-    pub(super) children: BTreeMap<String, Id>,
+    pub(super) metadata: NodeMetadata,
+    /// Whether the manifest root has children of it.
+    pub(super) is_folded: bool,
+    /// Children added, replaced or (`None`) taken away since.
+    pub(super) changed: BTreeMap<String, Option<Child>>,
+    pub(super) ext: Ext,
 }
 
 /// The boxes of manifest pages that cannot be read, with their errors.
 pub type LostBoxes = Vec<(Subarray, Error)>;
 
 impl ArrayState {
-    pub(super) fn new(id: Id, path: &str, schema: Arc<Schema>) -> Self {
+    /// An array without cells.
+    pub(super) fn new(id: Id, parent: Option<Id>, path: &str, schema: Arc<Schema>) -> Self {
         Self {
             id,
+            parent,
             path: path.into(),
-            schemas: vec![schema],
-            metadata: Arc::default(),
+            schemas: Schemas::new(Arc::clone(&schema)),
+            newest: schema,
+            metadata: NodeMetadata::default(),
             shelves: Vec::new(),
             recent: Vec::new(),
             gone: Arc::default(),
+            ext: None,
         }
+    }
+
+    /// The array that `rows` have, at `path`; `shelf` makes the shelf of a page.
+    pub(super) fn of_rows(
+        rows: &RowMap,
+        (id, path): (Id, &str),
+        head: Head,
+        shelf: &dyn Fn(PageInfo) -> Result<Arc<Shelf>>,
+    ) -> Result<Self> {
+        let count = head.schemas.unwrap_or(0);
+        let schemas = Schemas::of(rows, id, count);
+        let newest = schemas
+            .get(count.saturating_sub(1))?
+            .ok_or_else(|| Error::corruption(format!("array {path} has no schema")))?;
+        let mut shelves = Vec::new();
+        rows.scan(&key::pages(id), &mut |row| {
+            let Some((_, NodeRow::Page(page))) = key::read_node(row.key()) else { return Ok(()) };
+            let page = node_row::decode_page(page, &rows.value_of(row)?)?;
+            if page.bounds.ndim() != newest.ndim() {
+                let dims = newest.ndim();
+                return Err(Error::corruption(format!("array {path} has {dims} dimensions, its pages do not")));
+            }
+            shelves.push(shelf(page)?);
+            Ok(())
+        })?;
+        let (metadata, path) = (NodeMetadata::of(rows, id), path.into());
+        let (parent, ext) = (head.parent, head.ext);
+        Ok(Self { id, parent, path, schemas, newest, metadata, shelves, recent: Vec::new(), gone: Arc::default(), ext })
+    }
+
+    /// What its row says of it.
+    pub(super) fn head(&self) -> Head {
+        let name = path::name(&self.path).to_owned();
+        Head { parent: self.parent, name, schemas: Some(self.schemas.count()), ext: self.ext.clone() }
     }
 
     /// The permanent id.
@@ -78,47 +121,48 @@ impl ArrayState {
     }
 
     /// All schemas that it ever had, by their numbers; fragments refer to them.
-    pub fn schemas(&self) -> &[Arc<Schema>] {
+    pub fn schemas(&self) -> &Schemas {
         &self.schemas
     }
 
-    /// The schema at this version: the last of its history. A Corruption error if there is none.
-    pub fn schema(&self) -> Result<&Arc<Schema>> {
-        self.schemas.last().ok_or_else(|| Error::corruption(format!("array {} has no schema", self.path)))
+    /// The schema at this version: the last of its history.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.newest
     }
 
     /// Appends the next schema, which should get `number`. A Conflict error if another schema has that number, a Schema
     /// error if it cannot follow the last.
     pub(super) fn alter(&mut self, number: u32, schema: &Arc<Schema>) -> Result<()> {
         self.check_alter(number)?;
-        let (before, first) = (self.schema()?, self.schemas.first().unwrap_or(schema));
-        schema.check_follows(before, first).map_err(|e| e.context(format!("array {}", self.path)))?;
-        self.schemas.push(Arc::clone(schema));
+        let first = self.schemas.get(0)?.unwrap_or_else(|| Arc::clone(schema));
+        schema.check_follows(&self.newest, &first).map_err(|e| e.context(format!("array {}", self.path)))?;
+        self.schemas.added.push(Arc::clone(schema));
+        self.newest = Arc::clone(schema);
         Ok(())
     }
 
     /// A Conflict error unless the next schema gets this number.
     pub(super) fn check_alter(&self, number: u32) -> Result<()> {
-        if self.schemas.len() == number as usize {
+        if self.schemas.count() == number {
             return Ok(());
         }
         Err(Error::conflict(format!(
             "the schema of array {} was changed by another commit: it has had {} schemas by now, not {number}; nothing was \
              committed, look at the new schema and change that",
             self.path,
-            self.schemas.len()
+            self.schemas.count()
         )))
     }
 
     /// Its metadata.
-    pub fn metadata(&self) -> &Metadata {
+    pub fn metadata(&self) -> &NodeMetadata {
         &self.metadata
     }
 
     /// How many fragments it has; nothing is loaded.
     pub fn count_fragments(&self) -> u64 {
         let folded: u64 = self.shelves.iter().map(|s| u64::from(s.info().count)).sum();
-        let added: u64 = self.recent.iter().map(|b| b.fragments.len() as u64).sum();
+        let added: u64 = self.recent.iter().map(|batch| batch.len() as u64).sum();
         (folded + added).saturating_sub(self.gone.len() as u64)
     }
 
@@ -172,7 +216,7 @@ impl ArrayState {
 
     /// The fragments added since the manifest root, in commit order.
     pub(super) fn recent(&self) -> impl Iterator<Item = &Arc<Description>> {
-        self.recent.iter().flat_map(|batch| &batch.fragments).filter(|d| self.has(d.id))
+        self.recent.iter().flat_map(|batch| batch.iter()).filter(|d| self.has(d.id))
     }
 
     /// Whether the fragment, which the root or a version since describes, is still in the array.
@@ -258,9 +302,9 @@ impl ArrayState {
         Ok(())
     }
 
-    /// Replaces `removed` by `fragments`, as part of `version`. Input, Bounds or Conflict errors say what does not fit;
+    /// Replaces `removed` by `fragments`. Input, Bounds or Conflict errors say what does not fit;
     /// [`ArrayState::check_present`] checks that those removed exist.
-    pub(super) fn replace(&mut self, version: u64, removed: &[Removed], fragments: &[Arc<Description>]) -> Result<()> {
+    pub(super) fn replace(&mut self, removed: &[Removed], fragments: &[Arc<Description>]) -> Result<()> {
         if removed.is_empty() {
             return Err(Error::input(format!("array {}: a merge of no fragments", self.path)));
         }
@@ -278,15 +322,15 @@ impl ArrayState {
         }
         let gone = Arc::make_mut(&mut self.gone);
         for Removed { id, bounds, .. } in removed {
-            if gone.insert(*id, Gone { version, bounds: bounds.clone() }).is_some() {
+            if gone.insert(*id, bounds.clone()).is_some() {
                 return Err(Error::conflict(format!("fragment {id} of array {} was taken out before", self.path)));
             }
         }
-        if fragments.is_empty() { Ok(()) } else { self.add(version, fragments) }
+        if fragments.is_empty() { Ok(()) } else { self.add(fragments) }
     }
 
-    /// Adds `fragments`, committed as `version`. Input, Bounds or Conflict errors say what does not fit.
-    pub(super) fn add(&mut self, version: u64, fragments: &[Arc<Description>]) -> Result<()> {
+    /// Adds `fragments`. Input, Bounds or Conflict errors say what does not fit.
+    pub(super) fn add(&mut self, fragments: &[Arc<Description>]) -> Result<()> {
         let mut ids = HashSet::with_capacity(fragments.len());
         for fragment in fragments {
             self.check(fragment).map_err(|e| e.context(format!("array {}", self.path)))?;
@@ -297,7 +341,7 @@ impl ArrayState {
         if let Some(known) = self.recent().find(|d| ids.contains(&d.id)) {
             return Err(self.twice(known.id));
         }
-        self.recent.push(Arc::new(Batch { version, fragments: fragments.to_vec() }));
+        self.recent.push(fragments.into());
         Ok(())
     }
 
@@ -308,8 +352,8 @@ impl ArrayState {
 
     fn check(&self, d: &Description) -> Result<()> {
         let wrong = |why: String| Err(Error::input(format!("fragment {} cannot be added: {why}", d.id)));
-        let Some(schema) = self.schemas.get(d.schema as usize) else {
-            return wrong(format!("it was written with schema {}, the array has {}", d.schema, self.schemas.len()));
+        let Some(schema) = self.schemas.get(d.schema)? else {
+            return wrong(format!("it was written with schema {}, the array has {}", d.schema, self.schemas.count()));
         };
         schema.check_inside(&d.bounds)?;
         if d.kind == FragmentKind::Dense && schema.sparse() {
@@ -338,8 +382,22 @@ impl ArrayState {
 }
 
 impl GroupState {
-    pub(super) fn new(id: Id, path: &str) -> Self {
-        Self { id, path: path.into(), metadata: Arc::default(), children: BTreeMap::new() }
+    /// A group without children.
+    pub(super) fn new(id: Id, parent: Option<Id>, path: &str) -> Self {
+        let (path, metadata) = (path.into(), NodeMetadata::default());
+        Self { id, parent, path, metadata, is_folded: false, changed: BTreeMap::new(), ext: None }
+    }
+
+    /// The group that `rows` have, at `path`.
+    pub(super) fn of_rows(rows: &RowMap, (id, path): (Id, &str), head: Head) -> Self {
+        let (metadata, parent, ext) = (NodeMetadata::of(rows, id), head.parent, head.ext);
+        Self { metadata, is_folded: true, ext, ..Self::new(id, parent, path) }
+    }
+
+    /// What its row says of it.
+    pub(super) fn head(&self) -> Head {
+        let name = path::name(&self.path).to_owned();
+        Head { parent: self.parent, name, schemas: None, ext: self.ext.clone() }
     }
 
     /// The permanent id.
@@ -353,12 +411,7 @@ impl GroupState {
     }
 
     /// Its metadata.
-    pub fn metadata(&self) -> &Metadata {
+    pub fn metadata(&self) -> &NodeMetadata {
         &self.metadata
-    }
-
-    /// Its children by name, sorted.
-    pub fn children(&self) -> &BTreeMap<String, Id> {
-        &self.children
     }
 }

@@ -8,6 +8,5 @@ mod folding;
 mod gaps;
 mod life;
 mod outcome;
-mod root_size;
 mod serializable;
-mod world;
+pub(super) mod world;

@@ -1,17 +1,25 @@
-//! The persistent tree of nodes: a copy shares everything, and a change copies only the shard and the node that it
-//! touches.
+//! The tree of nodes: those that changed since the manifest root, over the rows of the root.
 //!
-//! Nodes lie in 64 shards by their random ids; a path is resolved by walking down the groups. Operations are applied
-//! here, so the same code decides what a writer may do and what a reader replays.
+//! Changed nodes lie in 64 shards by their random ids, so a copy shares everything, and a change copies only the shard
+//! and the node that it touches. Any other node is built from its rows when it is first needed, and shared by all copies
+//! whose nodes have the same paths. A path is resolved by walking down the groups. A node exists while all nodes above it
+//! do. Operations are applied here, so the same code decides what a writer may do and what a reader replays.
 
+use super::node_metadata::NodeMetadata;
+use super::node_row::{Child, Head};
 use super::operation::Recorded;
+use super::page::PageInfo;
 use super::path;
-use super::state::{ArrayState, GroupState, Metadata};
+use super::rows::{Entry, RowMap, key};
+use super::shelf::{Shelf, Shelves};
+use super::state::{ArrayState, GroupState};
 use crate::base::{Error, Id, Result};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
 
 const SHARDS: usize = 64;
+/// The most nodes above each other that are believed.
+const DEPTH_MAX: usize = 4_096;
 
 /// A node of a store.
 #[derive(Debug, Clone)]
@@ -40,7 +48,7 @@ impl Node {
     }
 
     /// Its metadata.
-    pub fn metadata(&self) -> &Metadata {
+    pub fn metadata(&self) -> &NodeMetadata {
         match self {
             Self::Group(group) => &group.metadata,
             Self::Array(array) => &array.metadata,
@@ -49,41 +57,116 @@ impl Node {
 
     /// "group" or "array".
     pub fn kind(&self) -> &'static str {
+        self.as_child().kind()
+    }
+
+    /// How the group that it lies in names it.
+    pub(super) fn as_child(&self) -> Child {
+        Child { id: self.id(), is_array: matches!(self, Self::Array(_)) }
+    }
+
+    /// What its row says of it.
+    pub(super) fn head(&self) -> Head {
         match self {
-            Self::Group(_) => "group",
-            Self::Array(_) => "array",
+            Self::Group(group) => group.head(),
+            Self::Array(array) => array.head(),
         }
     }
 
-    /// Its shared metadata.
-    pub(super) fn shared_metadata(&self) -> Arc<Metadata> {
-        Arc::clone(match self {
-            Self::Group(group) => &group.metadata,
-            Self::Array(array) => &array.metadata,
-        })
+    /// Whether the manifest root has it.
+    pub(super) fn is_folded(&self) -> bool {
+        match self {
+            Self::Group(group) => group.is_folded,
+            Self::Array(array) => array.schemas.count_folded() > 0,
+        }
     }
 
-    pub(super) fn metadata_mut(&mut self) -> &mut Metadata {
-        Arc::make_mut(match self {
+    fn parent(&self) -> Option<Id> {
+        match self {
+            Self::Group(group) => group.parent,
+            Self::Array(array) => array.parent,
+        }
+    }
+
+    fn metadata_mut(&mut self) -> &mut NodeMetadata {
+        match self {
             Self::Group(group) => &mut Arc::make_mut(group).metadata,
             Self::Array(array) => &mut Arc::make_mut(array).metadata,
-        })
+        }
+    }
+
+    fn place(&mut self, parent: Option<Id>, path: &str) {
+        match self {
+            Self::Group(group) => {
+                let group = Arc::make_mut(group);
+                (group.parent, group.path) = (parent, path.into());
+            }
+            Self::Array(array) => {
+                let array = Arc::make_mut(array);
+                (array.parent, array.path) = (parent, path.into());
+            }
+        }
     }
 }
 
-type Shard = BTreeMap<Id, Node>;
+/// Nodes that changed since the root; `None`: it was removed.
+type Shard = BTreeMap<Id, Option<Node>>;
+
+/// Nodes built from rows; `None`: there is no such node.
+type Built = RwLock<HashMap<Id, Option<Node>>>;
 
 /// All nodes of a store.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
+    rows: RowMap,
     root: Option<Id>,
     shards: Vec<Arc<Shard>>,
+    built: Arc<Built>,
+    /// Pages of fragments that are loaded.
+    shelves: Arc<Shelves>,
 }
 
 impl Tree {
     /// A tree without nodes, not even a root.
     pub(super) fn empty() -> Self {
-        Self { root: None, shards: vec![Arc::default(); SHARDS] }
+        Self {
+            rows: RowMap::empty(),
+            root: None,
+            shards: vec![Arc::default(); SHARDS],
+            built: Arc::default(),
+            shelves: Arc::default(),
+        }
+    }
+
+    /// The tree that `rows` have; its node at "/" is `root`. Pages of fragments among `shelves` are not read again.
+    pub(super) fn of_rows(rows: RowMap, root: Id, shelves: Shelves) -> Self {
+        Self { rows, root: Some(root), shelves: Arc::new(shelves), ..Self::empty() }
+    }
+
+    /// The rows of the root.
+    pub(super) fn rows(&self) -> &RowMap {
+        &self.rows
+    }
+
+    /// The node at "/".
+    pub(super) fn root(&self) -> Option<Id> {
+        self.root
+    }
+
+    /// The nodes that changed since the root, by ascending ids within a shard; `None`: it was removed.
+    pub(super) fn changed(&self) -> impl Iterator<Item = (Id, Option<&Node>)> {
+        self.shards.iter().flat_map(|shard| shard.iter().map(|(id, node)| (*id, node.as_ref())))
+    }
+
+    /// The pages of fragments that are loaded, or belong to nodes that are.
+    pub(super) fn known_shelves(&self) -> Shelves {
+        let built = self.built.read().unwrap_or_else(PoisonError::into_inner);
+        let changed = self.changed().filter_map(|(_, node)| node);
+        let arrays = changed.chain(built.values().flatten()).filter_map(|node| match node {
+            Node::Array(array) => Some(array),
+            Node::Group(_) => None,
+        });
+        arrays.flat_map(|array| &array.shelves).map(|shelf| (shelf.info().id, Arc::clone(shelf))).collect()
     }
 
     fn shard_of(id: Id) -> usize {
@@ -91,126 +174,251 @@ impl Tree {
         usize::from(last) % SHARDS
     }
 
-    /// The node with this id.
-    pub(super) fn get(&self, id: Id) -> Option<&Node> {
-        self.shards.get(Self::shard_of(id))?.get(&id)
-    }
-
-    pub(super) fn get_mut(&mut self, id: Id) -> Option<&mut Node> {
-        self.get(id)?;
-        Arc::make_mut(self.shards.get_mut(Self::shard_of(id))?).get_mut(&id)
-    }
-
-    /// The node at `path`.
-    pub(super) fn find(&self, path: &str) -> Option<&Node> {
-        let mut node = self.get(self.root?)?;
-        for name in path::names(path) {
-            let Node::Group(group) = node else { return None };
-            node = self.get(*group.children.get(name)?)?;
+    /// The node, or that there is none, if that is known without reading.
+    fn known(&self, id: Id) -> Option<Option<Node>> {
+        if let Some(changed) = self.shards.get(Self::shard_of(id)).and_then(|shard| shard.get(&id)) {
+            return Some(changed.clone());
         }
-        Some(node)
+        self.built.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
-    /// Every node, parents before children, children by name.
-    pub(super) fn walk(&self) -> Vec<&Node> {
+    /// The node with this id, if it exists.
+    ///
+    /// # Errors
+    /// Corruption if a page of the manifest, or a group above the node, is missing or damaged; Unsupported if a newer
+    /// release wrote it, Storage.
+    pub(super) fn get(&self, id: Id) -> Result<Option<Node>> {
+        if let Some(known) = self.known(id) {
+            return Ok(known);
+        }
+        let Some(head) = self.head(id)? else { return Ok(None) };
+        match self.path_of(id, &head)? {
+            Some(path) => self.build(id, head, &path),
+            None => Ok(self.remember(id, None)),
+        }
+    }
+
+    /// The path of a node with this head; `None` if a group above it was removed.
+    fn path_of(&self, id: Id, head: &Head) -> Result<Option<String>> {
+        let (mut names, mut at, mut above) = (vec![head.name.clone()], id, head.parent);
+        let top = loop {
+            let Some(group) = above else {
+                if self.root != Some(at) {
+                    return Ok(None);
+                }
+                names.pop();
+                break path::ROOT.to_owned();
+            };
+            match self.known(group) {
+                Some(Some(Node::Group(group))) => break group.path.to_string(),
+                Some(Some(Node::Array(array))) => {
+                    return Err(Error::corruption(format!(
+                        "the node with the id {id} lies in the array {}",
+                        array.path
+                    )));
+                }
+                Some(None) => return Ok(None),
+                None => {}
+            }
+            let head = self.head(group)?;
+            let head = head.filter(|head| head.schemas.is_none() && names.len() < DEPTH_MAX).ok_or_else(|| {
+                Error::corruption(format!("the group with the id {group}, above the node with the id {at}, is missing"))
+            })?;
+            names.push(head.name);
+            (at, above) = (group, head.parent);
+        };
+        Ok(Some(names.iter().rev().fold(top, |path, name| path::below(&path, name))))
+    }
+
+    fn head(&self, id: Id) -> Result<Option<Head>> {
+        self.rows.get(&key::head(id))?.map(|head| Head::decode(&head, id)).transpose()
+    }
+
+    fn remember(&self, id: Id, node: Option<Node>) -> Option<Node> {
+        self.built.write().unwrap_or_else(PoisonError::into_inner).insert(id, node.clone());
+        node
+    }
+
+    /// The node of a row, which lies at `path`.
+    fn build(&self, id: Id, head: Head, path: &str) -> Result<Option<Node>> {
+        if head.schemas.is_none() {
+            let group = GroupState::of_rows(&self.rows, (id, path), head);
+            return Ok(self.remember(id, Some(Node::Group(Arc::new(group)))));
+        }
+        let shelf = |page: PageInfo| self.shelf(page);
+        let array = ArrayState::of_rows(&self.rows, (id, path), head, &shelf)?;
+        Ok(self.remember(id, Some(Node::Array(Arc::new(array)))))
+    }
+
+    fn shelf(&self, page: PageInfo) -> Result<Arc<Shelf>> {
+        match self.shelves.get(&page.id).filter(|shelf| *shelf.info() == page) {
+            Some(known) => Ok(Arc::clone(known)),
+            None => Ok(Arc::new(Shelf::new(page, Arc::clone(self.rows.storage()?)))),
+        }
+    }
+
+    /// The same node, to be changed.
+    pub(super) fn get_mut(&mut self, id: Id) -> Result<Option<&mut Node>> {
+        let Some(node) = self.get(id)? else { return Ok(None) };
+        let shard = self.shards.get_mut(Self::shard_of(id));
+        let slot = shard.and_then(|shard| Arc::make_mut(shard).entry(id).or_insert_with(|| Some(node)).as_mut());
+        Ok(slot)
+    }
+
+    fn put(&mut self, id: Id, node: Option<Node>) {
+        if let Some(shard) = self.shards.get_mut(Self::shard_of(id)) {
+            Arc::make_mut(shard).insert(id, node);
+        }
+    }
+
+    /// The child with this name of the group with this id, which exists. The group itself is not read.
+    fn child(&self, group: Id, name: &str) -> Result<Option<Child>> {
+        if let Some(Some(Node::Group(group))) = self.known(group) {
+            match group.changed.get(name) {
+                Some(changed) => return Ok(*changed),
+                None if !group.is_folded => return Ok(None),
+                None => {}
+            }
+        }
+        self.rows.get(&key::child(group, name))?.map(|value| Child::decode(&value)).transpose()
+    }
+
+    /// The children of a group by name.
+    pub(super) fn children(&self, group: &GroupState) -> Result<BTreeMap<String, Child>> {
+        let mut found = BTreeMap::new();
+        if group.is_folded {
+            self.rows.scan(&key::children(group.id), &mut |row| {
+                let (name, child) = folded_child(&self.rows, row)?;
+                found.insert(name.to_owned(), child);
+                Ok(())
+            })?;
+        }
+        for (name, child) in &group.changed {
+            match child {
+                Some(child) => found.insert(name.clone(), *child),
+                None => found.remove(name),
+            };
+        }
+        Ok(found)
+    }
+
+    /// The node at `path`. The groups above it are not read, only the rows of their children.
+    pub(super) fn find(&self, path: &str) -> Result<Option<Node>> {
+        let Some(mut id) = self.root else { return Ok(None) };
+        let mut is_array = matches!(self.known(id), Some(Some(Node::Array(_))));
+        for name in path::names(path) {
+            let Some(child) = (if is_array { None } else { self.child(id, name)? }) else { return Ok(None) };
+            (id, is_array) = (child.id, child.is_array);
+        }
+        if let Some(known) = self.known(id) {
+            return Ok(known);
+        }
+        match self.head(id)? {
+            Some(head) => self.build(id, head, path),
+            None => {
+                Err(Error::corruption(format!("the node with the id {id}, which should lie at {path}, is missing")))
+            }
+        }
+    }
+
+    /// Every node, parents before children, children by name. Reads all rows.
+    pub(super) fn walk(&self) -> Result<Vec<Node>> {
+        self.rows.scan(&key::nodes(), &mut |_| Ok(()))?;
         let mut waiting: Vec<Id> = self.root.into_iter().collect();
-        let mut found = Vec::new();
-        while let Some(node) = waiting.pop().and_then(|id| self.get(id)) {
-            if let Node::Group(group) = node {
-                waiting.extend(group.children.values().rev());
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        while let Some(id) = waiting.pop() {
+            let node = self.get(id)?.filter(|_| seen.insert(id));
+            let node = node.ok_or_else(|| {
+                Error::corruption(format!("the node with the id {id} is missing, or lies in two groups"))
+            })?;
+            if let Node::Group(group) = &node {
+                waiting.extend(self.children(group)?.values().rev().map(|child| child.id));
             }
             found.push(node);
         }
-        found
-    }
-
-    /// Passes the node with this id, if there is one, and every node below it to `visit`.
-    pub(super) fn each_below(&self, id: Id, mut visit: impl FnMut(&Node)) {
-        let mut waiting = vec![id];
-        while let Some(node) = waiting.pop().and_then(|id| self.get(id)) {
-            if let Node::Group(group) = node {
-                waiting.extend(group.children.values());
-            }
-            visit(node);
-        }
-    }
-
-    /// How many nodes [`Tree::each_below`] visits.
-    pub(super) fn count_below(&self, id: Id) -> u64 {
-        let mut count = 0;
-        self.each_below(id, |_| count += 1);
-        count
+        Ok(found)
     }
 
     /// Inserts a node without children at its path.
-    pub(super) fn insert(&mut self, node: Node) -> Result<()> {
-        let path = node.path().to_owned();
-        path::check(&path)?;
-        if let Some(there) = self.find(&path) {
+    fn insert(&mut self, path: &str, node: impl FnOnce(Option<Id>) -> Node) -> Result<()> {
+        path::check(path)?;
+        if let Some(there) = self.find(path)? {
             return Err(Error::exists(format!("there is already {} {path}", an(there.kind()))));
         }
-        if self.get(node.id()).is_some() {
+        let parent = match path::parent(path) {
+            None => None,
+            Some(above) => Some(self.group_at(above, path)?),
+        };
+        let node = node(parent);
+        if self.get(node.id())?.is_some() {
             return Err(Error::exists(format!("there is already a node with the id {}", node.id())));
         }
-        match path::parent(&path) {
+        match parent {
             None => self.root = Some(node.id()),
-            Some(parent) => self.adopt(parent, path::name(&path), node.id())?,
+            Some(parent) => self.adopt(parent, path::name(path), Some(node.as_child()))?,
         }
-        if let Some(shard) = self.shards.get_mut(Self::shard_of(node.id())) {
-            Arc::make_mut(shard).insert(node.id(), node);
+        self.put(node.id(), Some(node));
+        Ok(())
+    }
+
+    /// The id of the group at `above`, which is to get a child at `path`.
+    fn group_at(&self, above: &str, path: &str) -> Result<Id> {
+        match self.find(above)? {
+            Some(Node::Group(group)) => Ok(group.id),
+            Some(Node::Array(_)) => Err(Error::exists(format!(
+                "{above} is an array, and an array has no children; {:?} cannot be put there",
+                path::name(path)
+            ))),
+            None => Err(Error::not_found(format!("there is no group {above}"))),
+        }
+    }
+
+    fn adopt(&mut self, group: Id, name: &str, child: Option<Child>) -> Result<()> {
+        if let Some(Node::Group(group)) = self.get_mut(group)? {
+            Arc::make_mut(group).changed.insert(name.to_owned(), child);
         }
         Ok(())
     }
 
-    fn adopt(&mut self, parent: &str, name: &str, child: Id) -> Result<()> {
-        let id =
-            self.find(parent).map(Node::id).ok_or_else(|| Error::not_found(format!("there is no group {parent}")))?;
-        match self.get_mut(id) {
-            Some(Node::Group(group)) => {
-                Arc::make_mut(group).children.insert(name.to_owned(), child);
-                Ok(())
-            }
-            _ => Err(Error::exists(format!(
-                "{parent} is an array, and an array has no children; {name:?} cannot be put there"
-            ))),
-        }
+    fn existing(&self, id: Id) -> Result<Node> {
+        self.get(id)?.ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))
     }
 
-    /// Removes a node and everything below it.
+    /// The changed nodes below `path`.
+    fn changed_below(&self, path: &str) -> Vec<Id> {
+        let below = |node: &Node| {
+            let rest = node.path().strip_prefix(path.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
+        };
+        self.changed().filter_map(|(id, node)| node.is_some_and(below).then_some(id)).collect()
+    }
+
+    /// Removes a node, and with it everything below.
     fn remove(&mut self, id: Id) -> Result<()> {
-        let node =
-            self.get(id).cloned().ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
-        match path::parent(node.path()).and_then(|parent| self.find(parent)).map(Node::id) {
+        let node = self.existing(id)?;
+        match node.parent() {
             None => self.root = None,
-            Some(parent) => {
-                if let Some(Node::Group(group)) = self.get_mut(parent) {
-                    Arc::make_mut(group).children.remove(path::name(node.path()));
-                }
-            }
+            Some(parent) => self.adopt(parent, path::name(node.path()), None)?,
         }
-        let mut doomed = vec![node];
-        while let Some(node) = doomed.pop() {
-            if let Node::Group(group) = &node {
-                doomed.extend(group.children.values().filter_map(|child| self.get(*child)).cloned());
-            }
-            if let Some(shard) = self.shards.get_mut(Self::shard_of(node.id())) {
-                Arc::make_mut(shard).remove(&node.id());
-            }
+        for below in self.changed_below(node.path()) {
+            self.put(below, None);
         }
+        self.put(id, None);
+        self.built = Arc::default();
         Ok(())
     }
 
     /// An error unless the node can be moved to `path`, once there is a group above it.
     pub(super) fn check_move(&self, id: Id, path: &str) -> Result<()> {
         path::check(path)?;
-        let node = self.get(id).ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
+        let node = self.existing(id)?;
         if node.path() == path::ROOT {
             return Err(Error::input("the root of a store cannot be moved; move what lies in it"));
         }
         if path.strip_prefix(node.path()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
             return Err(Error::input(format!("{} cannot be moved to {path}: it would lie in itself", node.path())));
         }
-        match self.find(path) {
+        match self.find(path)? {
             Some(there) => Err(Error::exists(format!("there is already {} {path}", an(there.kind())))),
             None => Ok(()),
         }
@@ -219,60 +427,59 @@ impl Tree {
     /// Moves a node, with all below it, to another path.
     fn move_to(&mut self, id: Id, path: &str) -> Result<()> {
         self.check_move(id, path)?;
-        let node =
-            self.get(id).cloned().ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
+        let mut node = self.existing(id)?;
         let old = node.path().to_owned();
-        self.adopt(path::parent(path).unwrap_or(path::ROOT), path::name(path), id)?;
-        let parent = path::parent(&old).and_then(|parent| self.find(parent)).map(Node::id);
-        if let Some(Node::Group(group)) = parent.and_then(|parent| self.get_mut(parent)) {
-            Arc::make_mut(group).children.remove(path::name(&old));
+        let parent = self.group_at(path::parent(path).unwrap_or(path::ROOT), path)?;
+        self.adopt(parent, path::name(path), Some(node.as_child()))?;
+        if let Some(before) = node.parent() {
+            self.adopt(before, path::name(&old), None)?;
         }
-        let mut waiting = vec![id];
-        while let Some(node) = waiting.pop().and_then(|id| self.get_mut(id)) {
-            let moved = format!("{path}{}", node.path().strip_prefix(&old).unwrap_or_default());
-            match node {
-                Node::Array(array) => Arc::make_mut(array).path = moved.as_str().into(),
-                Node::Group(group) => {
-                    let group = Arc::make_mut(group);
-                    group.path = moved.as_str().into();
-                    waiting.extend(group.children.values());
-                }
+        for below in self.changed_below(&old) {
+            if let Some(node) = self.get_mut(below)? {
+                let moved = format!("{path}{}", node.path().strip_prefix(&old).unwrap_or_default());
+                let parent = node.parent();
+                node.place(parent, &moved);
             }
         }
+        node.place(Some(parent), path);
+        self.put(id, Some(node));
+        self.built = Arc::default();
         Ok(())
     }
 
-    /// Applies `operation` as part of `version`. Errors say, in the caller's terms, why it cannot be done.
-    pub(super) fn apply(&mut self, operation: &Recorded, version: u64) -> Result<()> {
+    fn array_mut(&mut self, id: Id, why: &str) -> Result<&mut ArrayState> {
+        match self.get_mut(id)? {
+            Some(Node::Array(state)) => Ok(Arc::make_mut(state)),
+            _ => Err(Error::conflict(format!("the array with the id {id} was removed; {why}"))),
+        }
+    }
+
+    /// Applies `operation`. Errors say, in the caller's terms, why it cannot be done.
+    pub(super) fn apply(&mut self, operation: &Recorded) -> Result<()> {
         match operation {
-            Recorded::CreateGroup { id, path } => self.insert(Node::Group(Arc::new(GroupState::new(*id, path)))),
-            Recorded::CreateArray { id, path, schema } => {
-                self.insert(Node::Array(Arc::new(ArrayState::new(*id, path, Arc::clone(schema)))))
+            Recorded::CreateGroup { id, path, ext } => self.insert(path, |parent| {
+                Node::Group(Arc::new(GroupState { ext: ext.clone(), ..GroupState::new(*id, parent, path) }))
+            }),
+            Recorded::CreateArray { id, path, schema, ext } => self.insert(path, |parent| {
+                let state = ArrayState::new(*id, parent, path, Arc::clone(schema));
+                Node::Array(Arc::new(ArrayState { ext: ext.clone(), ..state }))
+            }),
+            Recorded::AlterArray { id, number, schema } => {
+                self.array_mut(*id, "its schema cannot be changed any more")?.alter(*number, schema)
             }
-            Recorded::AlterArray { id, number, schema } => match self.get_mut(*id) {
-                Some(Node::Array(state)) => Arc::make_mut(state).alter(*number, schema),
-                _ => Err(Error::conflict(format!(
-                    "the array with the id {id} was removed; its schema cannot be changed any more"
-                ))),
-            },
             Recorded::Remove { id } => self.remove(*id),
             Recorded::Move { id, path } => self.move_to(*id, path),
-            Recorded::AddFragments { array, fragments } => match self.get_mut(*array) {
-                Some(Node::Array(state)) => Arc::make_mut(state).add(version, fragments),
-                _ => Err(Error::conflict(format!(
-                    "the array with the id {array} was removed; fragments written for it cannot be committed"
-                ))),
-            },
-            Recorded::ReplaceFragments { array, removed, fragments } => match self.get_mut(*array) {
-                Some(Node::Array(state)) => Arc::make_mut(state).replace(version, removed, fragments),
-                _ => Err(Error::conflict(format!(
-                    "the array with the id {array} was removed; its fragments cannot be merged any more"
-                ))),
-            },
+            Recorded::AddFragments { array, fragments } => {
+                self.array_mut(*array, "fragments written for it cannot be committed")?.add(fragments)
+            }
+            Recorded::ReplaceFragments { array, removed, fragments } => {
+                let array = self.array_mut(*array, "its fragments cannot be merged any more")?;
+                array.replace(removed, fragments)
+            }
             Recorded::SetMetadata { node, changes } => {
-                let found = self.get_mut(*node);
+                let found = self.get_mut(*node)?;
                 let node = found.ok_or_else(|| Error::not_found(format!("there is no node with the id {node}")))?;
-                set_metadata(node.metadata_mut(), changes);
+                node.metadata_mut().set(changes);
                 Ok(())
             }
             Recorded::Tag { .. } | Recorded::Untag { .. } | Recorded::Condemn(_) => Ok(()),
@@ -288,13 +495,10 @@ impl Tree {
     }
 }
 
-fn set_metadata(metadata: &mut Metadata, changes: &[(String, Option<String>)]) {
-    for (key, value) in changes {
-        match value {
-            Some(text) => metadata.insert(key.clone(), text.clone()),
-            None => metadata.remove(key),
-        };
-    }
+/// The name and the child in a row of a group's children.
+pub(super) fn folded_child<'a>(rows: &RowMap, row: &'a Entry) -> Result<(&'a str, Child)> {
+    let name = key::read_child(row.key()).ok_or_else(|| Error::corruption("the name of a node is not UTF-8"))?;
+    Ok((name, Child::decode(&rows.value_of(row)?)?))
 }
 
 fn an(kind: &str) -> String {

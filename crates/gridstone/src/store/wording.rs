@@ -20,6 +20,7 @@
 //! the record's version and the fragment's position among all fragments that the record adds. The order of a merged
 //! fragment is written.
 
+use super::extension::Ext;
 use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
@@ -47,17 +48,57 @@ pub(super) const KNOWN: [&str; 11] = [
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum OperationText {
-    CreateGroup { id: IdText, path: String },
-    CreateArray { id: IdText, path: String, schema: Value },
-    AlterArray { id: IdText, number: u32, schema: Value },
-    Remove { id: IdText },
-    Move { id: IdText, path: String },
-    AddFragments { array: IdText, fragments: Vec<FragmentText> },
-    ReplaceFragments { array: IdText, removed: Vec<RemovedText>, fragments: Vec<FragmentText> },
-    SetMetadata { node: IdText, changes: Vec<(String, Option<String>)> },
-    Tag { name: String, version: Whole },
-    Untag { name: String },
-    Condemn { floor: Option<RootText>, data: Vec<IdText>, manifest: Vec<IdText>, forget: Vec<IdText> },
+    CreateGroup {
+        id: IdText,
+        path: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
+    },
+    CreateArray {
+        id: IdText,
+        path: String,
+        schema: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
+    },
+    AlterArray {
+        id: IdText,
+        number: u32,
+        schema: Value,
+    },
+    Remove {
+        id: IdText,
+    },
+    Move {
+        id: IdText,
+        path: String,
+    },
+    AddFragments {
+        array: IdText,
+        fragments: Vec<FragmentText>,
+    },
+    ReplaceFragments {
+        array: IdText,
+        removed: Vec<RemovedText>,
+        fragments: Vec<FragmentText>,
+    },
+    SetMetadata {
+        node: IdText,
+        changes: Vec<(String, Option<String>)>,
+    },
+    Tag {
+        name: String,
+        version: Whole,
+    },
+    Untag {
+        name: String,
+    },
+    Condemn {
+        floor: Option<RootText>,
+        data: Vec<IdText>,
+        manifest: Vec<IdText>,
+        forget: Vec<IdText>,
+    },
 }
 
 /// An order: version and place.
@@ -99,9 +140,9 @@ impl OperationText {
     /// Encodes `operation`; bodies of its fragments are appended to `bodies`.
     pub(super) fn of(operation: &Operation, bodies: &mut Bodies) -> Result<Self> {
         Ok(match operation {
-            Operation::CreateGroup { id, path } => Self::CreateGroup { id: IdText(*id), path: path.clone() },
+            Operation::CreateGroup { id, path } => Self::CreateGroup { id: IdText(*id), path: path.clone(), ext: None },
             Operation::CreateArray { id, path, schema } => {
-                Self::CreateArray { id: IdText(*id), path: path.clone(), schema: schema_value(schema)? }
+                Self::CreateArray { id: IdText(*id), path: path.clone(), schema: schema_value(schema)?, ext: None }
             }
             Operation::AlterArray { id, number, schema } => {
                 Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
@@ -144,6 +185,12 @@ pub(super) fn schema_value(schema: &Schema) -> Result<Value> {
 /// Parses the value of [`schema_value`].
 pub(super) fn read_schema(value: &Value) -> Result<Arc<Schema>> {
     Schema::from_stored_json(&value.to_string()).map(Arc::new)
+}
+
+/// Parses the row of a schema.
+pub(super) fn schema_in(text: &[u8]) -> Result<Arc<Schema>> {
+    let text = std::str::from_utf8(text).map_err(|e| Error::corruption("a schema is not UTF-8").with_source(e))?;
+    Schema::from_stored_json(text).map(Arc::new)
 }
 
 fn order_text(order: FragmentOrder) -> OrderText {
@@ -325,9 +372,9 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
     let text: OperationText = serde_json::from_value(value)
         .map_err(|e| Error::corruption(format!("an operation is not understood: {e}")).with_source(e))?;
     Ok(match text {
-        OperationText::CreateGroup { id, path } => Recorded::CreateGroup { id: id.0, path },
-        OperationText::CreateArray { id, path, schema } => {
-            Recorded::CreateArray { id: id.0, path, schema: read_schema(&schema)? }
+        OperationText::CreateGroup { id, path, ext } => Recorded::CreateGroup { id: id.0, path, ext },
+        OperationText::CreateArray { id, path, schema, ext } => {
+            Recorded::CreateArray { id: id.0, path, schema: read_schema(&schema)?, ext }
         }
         OperationText::AlterArray { id, number, schema } => {
             Recorded::AlterArray { id: id.0, number, schema: read_schema(&schema)? }

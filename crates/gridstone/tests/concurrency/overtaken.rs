@@ -273,7 +273,7 @@ fn forget(storage: &Arc<dyn Storage>, keep: u64) {
         array.vacuum(&options, &Call::default()).unwrap();
     }
     // What the last one condemned, and nothing older.
-    assert!(store_of(storage).latest().unwrap().retained().condemned_data().len() <= 1);
+    assert!(store_of(storage).latest().unwrap().retained().condemned_data().unwrap().len() <= 1);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 mod astray;
 mod damage;
+mod large_state;
 mod newer;
 #[cfg(feature = "object-stores")]
 mod objects;
 mod pure_rust;
-mod root_bounds;
 mod sealing;
 mod untrusted_files;
 mod vectors;

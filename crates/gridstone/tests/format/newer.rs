@@ -4,6 +4,7 @@
 //! The stores are altered object by object, with right checksums all the way up to the newest record.
 
 use crate::support::line::{Cells, create, read, stage, write};
+use crate::support::manifest::{Root, Row};
 use crate::support::store::{context, open, store_of, vacuum};
 use gridstone::base::{Error, ErrorKind, is_unprintable, xxh3};
 use gridstone::engine::{
@@ -15,9 +16,6 @@ use gridstone::storage::{FLOOR, LOG, MANIFEST, MemoryStorage, Storage, log_name}
 use gridstone::store::{Changes, Lease, Operation, StandardRules};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What becomes of a line.
-type Edit = Box<dyn Fn(&str) -> String>;
 
 fn some(from: i64) -> Cells {
     (from..from + 20).map(|x| (x, 3 * x + 1)).collect()
@@ -48,11 +46,59 @@ fn put(storage: &Arc<dyn Storage>, name: &str, content: Vec<u8>, (before, after)
     storage.put(name, &content).unwrap();
     let (before, after) = (format!("{before:016x}"), format!("{after:016x}"));
     for other in [LOG, MANIFEST].iter().flat_map(|folder| storage.list(folder).unwrap()) {
-        let names_it = other != name && !is_page(storage, &other) && line_of(storage, &other).contains(&before);
-        if names_it {
+        if other == name || is_page(storage, &other) {
+            continue;
+        }
+        if line_of(storage, &other).contains(&before) {
             reword(storage, &other, |line| line.replace(&before, &after));
+        } else if other.starts_with(MANIFEST) {
+            let text = |value: &[u8]| String::from_utf8(value.to_vec()).ok().filter(|text| text.contains(&before));
+            if rows_of(storage, &other).iter().any(|row| text(&row.value).is_some()) {
+                rerow(storage, &other, |rows| {
+                    for row in rows {
+                        if let Some(text) = text(&row.value) {
+                            row.value = text.replace(&before, &after).into_bytes();
+                        }
+                    }
+                });
+            }
         }
     }
+}
+
+fn rows_of(storage: &Arc<dyn Storage>, root: &str) -> Vec<Row> {
+    Root::of(&storage.read_all(root).unwrap()).rows
+}
+
+/// Changes the rows of a root.
+fn rerow(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&mut Vec<Row>)) {
+    let bytes = storage.read_all(name).unwrap();
+    let mut root = Root::of(&bytes);
+    edit(&mut root.rows);
+    let content = root.object();
+    let sums = (Root::sum(&bytes), Root::sum(&content));
+    put(storage, name, content, sums);
+}
+
+/// Changes the text of the rows whose text holds `from`, all of them.
+fn replace_in_rows(storage: &Arc<dyn Storage>, root: &str, from: &str, to: &str) {
+    rerow(storage, root, |rows| {
+        let mut found = false;
+        for row in rows {
+            if let Some(text) = String::from_utf8(row.value.clone()).ok().filter(|text| text.contains(from)) {
+                row.value = text.replace(from, to).into_bytes();
+                found = true;
+            }
+        }
+        assert!(found, "{from}");
+    });
+}
+
+/// The key of the page of fragments of an array, in a root's rows.
+fn page_key(storage: &Arc<dyn Storage>, path: &str) -> Vec<u8> {
+    let id = store_of(storage).latest().unwrap().array(path).unwrap().id();
+    let prefix = [b"I", &id.0[..], &[1]].concat();
+    rows_of(storage, &root_of(storage)).into_iter().map(|row| row.key).find(|key| key.starts_with(&prefix)).unwrap()
 }
 
 fn is_page(storage: &Arc<dyn Storage>, name: &str) -> bool {
@@ -76,10 +122,9 @@ fn reword(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&str) -> String)
 
 /// The name of the page of an array.
 fn page_of(storage: &Arc<dyn Storage>, path: &str) -> String {
-    let line = line_of(storage, &root_of(storage));
-    let node = line.split(&format!("\"path\":\"{path}\"")).nth(1).unwrap();
-    let page = node.split("\"pages\":[{\"id\":\"").nth(1).unwrap();
-    format!("{MANIFEST}/{}", &page[..32])
+    let key = page_key(storage, path);
+    let id: String = key[18..].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{MANIFEST}/{id}")
 }
 
 fn root_of(storage: &Arc<dyn Storage>) -> String {
@@ -187,16 +232,89 @@ fn an_unknown_field_of_a_schema_is_newer() {
 
 #[test]
 fn an_unknown_field_of_a_root_is_newer() {
+    let storage = store();
+    let root = root_of(&storage);
+    reword(&storage, &root, |line| line.replacen("\"store\":", "\"region\":\"eu\",\"store\":", 1));
+    is_newer(&newest(&storage).unwrap_err(), "\"region\"");
+    is_no_damage(&storage, root.rsplit('/').next().unwrap(), "\"region\"");
     for (from, to, holds) in [
-        ("\"store\":", "\"region\":\"eu\",\"store\":", "\"region\""),
-        ("\"metadata\":{}", "\"metadata\":{},\"owner\":1", "\"owner\""),
+        ("\"kind\":\"array\"", "\"kind\":\"array\",\"owner\":1", "\"owner\""),
+        ("\"kind\":\"array\"", "\"kind\":\"table\"", "\"table\""),
         ("\"full\":false", "\"full\":false,\"sums\":[1]", "\"sums\""),
+        ("\"sparse\":true", "\"sparse\":true,\"ragged\":true", "\"ragged\""),
     ] {
         let storage = store();
         let root = root_of(&storage);
-        reword(&storage, &root, |line| line.replacen(from, to, 1));
+        replace_in_rows(&storage, &root, from, to);
         is_newer(&newest(&storage).unwrap_err(), holds);
         is_no_damage(&storage, root.rsplit('/').next().unwrap(), holds);
+    }
+}
+
+#[test]
+fn unknown_features_are_named_and_ext_is_passed_over() {
+    let objects = |storage: &Arc<dyn Storage>| [log_name(7), root_of(storage), FLOOR.to_owned()];
+    for at in 0..3 {
+        let make = |fields: &str| {
+            let storage = store();
+            if at == 2 {
+                vacuum(&newest(&storage).unwrap(), Keep::Versions(1)).unwrap();
+            }
+            let name = objects(&storage)[at].clone();
+            reword(&storage, &name, |line| line.replacen("{\"gs\":1,", &format!("{{\"gs\":1,{fields},"), 1));
+            storage
+        };
+        let read_feature = make("\"read\":[\"columns\",\"wavelets\"]");
+        is_newer(&newest(&read_feature).unwrap_err(), "\"columns\", \"wavelets\"");
+        assert_eq!(read(&newest(&make("\"ext\":{\"a\":[1,{}]}")).unwrap()).unwrap().len(), 40);
+        let no_object = newest(&make("\"ext\":7")).unwrap_err();
+        assert_eq!(no_object.kind(), ErrorKind::Corruption, "{no_object}");
+        let write_feature = make("\"write\":[\"wavelets\"]");
+        let array = newest(&write_feature).unwrap();
+        assert_eq!(read(&array).unwrap().len(), 40);
+        if at == 0 {
+            let error = write(&open_for_writing(&write_feature), &some(300)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            assert!(error.message().contains("wavelets") && error.message().contains("Nothing was written"), "{error}");
+        }
+    }
+}
+
+/// A store as a newer release may leave it: `ext` everywhere, and rows that this release does not know.
+#[test]
+fn what_is_not_known_survives_writes_folds_and_vacuums() {
+    let storage = store();
+    let root = root_of(&storage);
+    let unknown = [
+        Row { key: b"Q and more".to_vec(), flags: 0, value: vec![1, 2, 3] },
+        Row { key: [b"I", &page_key(&storage, "/line")[1..17], &[9, 9]].concat(), flags: 0, value: vec![4; 40] },
+    ];
+    reword(&storage, &root, |line| line.replacen("{\"gs\":1,", "{\"gs\":1,\"ext\":{\"of\":\"store\"},", 1));
+    replace_in_rows(&storage, &root, "\"kind\":\"array\"", "\"kind\":\"array\",\"ext\":{\"of\":[\"array\",2]}");
+    rerow(&storage, &root, |rows| {
+        rows.extend(unknown.clone());
+        rows.sort_by(|a, b| a.key.cmp(&b.key));
+    });
+    let array = open_for_writing(&storage);
+    for at in 0..5 {
+        write(&array, &some(1_000 + 100 * at)).unwrap();
+    }
+    store_of(&storage).pack(&store_of(&storage).latest().unwrap()).unwrap();
+    array.refresh().unwrap();
+    vacuum(&array, Keep::Versions(1)).unwrap();
+    assert_eq!(verify_on(&context(64), storage.clone(), &Call::default()).unwrap().damage, Vec::new());
+    let newest_root = store_of(&storage).latest().unwrap().root().unwrap();
+    let kept = Root::of(&storage.read_all(&format!("{MANIFEST}/{}", newest_root.id)).unwrap());
+    assert!(kept.line.contains("\"ext\":{\"of\":\"store\"}"), "{}", kept.line);
+    assert!(unknown.iter().all(|row| kept.rows.contains(row)));
+    let ext = |row: &&Row| String::from_utf8_lossy(&row.value).contains("\"ext\":{\"of\":[\"array\",2]}");
+    assert_eq!(kept.rows.iter().filter(ext).count(), 2);
+}
+
+fn open_for_writing(storage: &Arc<dyn Storage>) -> Array {
+    match open_on(&context(64), storage.clone(), "/line", true, At::Latest).unwrap() {
+        Opened::Array(array) => array,
+        Opened::Group(_) => panic!("it is an array"),
     }
 }
 
@@ -247,7 +365,7 @@ fn an_unknown_field_of_the_floor_or_a_lease_is_newer() {
     let storage = store();
     let array = newest(&storage).unwrap();
     vacuum(&array, Keep::Versions(1)).unwrap();
-    reword(&storage, FLOOR, |line| line.replacen("{\"gs\":0,", "{\"gs\":0,\"until\":9,", 1));
+    reword(&storage, FLOOR, |line| line.replacen("{\"gs\":1,", "{\"gs\":1,\"until\":9,", 1));
     is_newer(&newest(&storage).unwrap_err(), "\"until\"");
     is_no_damage(&storage, "floor", "\"until\"");
 
@@ -291,24 +409,50 @@ fn a_fragment_told_on_two_pages_is_found() {
 }
 
 #[test]
-fn what_a_root_names_twice_is_refused_and_found() {
-    let page = |line: &str| {
-        let from = line.find("\"pages\":[").unwrap() + 9;
-        let to = from + line[from..].find("}]").unwrap() + 1;
-        line[from..to].to_owned()
-    };
-    let id = |line: &str, nth: usize| line.split("{\"id\":\"").nth(nth).unwrap()[..32].to_owned();
-    let edits: [(&str, Edit); 3] = [
-        ("twice", Box::new(move |line| line.replacen(&page(line), &format!("{0},{0}", page(line)), 1))),
-        ("already a node with the id", Box::new(move |line| line.replacen(&id(line, 2), &id(line, 1), 1))),
-        ("already an array", Box::new(|line| line.replace("\"path\":\"/grid\"", "\"path\":\"/line\""))),
+fn rows_of_a_root_that_do_not_fit_together_are_found() {
+    type Rows = Vec<Row>;
+    let key = |storage: &Arc<dyn Storage>, path: &str| page_key(storage, path);
+    let edits: [(&str, Box<dyn Fn(&mut Rows, &[u8], &[u8])>); 4] = [
+        // A page of one array under another one too.
+        (
+            "twice",
+            Box::new(|rows, line, grid| {
+                let row = rows.iter().find(|row| row.key == line).unwrap().clone();
+                rows.push(Row { key: [&grid[..18], &line[18..]].concat(), ..row });
+            }),
+        ),
+        // The node of one name under another one.
+        (
+            "is not the node that its row says",
+            Box::new(|rows, line, _| {
+                let of = |row: &&mut Row| row.key.starts_with(b"N") && row.value[..16] != line[1..17];
+                rows.iter_mut().find(of).unwrap().value[..16].copy_from_slice(&line[1..17]);
+            }),
+        ),
+        (
+            "lie in groups",
+            Box::new(|rows, _, _| {
+                let at = rows.iter().position(|row| row.key.starts_with(b"N")).unwrap();
+                rows.remove(at);
+            }),
+        ),
+        (
+            "of another",
+            Box::new(|rows, line, grid| {
+                let at = rows.iter().find(|row| row.key == line).unwrap().value.clone();
+                rows.iter_mut().find(|row| row.key == grid).unwrap().value = at;
+            }),
+        ),
     ];
     for (word, edit) in edits {
         let storage = store();
-        let root = root_of(&storage);
-        reword(&storage, &root, edit);
-        is_refused(&storage, word);
-        assert_eq!(damaged(&storage, word), [root]);
+        let (root, line, grid) = (root_of(&storage), key(&storage, "/line"), key(&storage, "/grid"));
+        rerow(&storage, &root, |rows| {
+            edit(rows, &line, &grid);
+            rows.sort_by(|a, b| a.key.cmp(&b.key));
+        });
+        let found = damaged(&storage, word);
+        assert!(found.contains(&root), "{word}: {found:?}");
     }
 }
 

@@ -12,52 +12,140 @@ mod value;
 mod world;
 
 use gridstone::base::{ErrorKind, Key, Keys};
-use gridstone::engine::{Array, At, Call, Column, Context, Opened, Options, ReadOrder, Span, open_on};
-use gridstone::storage::{Durability, LocalStorage, Storage};
+use gridstone::engine::{
+    Array, At, Call, Column, Context, Opened, Options, ReadOrder, Span, create_group_on, open_on, upgrade_on, verify_on,
+};
+use gridstone::storage::{Durability, Fault, FaultPlan, FaultyStorage, LocalStorage, MemoryStorage, Storage};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/gs0")
+/// The vectors of a format.
+fn folder(format: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(format)
 }
 
 fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+fn context_of(expect: &Value) -> Context {
+    let key = expect["key"].as_str().map(|key| Arc::new(Key::parse(key).unwrap()) as Arc<dyn Keys>);
+    Context::new(&Options { threads: Some(1), key, ..Options::default() }).unwrap()
+}
+
+/// The store on `storage` reads as `expect` says, at every version.
+fn check_store(storage: &Arc<dyn Storage>, expect: &Value) {
+    let context = context_of(expect);
+    if expect["versions"].as_array().unwrap().is_empty() {
+        let opened = open_on(&context, storage.clone(), "/", false, At::Latest);
+        assert_eq!(opened.unwrap_err().kind(), ErrorKind::NotFound, "{}", expect["case"]);
+    }
+    for version in expect["versions"].as_array().unwrap() {
+        let number = version["version"].as_u64().unwrap();
+        for node in version["nodes"].as_array().unwrap() {
+            let path = node["path"].as_str().unwrap();
+            let opened = open_on(&context, storage.clone(), path, false, At::Version(number)).unwrap();
+            let where_ = format!("{} version {number} {path}", expect["case"]);
+            match opened {
+                Opened::Group(_) => assert_eq!(node["kind"], "group", "{where_}"),
+                Opened::Array(array) => check_array(&array, node, version, &where_),
+            }
+        }
+    }
+}
+
 #[test]
 fn the_engine_reads_every_vector() {
     // It registers the filter of a user's own that one of them was written with.
     cases::all().unwrap();
-    let mut seen = 0;
-    for case in fs::read_dir(folder()).unwrap() {
-        let case = case.unwrap().path();
-        let expect = json(&case.join("expect.json"));
-        let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(case.join("store"), Durability::Full).unwrap());
-        let key = expect["key"].as_str().map(|key| Arc::new(Key::parse(key).unwrap()) as Arc<dyn Keys>);
-        let context = Context::new(&Options { threads: Some(1), key, ..Options::default() }).unwrap();
-        if expect["versions"].as_array().unwrap().is_empty() {
-            let opened = open_on(&context, storage.clone(), "/", false, At::Latest);
-            assert_eq!(opened.unwrap_err().kind(), ErrorKind::NotFound, "{}", expect["case"]);
+    for (format, count) in [("gs0", 43), ("gs1", cases::all().unwrap().len())] {
+        let mut seen = 0;
+        for case in fs::read_dir(folder(format)).unwrap() {
+            let case = case.unwrap().path();
+            let expect = json(&case.join("expect.json"));
+            let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(case.join("store"), Durability::Full).unwrap());
+            check_store(&storage, &expect);
+            seen += 1;
         }
-        for version in expect["versions"].as_array().unwrap() {
-            let number = version["version"].as_u64().unwrap();
-            for node in version["nodes"].as_array().unwrap() {
-                let path = node["path"].as_str().unwrap();
-                let opened = open_on(&context, storage.clone(), path, false, At::Version(number)).unwrap();
-                let where_ = format!("{} version {number} {path}", expect["case"]);
-                match opened {
-                    Opened::Group(_) => assert_eq!(node["kind"], "group", "{where_}"),
-                    Opened::Array(array) => check_array(&array, node, version, &where_),
+        assert_eq!(seen, count, "{format}");
+    }
+}
+
+/// A store of GS0 in memory.
+fn loaded(case: &Path) -> MemoryStorage {
+    let (memory, store) = (MemoryStorage::new(), case.join("store"));
+    let mut names = Vec::new();
+    list(&store, &store, &mut names);
+    for name in names {
+        memory.put(&name, &fs::read(store.join(&name)).unwrap()).unwrap();
+    }
+    memory
+}
+
+fn gs0_cases() -> Vec<PathBuf> {
+    let cases = fs::read_dir(folder("gs0")).unwrap().map(|case| case.unwrap().path());
+    let mut found: Vec<PathBuf> =
+        cases.filter(|case| !json(&case.join("expect.json"))["versions"].as_array().unwrap().is_empty()).collect();
+    found.sort();
+    found
+}
+
+/// A store of the older format is read, refuses writes, is upgraded without a change, and then written.
+#[test]
+fn every_older_store_is_upgraded_and_written() {
+    cases::all().unwrap();
+    for case in gs0_cases() {
+        let (expect, memory) = (json(&case.join("expect.json")), loaded(&case));
+        let (storage, context): (Arc<dyn Storage>, _) = (Arc::new(memory.clone()), context_of(&expect));
+        let create = |path: &str| create_group_on(&context, storage.clone(), path);
+        let refused = create("/after").unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported, "{case:?}: {refused}");
+        assert!(refused.message().contains("gridstone upgrade"), "{refused}");
+        let data = storage.list("_data").unwrap();
+        let newest = expect["versions"].as_array().unwrap().last().unwrap()["version"].as_u64().unwrap();
+        let upgraded = upgrade_on(&context, storage.clone()).unwrap();
+        assert!(upgraded > newest, "{case:?}");
+        assert_eq!(upgrade_on(&context, storage.clone()).unwrap(), upgraded, "{case:?}: once is enough");
+        assert!(storage.list("_data").unwrap().len() <= data.len() + 1, "{case:?}: a pack at most");
+        check_store(&storage, &expect);
+        assert_eq!(verify_on(&context, storage.clone(), &Call::default()).unwrap().damage, Vec::new(), "{case:?}");
+        if let Ok(group) = create("/after") {
+            assert_eq!(group.version(), upgraded + 1);
+        }
+        check_store(&storage, &expect);
+    }
+}
+
+/// An upgrade that stops at any operation of the storage leaves a store that reads the same, of either format, and can
+/// be upgraded.
+#[test]
+fn an_upgrade_may_stop_anywhere() {
+    cases::all().unwrap();
+    for case in gs0_cases() {
+        let expect = json(&case.join("expect.json"));
+        let context = context_of(&expect);
+        for fault in [Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Kill] {
+            for step in 1.. {
+                let (memory, plan) = (loaded(&case), FaultPlan::new());
+                let failing: Arc<dyn Storage> =
+                    Arc::new(FaultyStorage::new(Arc::new(memory.clone()), Arc::clone(&plan)));
+                plan.fail_nth(step, fault);
+                let outcome = upgrade_on(&context, failing);
+                if !plan.struck() {
+                    outcome.unwrap();
+                    assert!(step > 3, "{case:?}");
+                    break;
                 }
+                let storage: Arc<dyn Storage> = Arc::new(memory);
+                check_store(&storage, &expect);
+                upgrade_on(&context, storage.clone()).unwrap();
+                check_store(&storage, &expect);
             }
         }
-        seen += 1;
     }
-    assert_eq!(seen, cases::all().unwrap().len());
 }
 
 fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
@@ -100,11 +188,11 @@ fn cells_of(column: &Column) -> Vec<value::Cell> {
 }
 
 /// Fails on any change of what is written. If the change is meant: a spec page, a row in the history table of
-/// `docs/format/README.md`, and `cargo run --release -p gridstone --example make_vectors -- vectors/gs0`.
+/// `docs/format/README.md`, and `cargo run --release -p gridstone --example make_vectors -- vectors/gs1`.
 #[test]
 fn the_vectors_are_made_again_byte_for_byte() {
     for case in cases::all().unwrap() {
-        let root = folder().join(case.name);
+        let root = folder("gs1").join(case.name);
         let made = case.files().unwrap();
         let mut there = Vec::new();
         list(&root, &root, &mut there);

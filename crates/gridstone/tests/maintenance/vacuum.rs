@@ -109,7 +109,7 @@ impl World {
     /// The least version that a tag keeps, or `asked`.
     fn least(&self, asked: u64) -> u64 {
         let latest = store_of(&self.storage).latest().unwrap();
-        latest.retained().tags().values().copied().fold(asked, u64::min)
+        latest.retained().tags().unwrap().values().copied().fold(asked, u64::min)
     }
 
     /// Every version from `kept` on reads as it did; of those below, each has expired or reads as it did.
@@ -342,7 +342,7 @@ fn a_file_condemned_before_its_commit_is_a_conflict() {
             write(array, &[(2, 3)].into()).unwrap();
             vacuum(array, Keep::Versions(1)).unwrap();
             let state = store_of(&world.storage).latest().unwrap();
-            assert!(state.retained().condemned_data().is_empty(), "{:?}", state.retained());
+            assert!(state.retained().condemned_data().unwrap().is_empty(), "{:?}", state.retained());
         }
         let before = store_of(&world.storage).latest().unwrap().version();
         let error = late.commit(vec![staged], None).unwrap_err();

@@ -32,7 +32,7 @@ fn index_bytes(storage: &Arc<dyn Storage>) -> (String, Vec<u64>) {
     let array = snapshot.array("/").unwrap();
     let description = array.fragments(None).unwrap().remove(0);
     let source = store.files().open(description.location.file).unwrap();
-    let fragment = Fragment::open(source, description.clone(), array.schema().unwrap()).unwrap();
+    let fragment = Fragment::open(source, description.clone(), array.schema()).unwrap();
     let first = |stripe| fragment.root().sections.iter().find(|s| s.stripe as usize == stripe).unwrap().range.offset;
     (storage.list("_data").unwrap().remove(0), (0..fragment.stripes()).map(first).collect())
 }

@@ -146,7 +146,7 @@ fn recorded(storage: &MemoryStorage) -> Vec<u32> {
     let store = Store::new(Arc::new(storage.clone()), Arc::new(SystemClock), Arc::new(SystemEntropy));
     let snapshot = store.latest().unwrap();
     let state = snapshot.array_by_id(snapshot.node("/").unwrap().id()).unwrap();
-    let schema = state.schema().unwrap();
+    let schema = state.schema();
     let open = |description: Arc<gridstone::fragment::Description>| {
         let source = store.files().open(description.location.file).unwrap();
         assert!(source.read_one(ByteRange::new(description.location.offset, 8)).is_ok());

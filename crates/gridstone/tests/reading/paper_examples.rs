@@ -174,7 +174,7 @@ fn stored_fragments(storage: &Arc<dyn Storage>) -> Vec<Fragment> {
     let open = |d: &Arc<_>| {
         let description: &Arc<gridstone::fragment::Description> = d;
         let source = store.files().open(description.location.file).unwrap();
-        Fragment::open(source, description.clone(), array.schema().unwrap()).unwrap()
+        Fragment::open(source, description.clone(), array.schema()).unwrap()
     };
     array.fragments(None).unwrap().iter().map(open).collect()
 }

@@ -208,7 +208,7 @@ fn counted(folder: &Path, sub: impl Fn(&Schema) -> Subarray) -> (Vec<u8>, u64) {
     let store = Store::new(on(folder), Arc::new(SystemClock), Arc::new(SystemEntropy));
     let (snapshot, calls) = (store.latest().unwrap(), Arc::new(AtomicU64::new(0)));
     let array = snapshot.array("/").unwrap();
-    let (schema, fragments) = (Arc::clone(array.schema().unwrap()), array.fragments(None).unwrap());
+    let (schema, fragments) = (Arc::clone(array.schema()), array.fragments(None).unwrap());
     let request = Request::new(&schema, Some(sub(&schema)), None, ReadOrder::Row).unwrap();
     let context = ReadContext {
         store: snapshot.store(),

@@ -9,6 +9,7 @@ pub(crate) mod dense;
 pub(crate) mod gate;
 pub(crate) mod life;
 pub(crate) mod line;
+pub(crate) mod manifest;
 pub(crate) mod pair;
 pub(crate) mod random;
 pub(crate) mod scratch;

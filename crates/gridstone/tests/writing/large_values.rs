@@ -161,7 +161,7 @@ fn blocks(storage: &Arc<dyn Storage>, room: usize, what: &str) -> Vec<u32> {
     let store = Store::new(storage.clone(), Arc::new(SystemClock), Arc::new(SystemEntropy));
     let snapshot = store.latest().unwrap();
     let state = snapshot.array("/").unwrap();
-    let schema = state.schema().unwrap();
+    let schema = state.schema();
     let mut sizes = Vec::new();
     for description in state.fragments(None).unwrap() {
         let source = store.files().open(description.location.file).unwrap();

@@ -4,6 +4,7 @@ mod beside;
 mod composite;
 mod dense;
 mod enumerated;
+mod rows;
 mod sealed;
 mod sparse;
 mod stores;
@@ -28,6 +29,7 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     cases.extend(sealed::cases()?);
     cases.extend(times::cases()?);
     cases.extend(beside::cases()?);
+    cases.extend(rows::cases()?);
     Ok(cases)
 }
 

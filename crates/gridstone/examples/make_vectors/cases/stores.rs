@@ -25,7 +25,7 @@ pub(super) fn cases() -> Result<Vec<Case>> {
 
 const SMALL: &str =
     r#"{"dims":[{"name":"i","dtype":"int32","domain":["0","9"],"tile":"4"}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
-const POINTS: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int64","domain":["-50","50"],"tile":"10"}],
+pub(super) const POINTS: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int64","domain":["-50","50"],"tile":"10"}],
     "attrs":[{"name":"v","dtype":"int16"}]}"#;
 
 fn groups() -> Result<Case> {

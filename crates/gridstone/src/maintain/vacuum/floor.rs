@@ -24,8 +24,8 @@ impl Attempt<'_> {
         let asked = asked.clamp(base, newest.version());
         let leases = self.store.leases_at(now_us)?.held;
         let leases = leases.into_iter().map(|version| Holder { tag: None, version });
-        let tags = newest.retained().tags().iter();
-        let tags = tags.map(|(name, version)| Holder { tag: Some(name.clone()), version: *version });
+        let tags = newest.retained().tags()?.into_iter();
+        let tags = tags.map(|(name, version)| Holder { tag: Some(name), version });
         let (mut floor, holders) = lowered(asked, base, tags, leases);
         // A vacuum's own commits change nothing: the version before is the same. A floor that advanced because of them
         // would move with every vacuum.

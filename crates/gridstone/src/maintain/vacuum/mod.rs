@@ -147,6 +147,9 @@ struct Found {
 
 impl Attempt<'_> {
     fn run(&self, published: Option<Floor>, newest: Arc<Snapshot>, report: &mut VacuumReport) -> Result<()> {
+        if !self.options.dry_run {
+            self.store.check_writable(&newest)?;
+        }
         let before = published.map_or(1, |f| f.version);
         let oldest = self.finished(before, &newest)?;
         let base = newest.retained().floor().map_or(oldest, |f| f.version.max(oldest));
@@ -219,19 +222,19 @@ impl Attempt<'_> {
     /// Deletes existing files that were condemned before: no version from the published floor, `oldest`, on names them.
     fn release(&self, newest: &Snapshot, oldest: u64, listing: &mut Listing, report: &mut VacuumReport) -> Result<()> {
         let retained = newest.retained();
+        let (condemned_data, condemned_manifest) = (retained.condemned_data()?, retained.condemned_manifest()?);
         let is_left = |files: &[File], condemned: &BTreeSet<Id>| files.iter().any(|file| condemned.contains(&file.id));
-        let left = is_left(&listing.data, retained.condemned_data())
-            || is_left(&listing.manifest, retained.condemned_manifest());
+        let left = is_left(&listing.data, &condemned_data) || is_left(&listing.manifest, &condemned_manifest);
         if self.options.dry_run || !left {
             return Ok(());
         }
         let mut named = Names::default();
         named.add_snapshot(self.store, &*self.store.at_version(oldest)?)?;
         self.add_records(&mut named, oldest, newest.version(), oldest)?;
-        let goes = |file: &File| retained.condemned_data().contains(&file.id) && !named.has_data(file.id);
+        let goes = |file: &File| condemned_data.contains(&file.id) && !named.has_data(file.id);
         let (data, rest): (Vec<File>, Vec<File>) = listing.data.iter().partition(|file| goes(file));
         listing.data = rest;
-        let goes = |file: &File| retained.condemned_manifest().contains(&file.id) && !named.has_manifest(file.id);
+        let goes = |file: &File| condemned_manifest.contains(&file.id) && !named.has_manifest(file.id);
         let (manifest, rest): (Vec<File>, Vec<File>) = listing.manifest.iter().partition(|file| goes(file));
         listing.manifest = rest;
         let mut deletion = self.deletion((data.len() + manifest.len()) as u64);
@@ -243,10 +246,10 @@ impl Attempt<'_> {
     fn uncovered(&self, newest: Arc<Snapshot>, report: &mut VacuumReport) -> Result<Arc<Snapshot>> {
         let (mut operations, mut bare) = (Vec::new(), Arc::clone(&newest));
         let (mut room, mut hidden) = (HIDDEN_BYTES_MAX, 0);
-        for node in newest.nodes() {
+        for node in newest.nodes()? {
             let Node::Array(array) = node else { continue };
             self.cancel.check()?;
-            let removed = self.hidden(array, &mut room)?;
+            let removed = self.hidden(&array, &mut room)?;
             if removed.is_empty() {
                 continue;
             }
@@ -266,7 +269,7 @@ impl Attempt<'_> {
     }
 
     fn hidden(&self, array: &ArrayState, room: &mut usize) -> Result<Vec<Removed>> {
-        let hidden = hidden(array.schema()?, &self.store.fragments_of(array)?, room);
+        let hidden = hidden(array.schema(), &self.store.fragments_of(array)?, room);
         Ok(hidden.iter().map(|d| Removed::of(d)).collect())
     }
 
@@ -292,16 +295,17 @@ impl Attempt<'_> {
             self.add_records(&mut dropped, oldest, floor, oldest)?;
         }
         let retained = newest.retained();
+        let (condemned_data, condemned_manifest) = (retained.condemned_data()?, retained.condemned_manifest()?);
         let mut data = Going::default();
         for File { id, bytes, modified_us } in listing.data.iter().copied() {
             let (named, dropped) = (named.has_data(id), dropped.has_data(id));
-            let fate = fate(named, retained.condemned_data().contains(&id), dropped, modified_us <= before_us);
+            let fate = fate(named, condemned_data.contains(&id), dropped, modified_us <= before_us);
             data.take(fate, id, bytes);
         }
         let mut manifest = Going::default();
         for File { id, bytes, modified_us } in listing.manifest.iter().copied() {
             let (named, dropped) = (named.has_manifest(id), dropped.has_manifest(id));
-            let fate = fate(named, retained.condemned_manifest().contains(&id), dropped, modified_us <= before_us);
+            let fate = fate(named, condemned_manifest.contains(&id), dropped, modified_us <= before_us);
             manifest.take(fate, id, bytes);
         }
         Ok(Found { newest, rooted, base, floor, named, data, manifest })
@@ -343,7 +347,7 @@ impl Attempt<'_> {
             floor: if raised { found.rooted.root() } else { retained.floor() },
             data: found.data.ids(),
             manifest: found.manifest.ids(),
-            forget: forgotten(retained, found),
+            forget: forgotten(retained, found)?,
         };
         let base = self.store.resting_on(&found.newest, &found.rooted)?;
         let changes = Changes::new(vec![Operation::Condemn(condemned)]);
@@ -360,9 +364,10 @@ impl Attempt<'_> {
     /// Deletes the condemned files that are still to go.
     fn delete(&self, found: &Found, condemned: &Retained, report: &mut VacuumReport) -> Result<()> {
         let mut deletion = self.deletion(found.data.tally().objects + found.manifest.tally().objects);
-        let data = found.data.all().filter(|(id, _)| condemned.condemned_data().contains(id));
+        let (condemned_data, condemned_manifest) = (condemned.condemned_data()?, condemned.condemned_manifest()?);
+        let data = found.data.all().filter(|(id, _)| condemned_data.contains(id));
         deletion.run(data.map(|(id, bytes)| (data_name(*id), *bytes)), &mut report.data)?;
-        let manifest = found.manifest.all().filter(|(id, _)| condemned.condemned_manifest().contains(id));
+        let manifest = found.manifest.all().filter(|(id, _)| condemned_manifest.contains(id));
         deletion.run(manifest.map(|(id, bytes)| (manifest_name(*id), *bytes)), &mut report.manifest)
     }
 
@@ -399,7 +404,7 @@ impl Attempt<'_> {
 }
 
 /// Files condemned before that do not exist any more.
-fn forgotten(retained: &Retained, found: &Found) -> Vec<Id> {
+fn forgotten(retained: &Retained, found: &Found) -> Result<Vec<Id>> {
     let gone = |ids: &BTreeSet<Id>, going: &Going| {
         let mut left = ids.clone();
         for (id, _) in &going.condemned {
@@ -407,6 +412,6 @@ fn forgotten(retained: &Retained, found: &Found) -> Vec<Id> {
         }
         left
     };
-    let data = gone(retained.condemned_data(), &found.data);
-    data.into_iter().chain(gone(retained.condemned_manifest(), &found.manifest)).collect()
+    let data = gone(&retained.condemned_data()?, &found.data);
+    Ok(data.into_iter().chain(gone(&retained.condemned_manifest()?, &found.manifest)).collect())
 }

@@ -494,7 +494,7 @@ fn nothing_is_sealed_without_randomness() {
     assert_eq!(names, Vec::<String>::new());
 }
 
-/// The bytes are fixed by the format; the independent reader's implementation (`vectors/gs0reader/seal.py`) made them.
+/// The bytes are fixed by the format; the independent reader's implementation (`vectors/gsreader/seal.py`) made them.
 #[test]
 fn the_bytes_are_those_of_the_specification() {
     let inner = MemoryStorage::new();

@@ -36,14 +36,15 @@ impl Model {
             let (schemas, fragments) = match node {
                 Node::Group(_) => (0, BTreeSet::new()),
                 Node::Array(array) => {
-                    (array.schemas().len(), array.fragments(None).unwrap().iter().map(|d| d.id).collect())
+                    (array.schemas().count() as usize, array.fragments(None).unwrap().iter().map(|d| d.id).collect())
                 }
             };
-            let (id, metadata) = (Some(node.id()), node.metadata().clone());
+            let (id, metadata) = (Some(node.id()), node.metadata().all().unwrap().as_ref().clone());
             Thing { id, array: schemas > 0, schemas, fragments, metadata }
         };
-        let mut model = Self(snapshot.nodes().into_iter().map(|node| (node.path().to_owned(), thing(node))).collect());
-        snapshot.retained().tags().iter().for_each(|(name, version)| model.tag(name, *version));
+        let mut model =
+            Self(snapshot.nodes().unwrap().iter().map(|node| (node.path().to_owned(), thing(node))).collect());
+        snapshot.retained().tags().unwrap().iter().for_each(|(name, version)| model.tag(name, *version));
         model
     }
 

@@ -79,7 +79,7 @@ fn what_an_intact_record_cannot_mean_is_refused() {
         assert!(error.message().contains(word), "{error}");
     };
     refuse("set_metadata", "set_metadatum", ErrorKind::Unsupported, "set_metadatum");
-    refuse("\"gs\":0", "\"gs\":1", ErrorKind::Unsupported, "version 1");
+    refuse("\"gs\":1", "\"gs\":2", ErrorKind::Unsupported, "version 2");
     refuse("\"dense\"", "\"fuzzy\"", ErrorKind::Unsupported, "fuzzy");
     refuse("\"version\":2", "\"version\":3", ErrorKind::Corruption, "version 3");
     refuse("\"read_version\":1", "\"read_version\":2", ErrorKind::Corruption, "read version 2");
@@ -97,7 +97,7 @@ fn what_an_intact_record_cannot_mean_is_refused() {
 
 #[test]
 fn deep_nesting_is_an_error_and_no_overflow() {
-    let line = format!("{{\"gs\":0,\"ops\":{}", "[".repeat(1 << 20));
+    let line = format!("{{\"gs\":1,\"ops\":{}", "[".repeat(1 << 20));
     let sealed = format!("{line}\n{:016x}\n", xxh3(line.as_bytes()));
     assert_eq!(Record::decode(sealed.as_bytes(), 1).unwrap_err().kind(), ErrorKind::Corruption);
 }
@@ -110,14 +110,15 @@ fn a_root_a_page_and_the_floor_survive_no_damage() {
     let store = store.with_fold_versions(1);
     let three = store.commit(&two, add(id, vec![inline(30, 39)]), &mut StandardRules).unwrap();
     let reference = three.root().unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(memory.clone());
     let bytes = memory.read_all(&manifest_name(reference.id)).unwrap();
-    attack(&bytes, |bytes| root::decode(bytes, reference));
-    let decoded = root::decode(&bytes, reference).unwrap();
+    attack(&bytes, |bytes| root::decode(bytes, reference, &storage).map(|root| root::encode(&root).unwrap()));
+    let decoded = root::decode(&bytes, reference, &storage).unwrap();
     assert_eq!(root::encode(&decoded).unwrap(), bytes);
     let newer = RootRef { version: 3, ..reference };
-    assert_eq!(root::decode(&bytes, newer).unwrap_err().kind(), ErrorKind::Corruption);
+    assert_eq!(root::decode(&bytes, newer, &storage).unwrap_err().kind(), ErrorKind::Corruption);
 
-    let info: PageInfo = decoded.nodes[0].array.as_ref().unwrap().pages[0].clone();
+    let info: PageInfo = three.array("/").unwrap().shelves[0].info().clone();
     let bytes = memory.read_all(&manifest_name(info.id)).unwrap();
     attack(&bytes, |bytes| page::decode(bytes, &info));
     let other = PageInfo { count: 2, ..info.clone() };

@@ -22,7 +22,7 @@ fn dropped(name: &str) -> Evolution {
 
 /// The operation that makes this change after `snapshot`.
 fn alter(snapshot: &Snapshot, id: Id, evolution: &Evolution) -> Operation {
-    let schemas = snapshot.array_by_id(id).unwrap().schemas().to_vec();
+    let schemas = snapshot.array_by_id(id).unwrap().schemas().all().unwrap();
     let next = schemas.last().unwrap().evolved(&schemas[0], evolution).unwrap();
     Operation::AlterArray { id, number: schemas.len() as u32, schema: next }
 }
@@ -39,7 +39,7 @@ fn of_schema(schema: u32, attrs: &[u32], lo: i64) -> Staged {
 }
 
 fn schemas(snapshot: &Snapshot, id: Id) -> Vec<Schema> {
-    snapshot.array_by_id(id).unwrap().schemas().iter().map(|s| Schema::clone(s)).collect()
+    snapshot.array_by_id(id).unwrap().schemas().all().unwrap().iter().map(|s| Schema::clone(s)).collect()
 }
 
 #[test]
@@ -139,10 +139,11 @@ fn a_record_whose_schema_does_not_follow_is_damage() {
             time_us: record.time_us,
             root: None,
             message: None,
+            features: Default::default(),
         };
         let bytes = record::encode(head, &[Operation::AlterArray { id, number, schema }]).unwrap();
         let mut snapshot = Snapshot::clone(&one);
-        snapshot.follow(&Record::decode(&bytes, 2).unwrap()).map(|()| snapshot.version())
+        snapshot.follow(Record::decode(&bytes, 2).unwrap()).map(|()| snapshot.version())
     };
     assert_eq!(from(1, schemas(&two, id).remove(1)).unwrap(), 2);
     for (number, schema, word) in [

@@ -115,12 +115,12 @@ pub(crate) fn add_one(store: &Store, snapshot: &Arc<Snapshot>, array: Id) -> Res
 /// Everything that a user can see in a snapshot, as text, without the locations of fragments.
 pub(crate) fn seen(snapshot: &Snapshot) -> Vec<String> {
     let mut lines = vec![format!("version {} at {} of {}", snapshot.version(), snapshot.time_us(), snapshot.store())];
-    for node in snapshot.nodes() {
-        lines.push(format!("{} {} {} {:?}", node.kind(), node.path(), node.id(), node.metadata()));
+    for node in snapshot.nodes().unwrap() {
+        lines.push(format!("{} {} {} {:?}", node.kind(), node.path(), node.id(), node.metadata().all().unwrap()));
         if let Node::Array(array) = node {
             let fragments = array.fragments(None).unwrap();
             assert_eq!(fragments.len() as u64, array.count_fragments());
-            lines.extend(array.schemas().iter().map(|schema| schema.to_stored_json()));
+            lines.extend(array.schemas().all().unwrap().iter().map(|schema| schema.to_stored_json()));
             lines.extend(fragments.iter().map(|d| format!("{} {:?} {}", d.id, d.order, d.bounds)));
         }
     }

@@ -1,0 +1,48 @@
+//! Stores whose state does not fit the top page of a root.
+
+use super::super::world::{Case, World};
+use super::stores::POINTS;
+use super::{ints, noise, signed};
+use gridstone::base::Result;
+use gridstone::schema::Evolution;
+
+pub(super) fn cases() -> Result<Vec<Case>> {
+    Ok(vec![paged()?])
+}
+
+/// Digits that hardly compress.
+fn digits(seed: u64, count: usize) -> String {
+    let words = (0..count as u64 / 16 + 1).map(|n| format!("{:016x}", noise(seed << 32 | n)));
+    words.collect::<String>().chars().take(count).collect()
+}
+
+fn paged() -> Result<Case> {
+    let about = "an array whose 450 schemas lie in pages of rows, and a value of metadata that is an object; two vacuums and \
+                 a fold between them, whose root has condemned files";
+    let mut world = World::new("paged", about)?;
+    world.create_group("/group");
+    world.create_array("/points", POINTS)?;
+    world.commit(None)?;
+    let mut name = "v".to_owned();
+    for n in 0..450 {
+        let next = if n == 449 { "v".to_owned() } else { format!("n{n:0240}") };
+        world.alter("/points", &Evolution { rename: vec![(name, next.clone())], ..Evolution::default() })?;
+        name = next;
+    }
+    world.set_metadata("/points", "long", Some(&format!("\"{}\"", digits(999, 17_000))))?;
+    world.write_cells("/points", &[vec![signed(-50)], vec![signed(3)]], vec![("v", ints(2, [1, 2]))])?;
+    world.commit(None)?;
+    world.pack()?;
+    world.vacuum(1)?;
+    world.write_cells("/points", &[vec![signed(4)]], vec![("v", ints(2, [3]))])?;
+    world.commit(None)?;
+    world.pack()?;
+    world.write_cells("/points", &[vec![signed(5)]], vec![("v", ints(2, [4]))])?;
+    world.commit_and_expect(None)?;
+    let kept = world.snapshot()?.version();
+    world.tag("kept", Some(kept))?;
+    world.commit_and_expect(None)?;
+    world.vacuum(2)?;
+    world.expect(&[])?;
+    Ok(world.finish())
+}

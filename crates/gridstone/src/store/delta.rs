@@ -1,0 +1,118 @@
+//! The rows that changed since the manifest root: what a fold writes.
+//!
+//! 1. A changed node gives its head, the schemas added, the metadata set, and the pages of fragments that differ.
+//! 2. A changed group gives the names of the children that came, were replaced or went.
+//! 3. A removed node takes all its rows with it, and those of all that lay below it in the root. A node that was moved
+//!    out of there has changed, and keeps its rows.
+//! 4. Tags and condemned files give theirs.
+
+use super::node_row::encode_page;
+use super::page::PageInfo;
+use super::rows::{Change, RowMap, key};
+use super::snapshot::Snapshot;
+use super::state::{ArrayState, GroupState};
+use super::tree::{Node, Tree, folded_child};
+use crate::base::{Error, Id, Result};
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The rows of `snapshot` that differ from those of its root, by ascending key. `pages` has the pages of the arrays that
+/// gained or lost fragments.
+pub(super) fn delta(snapshot: &Snapshot, pages: &HashMap<Id, Vec<PageInfo>>) -> Result<Vec<Change>> {
+    let tree = snapshot.tree();
+    let changed: HashSet<Id> = tree.changed().map(|(id, _)| id).collect();
+    let mut delta = Delta { rows: tree.rows(), changed, found: BTreeMap::new() };
+    for (id, _) in tree.changed().filter(|(_, node)| node.is_none()) {
+        delta.remove(id)?;
+    }
+    for node in tree.changed().filter_map(|(_, node)| node) {
+        delta.node(tree, node)?;
+        if let Node::Array(array) = node {
+            delta.array(array, pages.get(&array.id).map(Vec::as_slice))?;
+        }
+    }
+    delta.found.extend(snapshot.retained().changes()?.into_iter().map(|change| (change.key, change.value)));
+    Ok(delta.found.into_iter().map(|(key, value)| Change { key, value }).collect())
+}
+
+struct Delta<'a> {
+    /// The rows of the root.
+    rows: &'a RowMap,
+    changed: HashSet<Id>,
+    found: BTreeMap<Bytes, Option<Bytes>>,
+}
+
+impl Delta<'_> {
+    fn put(&mut self, key: Bytes, value: Bytes) {
+        self.found.insert(key, Some(value));
+    }
+
+    /// Takes away all rows with this prefix.
+    fn remove_all(&mut self, prefix: &[u8]) -> Result<()> {
+        let found = &mut self.found;
+        self.rows.scan(prefix, &mut |row| {
+            found.insert(row.key().clone(), None);
+            Ok(())
+        })
+    }
+
+    /// Takes away the rows of a node, and of all that lies below it in the root and was not changed.
+    fn remove(&mut self, id: Id) -> Result<()> {
+        let (mut waiting, mut seen) = (vec![id], HashSet::new());
+        while let Some(id) = waiting.pop() {
+            if !seen.insert(id) {
+                return Err(Error::corruption(format!("the node with the id {id} lies in two groups")));
+            }
+            self.remove_all(&key::node(id))?;
+            let (prefix, changed) = (key::children(id), &self.changed);
+            self.rows.scan(&prefix, &mut |row| {
+                let (_, child) = folded_child(self.rows, row)?;
+                waiting.extend((!changed.contains(&child.id)).then_some(child.id));
+                Ok(())
+            })?;
+            self.remove_all(&prefix)?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, tree: &Tree, node: &Node) -> Result<()> {
+        let id = node.id();
+        if !node.is_folded() && tree.rows().get(&key::head(id))?.is_some() {
+            // Its id was given to another node before.
+            self.remove(id)?;
+        }
+        let (key, head) = (key::head(id), node.head().encode()?);
+        if tree.rows().get(&key)?.as_ref() != Some(&head) || self.found.contains_key(&key) {
+            self.put(key, head);
+        }
+        for (name, text) in node.metadata().changes.iter() {
+            self.found.insert(key::metadata(id, name), text.as_ref().map(|text| Bytes::from(text.clone())));
+        }
+        if let Node::Group(group) = node {
+            self.children(group);
+        }
+        Ok(())
+    }
+
+    fn children(&mut self, group: &GroupState) {
+        for (name, child) in &group.changed {
+            self.found.insert(key::child(group.id, name), child.map(|child| child.encode()));
+        }
+    }
+
+    fn array(&mut self, array: &ArrayState, pages: Option<&[PageInfo]>) -> Result<()> {
+        for (schema, number) in array.schemas.added.iter().zip(array.schemas.count_folded()..) {
+            self.put(key::schema(array.id, number), schema.to_stored_json().into());
+        }
+        let Some(pages) = pages else { return Ok(()) };
+        let named: HashSet<Id> = pages.iter().map(|page| page.id).collect();
+        let before: HashSet<Id> = array.shelves.iter().map(|shelf| shelf.info().id).collect();
+        for id in before.iter().filter(|id| !named.contains(id)) {
+            self.found.insert(key::page(array.id, *id), None);
+        }
+        for page in pages.iter().filter(|page| !before.contains(&page.id)) {
+            self.put(key::page(array.id, page.id), encode_page(page)?);
+        }
+        Ok(())
+    }
+}

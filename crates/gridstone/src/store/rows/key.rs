@@ -1,0 +1,167 @@
+//! The keys of rows: a tag, then what it is about. Numbers are big-endian, so that keys sort as they do.
+//!
+//! | tag | then | value |
+//! |---|---|---|
+//! | `C` | `d` a data file or `m` a manifest object, id | nothing: it is condemned |
+//! | `I` | node id, 0 | head of the node, JSON |
+//! | `I` | node id, 1, page id | a page of fragment descriptions, JSON |
+//! | `I` | node id, 2, 2^32 - 1 - number | a schema, JSON |
+//! | `I` | node id, 4, key | metadata, a JSON text |
+//! | `N` | id of the group, name | id of the child, kind |
+//! | `T` | name | a tag, JSON |
+
+use crate::base::Id;
+use bytes::Bytes;
+
+const CONDEMNED: u8 = b'C';
+const NODE: u8 = b'I';
+const NAME: u8 = b'N';
+const TAG: u8 = b'T';
+
+const HEAD: u8 = 0;
+const PAGE: u8 = 1;
+const SCHEMA: u8 = 2;
+const METADATA: u8 = 4;
+
+/// Bytes of a tag and an id.
+const ID_END: usize = 17;
+
+/// The content of a row of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum NodeRow<'a> {
+    Head,
+    Page(Id),
+    Schema(u32),
+    Metadata(&'a [u8]),
+    /// A newer release wrote it.
+    Other,
+}
+
+/// A file of which a row says that it is condemned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) enum File {
+    Data,
+    Manifest,
+}
+
+fn joined(parts: &[&[u8]]) -> Bytes {
+    parts.concat().into()
+}
+
+/// All rows of a node.
+pub(in crate::store) fn node(id: Id) -> Bytes {
+    joined(&[&[NODE], &id.0])
+}
+
+pub(in crate::store) fn head(id: Id) -> Bytes {
+    joined(&[&[NODE], &id.0, &[HEAD]])
+}
+
+/// All pages of an array.
+pub(in crate::store) fn pages(id: Id) -> Bytes {
+    joined(&[&[NODE], &id.0, &[PAGE]])
+}
+
+pub(in crate::store) fn page(id: Id, page: Id) -> Bytes {
+    joined(&[&[NODE], &id.0, &[PAGE], &page.0])
+}
+
+/// A schema of an array. The newest comes first, beside the head.
+pub(in crate::store) fn schema(id: Id, number: u32) -> Bytes {
+    joined(&[&[NODE], &id.0, &[SCHEMA], &(!number).to_be_bytes()])
+}
+
+/// All metadata of a node.
+pub(in crate::store) fn all_metadata(id: Id) -> Bytes {
+    joined(&[&[NODE], &id.0, &[METADATA]])
+}
+
+pub(in crate::store) fn metadata(id: Id, key: &str) -> Bytes {
+    joined(&[&[NODE], &id.0, &[METADATA], key.as_bytes()])
+}
+
+/// All children of a group.
+pub(in crate::store) fn children(group: Id) -> Bytes {
+    joined(&[&[NAME], &group.0])
+}
+
+pub(in crate::store) fn child(group: Id, name: &str) -> Bytes {
+    joined(&[&[NAME], &group.0, name.as_bytes()])
+}
+
+/// All tags.
+pub(in crate::store) fn tags() -> Bytes {
+    joined(&[&[TAG]])
+}
+
+pub(in crate::store) fn tag(name: &str) -> Bytes {
+    joined(&[&[TAG], name.as_bytes()])
+}
+
+/// All condemned files.
+pub(in crate::store) fn all_condemned() -> Bytes {
+    joined(&[&[CONDEMNED]])
+}
+
+pub(in crate::store) fn condemned(file: File, id: Id) -> Bytes {
+    let kind = match file {
+        File::Data => b'd',
+        File::Manifest => b'm',
+    };
+    joined(&[&[CONDEMNED, kind], &id.0])
+}
+
+/// All rows of all nodes.
+pub(in crate::store) fn nodes() -> Bytes {
+    joined(&[&[NODE]])
+}
+
+fn id_in(bytes: &[u8]) -> Option<Id> {
+    bytes.first_chunk::<16>().map(|id| Id(*id))
+}
+
+/// The node that a row is about, and the content of that row.
+pub(in crate::store) fn read_node(key: &[u8]) -> Option<(Id, NodeRow<'_>)> {
+    let id = id_in(key.strip_prefix(&[NODE])?)?;
+    let rest = key.get(ID_END..)?;
+    let row = match rest.split_first() {
+        Some((&HEAD, [])) => NodeRow::Head,
+        Some((&PAGE, page)) if page.len() == 16 => id_in(page).map_or(NodeRow::Other, NodeRow::Page),
+        Some((&SCHEMA, number)) => match number.try_into() {
+            Ok(number) => NodeRow::Schema(!u32::from_be_bytes(number)),
+            Err(_) => NodeRow::Other,
+        },
+        Some((&METADATA, name)) => NodeRow::Metadata(name),
+        _ => NodeRow::Other,
+    };
+    Some((id, row))
+}
+
+/// The name in the key of a child.
+pub(in crate::store) fn read_child(key: &[u8]) -> Option<&str> {
+    key.get(ID_END..).and_then(|name| std::str::from_utf8(name).ok())
+}
+
+/// The name in the key of a tag.
+pub(in crate::store) fn read_tag(key: &[u8]) -> Option<&str> {
+    key.get(1..).and_then(|name| std::str::from_utf8(name).ok())
+}
+
+/// The file that the key of a condemned one names.
+pub(in crate::store) fn read_condemned(key: &[u8]) -> Option<(File, Id)> {
+    let (kind, id) = key.get(1..)?.split_first()?;
+    let id = id_in(id).filter(|_| id.len() == 16)?;
+    match kind {
+        b'd' => Some((File::Data, id)),
+        b'm' => Some((File::Manifest, id)),
+        _ => None,
+    }
+}
+
+/// The least key that is greater than all keys with this prefix; `None` if there is none.
+pub(in crate::store) fn after(prefix: &[u8]) -> Option<Bytes> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut next = prefix.get(..=last)?.to_vec();
+    *next.last_mut()? += 1;
+    Some(next.into())
+}

@@ -1,0 +1,148 @@
+//! A page of rows: values and references to further pages, by ascending key.
+//!
+//! ```text
+//! row   u32 key length · u32 value length · u32 flags · key · value
+//! ```
+//! Flags: 1, the value is a reference to a page, which has the rows from here to the next key; 2, the value is a
+//! reference to an object that holds it. A row with another flag is Unsupported. So is a reference in a reference.
+
+use super::frame::{ObjectRef, REFERENCE_LEN};
+use crate::base::{ByteReader, ByteWriter, Error, Result, newer};
+use bytes::Bytes;
+use std::sync::{Arc, OnceLock};
+
+const IS_PAGE: u32 = 1;
+const IS_LARGE: u32 = 2;
+/// Bytes of a row without its key and value.
+const ROW_LEN: usize = 12;
+/// The share of a JSON object's bytes that counts.
+const JSON_SHARE: usize = 4;
+
+/// A row.
+#[derive(Debug, Clone)]
+pub(in crate::store) enum Entry {
+    /// A value.
+    Value(Bytes, Bytes),
+    /// A value that is an object of its own.
+    Large(Bytes, ObjectRef),
+    /// A page, whose rows start at this key.
+    Page(Bytes, Arc<Child>),
+}
+
+/// A page below another one, loaded when it is first needed.
+#[derive(Debug)]
+pub(in crate::store) struct Child {
+    pub(in crate::store) reference: ObjectRef,
+    pub(super) loaded: OnceLock<Arc<Page>>,
+}
+
+impl Child {
+    pub(super) fn new(reference: ObjectRef) -> Self {
+        Self { reference, loaded: OnceLock::new() }
+    }
+}
+
+/// Rows in ascending order of their keys.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Page {
+    pub(in crate::store) entries: Vec<Entry>,
+}
+
+impl Entry {
+    pub(in crate::store) fn key(&self) -> &Bytes {
+        match self {
+            Self::Value(key, _) | Self::Large(key, _) | Self::Page(key, _) => key,
+        }
+    }
+
+    /// About as many bytes as the row takes in a compressed page. JSON objects of nodes are much alike; ids and
+    /// checksums are not.
+    pub(super) fn weight(&self) -> usize {
+        let value = match self {
+            Self::Value(_, value) if value.starts_with(b"{") => value.len() / JSON_SHARE,
+            Self::Value(_, value) => value.len(),
+            Self::Large(..) | Self::Page(..) => REFERENCE_LEN,
+        };
+        ROW_LEN + self.key().len() + value
+    }
+
+    fn stored(&self) -> (u32, Bytes) {
+        match self {
+            Self::Value(_, value) => (0, value.clone()),
+            Self::Large(_, reference) => (IS_LARGE, reference.encode()),
+            Self::Page(_, child) => (IS_PAGE, child.reference.encode()),
+        }
+    }
+}
+
+/// The weight of these rows.
+pub(super) fn weight_of(entries: &[Entry]) -> usize {
+    entries.iter().map(Entry::weight).sum()
+}
+
+impl Page {
+    /// The content of a page of `entries`.
+    pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+        let mut w = ByteWriter::new();
+        for entry in entries {
+            let (flags, value) = entry.stored();
+            w.u32(entry.key().len() as u32);
+            w.u32(value.len() as u32);
+            w.u32(flags);
+            w.raw(entry.key());
+            w.raw(&value);
+        }
+        w.into_bytes()
+    }
+
+    /// The rows in `content`, all with keys from `from` on and below `to`.
+    ///
+    /// # Errors
+    /// Corruption if rows are cut or out of order; Unsupported if a newer release wrote them.
+    pub(super) fn decode(content: &Bytes, from: &[u8], to: Option<&[u8]>) -> Result<Self> {
+        let mut r = ByteReader::new(content, "a page of rows");
+        let (mut entries, mut at) = (Vec::<Entry>::new(), 0usize);
+        while at < content.len() {
+            let (key_len, value_len, flags) = (r.u32()? as usize, r.u32()? as usize, r.u32()?);
+            r.take(key_len)?;
+            r.take(value_len)?;
+            let start = at + ROW_LEN;
+            let (key, value) =
+                (content.slice(start..start + key_len), content.slice(start + key_len..start + key_len + value_len));
+            at = start + key_len + value_len;
+            if entries.last().is_some_and(|before| before.key() >= &key)
+                || &key[..] < from
+                || to.is_some_and(|to| &key[..] >= to)
+            {
+                return Err(Error::corruption("rows are out of order"));
+            }
+            entries.push(match flags {
+                0 => Entry::Value(key, value),
+                IS_LARGE => Entry::Large(key, ObjectRef::decode(&value)?),
+                IS_PAGE => Entry::Page(key, Arc::new(Child::new(ObjectRef::decode(&value)?))),
+                other => return Err(newer("a row", format!("the flags {other:#x}"))),
+            });
+        }
+        Ok(Self { entries })
+    }
+
+    /// The last row whose key is not above `key`, and the key of the row after it.
+    pub(super) fn at(&self, key: &[u8]) -> Option<(&Entry, Option<&Bytes>)> {
+        let after = self.entries.partition_point(|entry| &entry.key()[..] <= key);
+        let entry = self.entries.get(after.checked_sub(1)?)?;
+        Some((entry, self.entries.get(after).map(Entry::key)))
+    }
+}
+
+/// Whether the page of rows in `bytes`, encoded and decoded again, is the same.
+#[cfg(feature = "fuzzing")]
+pub(in crate::store) fn page_survives(bytes: &[u8]) -> Result<bool> {
+    use super::frame;
+    use crate::base::limits;
+
+    let content = frame::decode(frame::ROWS, bytes, limits::ROW_PAGE_BYTES_MAX)?;
+    let page = Page::decode(&content, &[], None)?;
+    let again = Page::encode(&page.entries);
+    let framed = frame::encode(frame::ROWS, &again)?;
+    Ok(again[..] == content[..] && frame::decode(frame::ROWS, &framed, limits::ROW_PAGE_BYTES_MAX)? == content)
+}

@@ -1,0 +1,70 @@
+"""Pages of fragments: ``docs/format/manifest.md``."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from .bytes import Cursor, Read, Unsupported, need
+from .checksums import xxh3
+from .log import KINDS, Description, box, hex16, hex32, whole
+from .schema import fields
+
+PAGE = {"id": str, "xxh3": str, "count": int, "bounds": list, "first": list, "last": list, "full": bool}
+
+
+class Pages:
+    """The pages that one root names. A page named twice is damage, and so is a fragment described twice."""
+
+    def __init__(self, read: Read) -> None:
+        self.read = read
+        self.named: set[str] = set()
+        self.described: set[str] = set()
+
+    def descriptions(self, info: Any) -> list[Description]:
+        """The fragments of a page that the root describes as ``info``."""
+        page = fields(info, PAGE, {}, "a page")
+        name = hex32(page["id"])
+        need(name not in self.named, "a page is named twice")
+        self.named.add(name)
+        found = read_page(self.read(f"_manifest/{name}"), page)
+        for one in found:
+            need(one.id not in self.described, "a fragment is described twice")
+            self.described.add(one.id)
+        return found
+
+
+def read_page(data: bytes, info: dict[str, Any]) -> list[Description]:
+    """The descriptions of a manifest page, checked against what the root says of it."""
+    r = Cursor(data[:-8], "a manifest page")
+    need(r.take(8) == b"GSPAGE\0\0", "a manifest page does not start with GSPAGE")
+    checksum = int.from_bytes(data[-8:], "little")
+    need(checksum == hex16(info["xxh3"]) == xxh3(data[:-8]), "a manifest page fails its checksum")
+    if r.u32() != 0:
+        raise Unsupported("a manifest page of a later version")
+    dims = r.u32()
+    sets = [tuple(r.u32() for _ in range(r.count(4))) for _ in range(r.count(4))]
+    found = [_described(r, dims, sets) for _ in range(r.count(80 + 16 * dims))]
+    r.end()
+    need(found and whole(info["count"]) == len(found) <= 4096, "a page with a wrong number of fragments")
+    need(all(a.order <= b.order for a, b in itertools.pairwise(found)), "a page out of order")
+    ends = [tuple(whole(n) for n in info[end]) for end in ("first", "last")]
+    need(ends == [found[0].order, found[-1].order], "a page of other versions")
+    union = [(min(d.bounds[i][0] for d in found), max(d.bounds[i][1] for d in found)) for i in range(dims)]
+    need(union == box(info["bounds"]), "a page with another box")
+    return found
+
+
+def _described(r: Cursor, dims: int, sets: list[tuple[int, ...]]) -> Description:
+    fragment, kind, place, _reserved = r.take(16).hex(), r.u8(), r.u8(), r.take(2)
+    schema, attrs, index, version, cells = r.u32(), r.u32(), r.u32(), r.u64(), r.u64()
+    raw, offset, length = r.take(16), r.u64(), r.u64()
+    bounds = tuple((r.u64(), r.u64()) for _ in range(dims))
+    if kind > 4 or place > 2:
+        raise Unsupported(f"fragment {fragment} is of the kind {kind}, or lies in the file {place}")
+    need(attrs < len(sets), "an impossible description")
+    need(all(lo <= hi for lo, hi in bounds), "an impossible box")
+    file = (raw.hex(), int.from_bytes(raw[:8], "little"), None)[place]
+    over = r.take(16).hex() if KINDS[kind] == "mask" else None
+    order, known = (version, index), sets[attrs]
+    return Description(fragment, KINDS[kind], order, schema, bounds, cells, known, file, offset, length, over).check()

@@ -1,0 +1,187 @@
+"""A root of GS1: ``docs/format/manifest.md``.
+
+1. The line is followed by the top page of the rows.
+2. The rows are gathered by what they are about: nodes, children, tags, condemned objects.
+3. The nodes are found from the one at ``/`` down. Heads and rows of children must agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import rows
+from .bytes import Cursor, Damaged, Read, Unsupported, need
+from .checksums import xxh3
+from .log import Line, hex16, hex32, json_of, root_reference, whole, without_ext
+from .pages import Pages
+from .schema import fields, history
+from .state import Node, Retained, Version
+
+HEAD, PAGE, SCHEMA, METADATA = 0, 1, 2, 4
+KINDS = ("group", "array")
+NUMBER_MAX = (1 << 32) - 1
+NAME_BYTES_MAX = 255
+
+
+def state_of(line: Line, data: bytes, read: Read) -> Version:
+    """The state that the root ``data`` with this line names."""
+    needed = {"gs": int, "record": str, "store": str, "node": str, "rows": str}
+    optional = {"version": None, "time_us": None, "floor": None}
+    top = fields(line.value, needed, optional, "a root")
+    page = rows.content(data[line.body :], rows.PAGES)
+    need(xxh3(page) == hex16(top["rows"]), "a root has other rows than it names")
+    gathered = _Gathered()
+    for row in rows.every(read, rows.parsed(page)):
+        if _is_known(row.key):
+            gathered.put(row.key, rows.value_of(read, row))
+    version, floor = whole(top["version"]), root_reference(top["floor"])
+    lowest = floor[0] if floor else 1
+    need(0 < lowest <= version, "a root with an impossible floor")
+    need(all(lowest <= tag < version for tag in gathered.tags.values()), "a tag of a version that is not there")
+    retained = Retained(gathered.tags, floor, gathered.condemned["d"], gathered.condemned["m"])
+    nodes = _Nodes(gathered, read).below(hex32(top["node"]))
+    return Version(version, whole(top["time_us"]), hex16(top["record"]), hex32(top["store"]), nodes, retained)
+
+
+def _is_known(key: bytes) -> bool:
+    """Whether a row is of those that this reader knows; others belong to a newer release."""
+    if key[:1] != b"I":
+        return key[:1] in (b"", b"C", b"N", b"T")
+    return len(key) < 18 or key[17] in (HEAD, PAGE, SCHEMA, METADATA)
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What a node says of itself."""
+
+    parent: str | None
+    name: str
+    kind: str
+    schemas: int
+
+
+@dataclass
+class _Gathered:
+    """The rows of a root, by what they are about. Nodes are named by their ids."""
+
+    condemned: dict[str, set[str]] = field(default_factory=lambda: {"d": set(), "m": set()})
+    heads: dict[str, _Head] = field(default_factory=dict)
+    pages: dict[str, list[Any]] = field(default_factory=dict)
+    schemas: dict[str, dict[int, Any]] = field(default_factory=dict)
+    metadata: dict[str, dict[str, str]] = field(default_factory=dict)
+    children: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    tags: dict[str, int] = field(default_factory=dict)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Adds a row of a known tag."""
+        r = Cursor(key, "the key of a row")
+        tag = r.take(1)
+        if tag == b"C":
+            self._condemn(r, value)
+        elif tag == b"I":
+            self._of_node(r.take(16).hex(), r, value)
+        elif tag == b"N":
+            group, name = r.take(16).hex(), _name(_rest(r))
+            child = Cursor(value, "the row of a child")
+            node, kind = child.take(16).hex(), child.u8()
+            child.end()
+            if kind >= len(KINDS):
+                raise Unsupported(f"a child of the kind {kind}")
+            self.children.setdefault(group, {})[name] = (node, KINDS[kind])
+        else:
+            named = fields(_object(value, "a tag"), {}, {"version": None}, "a tag")
+            self.tags[_name(_rest(r))] = whole(named["version"])
+
+    def _condemn(self, r: Cursor, value: bytes) -> None:
+        which = r.take(1).decode("latin-1")
+        if which not in self.condemned:
+            return  # A newer release wrote it.
+        need(not value, "a condemned object has a value")
+        self.condemned[which].add(r.take(16).hex())
+        r.end()
+
+    def _of_node(self, node: str, r: Cursor, value: bytes) -> None:
+        """A row that belongs to a node."""
+        sort = r.u8()
+        if sort == METADATA:
+            self.metadata.setdefault(node, {})[_text(_rest(r), "a key")] = _text(value, "metadata")
+            return
+        if sort == HEAD:
+            self.heads[node] = _head(value)
+        elif sort == PAGE:
+            page = _object(value, "a page")
+            need(r.take(16).hex() == page.get("id"), "a page under another id")
+            self.pages.setdefault(node, []).append(page)
+        else:
+            number = NUMBER_MAX - int.from_bytes(r.take(4), "big")
+            self.schemas.setdefault(node, {})[number] = _object(value, "a schema")
+        r.end()
+
+
+def _object(value: bytes, what: str) -> dict[str, Any]:
+    found = without_ext(json_of(value, what))
+    need(isinstance(found, dict), f"{what} is no object")
+    return dict(found)
+
+
+def _text(data: bytes, what: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{what} is not UTF-8") from error
+
+
+def _rest(r: Cursor) -> bytes:
+    return r.take(len(r.data) - r.at)
+
+
+def _name(data: bytes) -> str:
+    need(1 <= len(data) <= NAME_BYTES_MAX, "a name that is empty or too long")
+    return _text(data, "a name")
+
+
+def _head(value: bytes) -> _Head:
+    h = fields(_object(value, "a head"), {"name": str, "kind": str}, {"parent": None, "schemas": None}, "a head")
+    if h["kind"] not in KINDS:
+        raise Unsupported(f"a node of the kind {h['kind']!r}")
+    schemas = 0 if h["schemas"] is None else whole(h["schemas"])
+    need((schemas > 0) == (h["kind"] == "array"), "an array without a schema, or a group with one")
+    return _Head(None if h["parent"] is None else hex32(h["parent"]), h["name"], h["kind"], schemas)
+
+
+class _Nodes:
+    """The nodes that exist: those whose heads do, and all nodes above them."""
+
+    def __init__(self, gathered: _Gathered, read: Read) -> None:
+        self.gathered, self.pages = gathered, Pages(read)
+
+    def below(self, top: str) -> dict[str, Node]:
+        """The nodes by id, parents before children."""
+        heads, children = self.gathered.heads, self.gathered.children
+        need(top in heads, "a root without the node at /")
+        need((heads[top].parent, heads[top].name) == (None, ""), "the node at / lies in another one")
+        found = {top: self._node(top, "/")}
+        waiting = [top]
+        for group in waiting:
+            for name, (child, kind) in children.get(group, {}).items():
+                head = heads.get(child)
+                need(heads[group].kind == "group", "an array with a child")
+                need(head and (head.parent, head.name, head.kind) == (group, name, kind), "a child with another head")
+                need(name not in (".", "..") and not set(name) & {"/", "\0"}, "a name that no node may have")
+                found[child] = self._node(child, f"{found[group].path.rstrip('/')}/{name}")
+                waiting.append(child)
+        for node, head in heads.items():
+            need(node == top or head.parent is not None, "two nodes at /")
+            need(node in found or head.parent not in found, "a head that its parent does not name")
+        return found
+
+    def _node(self, node: str, path: str) -> Node:
+        head, schemas = self.gathered.heads[node], self.gathered.schemas.get(node, {})
+        counted = len(schemas) == head.schemas and all(number < head.schemas for number in schemas)
+        need(counted, "an array with other schemas than its head counts")
+        pages = self.gathered.pages.get(node, [])
+        need(not pages or head.kind == "array", "a group with fragments")
+        fragments = [one for page in pages for one in self.pages.descriptions(page)]
+        metadata = self.gathered.metadata.get(node, {})
+        return Node(node, path, metadata, history([schemas[n] for n in sorted(schemas)]), fragments)

@@ -1,0 +1,173 @@
+"""The state of a store at a version, and what records do to it: ``docs/format/log.md``.
+
+Roots of every form become this state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .bytes import Unsupported, need
+from .log import Description, Record, hex32
+from .schema import Schema
+
+
+@dataclass
+class Node:
+    """An array or, without schemas, a group."""
+
+    id: str
+    path: str
+    metadata: dict[str, str] = field(default_factory=dict)
+    schemas: list[Schema] = field(default_factory=list)
+    fragments: list[Description] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        return "array" if self.schemas else "group"
+
+
+@dataclass
+class Retained:
+    """What of the past is kept: tags, the root of the lowest version, condemned files."""
+
+    tags: dict[str, int] = field(default_factory=dict)
+    floor: tuple[int, str, int] | None = None
+    data: set[str] = field(default_factory=set)
+    manifest: set[str] = field(default_factory=set)
+
+    def json(self) -> dict[str, Any] | None:
+        """As ``expect.json`` holds it; None if there is nothing to tell."""
+        if self == Retained():
+            return None
+        condemned = {"data": sorted(self.data), "manifest": sorted(self.manifest)}
+        return {"tags": self.tags, "floor": self.floor and self.floor[0], "condemned": condemned}
+
+
+@dataclass
+class Version:
+    """A store as one version has it; nodes by id."""
+
+    version: int
+    time_us: int
+    record: int | None
+    store: str
+    nodes: dict[str, Node]
+    retained: Retained = field(default_factory=Retained)
+
+
+def insert(state: Version, node: Node) -> None:
+    need(node.path.startswith("/") and node.id not in state.nodes, "a node twice, or without a path")
+    need(all(n.path != node.path for n in state.nodes.values()), "two nodes at one path")
+    if node.path != "/":
+        parent = node.path.rpartition("/")[0] or "/"
+        need(any(n.path == parent and n.kind == "group" for n in state.nodes.values()), "a node without its group")
+    state.nodes[node.id] = node
+
+
+def _move(state: Version, node: Node, path: str) -> None:
+    """The node at another path, and with it what lies below it."""
+    need(node.path != "/" and not f"{path}/".startswith(f"{node.path}/"), "a move of the root, or into itself")
+    need(path.startswith("/") and all(n.path != path for n in state.nodes.values()), "a move to where something lies")
+    parent = path.rpartition("/")[0] or "/"
+    need(any(n.path == parent and n.kind == "group" for n in state.nodes.values()), "a move to where no group is")
+    below, old = node.path + "/", node.path
+    for place, held in list(state.nodes.items()):
+        if held.path == old or held.path.startswith(below):
+            state.nodes[place] = replace(held, path=path + held.path[len(old) :])
+
+
+def _retain(state: Version, operation: dict[str, Any]) -> None:
+    """Tags, and what is condemned."""
+    kept = Retained(**{**vars(state.retained), "tags": dict(state.retained.tags)})
+    floor = kept.floor[0] if kept.floor else 1
+    if operation["op"] == "tag":
+        need(operation["version"] >= floor, "a tag below the floor")
+        kept.tags[operation["name"]] = operation["version"]
+    elif operation["op"] == "untag":
+        need(kept.tags.pop(operation["name"], None), "a tag taken away that is not there")
+    else:
+        if operation["floor"]:
+            need(operation["floor"][0] >= floor, "a floor that goes down")
+            need(all(v >= operation["floor"][0] for v in kept.tags.values()), "a floor above a tag")
+            kept.floor = operation["floor"]
+        forget = set(operation["forget"])
+        kept.data = (kept.data - forget) | set(operation["data"])
+        kept.manifest = (kept.manifest - forget) | set(operation["manifest"])
+    state.retained = kept
+
+
+_TARGETS = {
+    "remove": "id",
+    "move": "id",
+    "alter_array": "id",
+    "add_fragments": "array",
+    "replace_fragments": "array",
+    "set_metadata": "node",
+}
+
+
+def _apply(state: Version, operation: dict[str, Any]) -> None:
+    name = operation["op"]
+    if name in ("create_group", "create_array"):
+        schemas = [Schema.of_json(operation["schema"])] if name == "create_array" else []
+        insert(state, Node(hex32(operation["id"]), operation["path"], schemas=schemas))
+        return
+    if name in ("tag", "untag", "condemn"):
+        _retain(state, operation)
+        return
+    used = {d.file for d in operation.get("fragments", [])}
+    need(not used & state.retained.data, "a fragment in a condemned file")
+    target = hex32(operation[_TARGETS[name]])
+    need(target in state.nodes, "an operation on a node that is not there")
+    node = state.nodes[target]
+    if name == "remove":
+        below = node.path.rstrip("/") + "/"
+        state.nodes = {i: n for i, n in state.nodes.items() if i != target and not n.path.startswith(below)}
+    elif name == "move":
+        _move(state, node, operation["path"])
+    elif name == "alter_array":
+        need(node.kind == "array" and operation["number"] == len(node.schemas), "a schema that is not the next")
+        schema = Schema.of_json(operation["schema"])
+        schema.check_follows(node.schemas[-1])
+        state.nodes[target] = replace(node, schemas=[*node.schemas, schema])
+    elif name == "add_fragments":
+        need(node.kind == "array", "fragments of a group")
+        known = {d.id for d in node.fragments}
+        for d in operation["fragments"]:
+            need(d.id not in known, "a fragment twice")
+            need(d.over is None or d.over in known, "a mask over a fragment that is not there")
+            need(d.schema < len(node.schemas), "a fragment of an unknown schema")
+            need(all(node.schemas[d.schema].attr(n) for n in d.attrs), "an unknown attribute")
+        state.nodes[target] = replace(node, fragments=node.fragments + operation["fragments"])
+    elif name == "replace_fragments":
+        need(node.kind == "array", "fragments of a group")
+        gone = dict(operation["removed"])
+        kept = [d for d in node.fragments if d.id not in gone]
+        there = {d.id: d.order for d in node.fragments if d.id in gone}
+        need(there == gone, "fragments to be replaced that are not there, or have another order")
+        need(not {d.id for d in kept} & {d.id for d in operation["fragments"]}, "a fragment twice")
+        state.nodes[target] = replace(node, fragments=sorted(kept + operation["fragments"], key=lambda d: d.order))
+    elif name == "set_metadata":
+        metadata = dict(node.metadata)
+        for key, text in operation["changes"]:
+            if text is None:
+                metadata.pop(key, None)
+            else:
+                metadata[key] = text
+        state.nodes[target] = replace(node, metadata=metadata)
+    else:
+        raise Unsupported(name)
+
+
+def follow(state: Version, record: Record) -> None:
+    """The state after one more record."""
+    need(record.version == state.version + 1 and record.parent == state.record, "a record of another log")
+    need(state.version == 0 or record.time_us > state.time_us, "time runs backwards")
+    for operation in record.operations:
+        _apply(state, operation)
+    if record.version == 1:
+        state.store = record.commit_id
+    need(any(n.path == "/" for n in state.nodes.values()), "a store without a root node")
+    state.version, state.time_us, state.record = record.version, record.time_us, record.xxh3
