@@ -44,8 +44,8 @@ fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<Process
     Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue).with_notices(notices))
 }
 
-/// What `look` finds in the store as it was then, and that version. If a vacuum takes away what it rests on, it is opened anew; where
-/// the newest is meant and a vacuum takes that away, the one that is the newest then.
+/// What `look` finds in the store as it was then, and that version. If a vacuum takes away what the version rests on, it is opened anew.
+/// If it takes away the version, and the newest is meant, the look is at the one that is the newest then.
 ///
 /// # Errors
 /// Those of [`snapshot_at`] and of `look`; SnapshotExpired if a version that was asked for is vacuumed meanwhile.
