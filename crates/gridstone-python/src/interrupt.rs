@@ -205,10 +205,11 @@ pub(crate) fn ask<R: Send>(
 /// Runs what asks for the schema of an array, or the like: as [`ask`], unless that is in memory, as mostly.
 pub(crate) fn look<R: Send>(py: Python<'_>, array: &Array, work: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
     // A transaction may hold its lock while it reads: without the GIL nobody waits for both.
-    if py.detach(|| array.is_at_hand()) {
-        return run_quick(py, |_| work());
+    let tried = py.detach(|| if array.is_at_hand() { Ok(catch_unwind(AssertUnwindSafe(work))) } else { Err(work) });
+    match tried {
+        Ok(outcome) => outcome.map_err(|panic| failed(py, panic.as_ref()))?.map_err(|e| raise(py, &e)),
+        Err(work) => ask(py, array.context(), &array.uri(), work),
     }
-    ask(py, array.context(), &array.uri(), work)
 }
 
 /// As [`run`], for work that is over before anybody could want to stop it: done on this thread.

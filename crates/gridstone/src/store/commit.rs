@@ -162,18 +162,7 @@ impl Store {
         if newest.store() != base.store() {
             return Ok(None);
         }
-        let (mut found, mut all) = (0, 0);
-        for operation in &changes.operations {
-            let (Operation::AddFragments { array, fragments } | Operation::ReplaceFragments { array, fragments, .. }) =
-                operation
-            else {
-                continue;
-            };
-            all += fragments.len();
-            if let Some(state) = newest.find_array(*array)? {
-                found += count_present(&state, fragments)?;
-            }
-        }
+        let (newest, (found, all)) = self.settling_newest(newest, |newest| count_added(newest, changes))?;
         match found {
             0 => Ok(None),
             found if found == all => Ok(Some(newest)),
@@ -457,6 +446,23 @@ fn find_described(array: &ArrayState, staged: &[&Staged]) -> Result<Option<Id>> 
         }
     }
     Ok(None)
+}
+
+/// How many of the fragments that `changes` add `newest` contains, and how many there are.
+fn count_added(newest: &Snapshot, changes: &Changes) -> Result<(usize, usize)> {
+    let (mut found, mut all) = (0, 0);
+    for operation in &changes.operations {
+        let (Operation::AddFragments { array, fragments } | Operation::ReplaceFragments { array, fragments, .. }) =
+            operation
+        else {
+            continue;
+        };
+        all += fragments.len();
+        if let Some(state) = newest.find_array(*array)? {
+            found += count_present(&state, fragments)?;
+        }
+    }
+    Ok((found, all))
 }
 
 /// How many of these fragments the array contains.
