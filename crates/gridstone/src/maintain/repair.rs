@@ -3,7 +3,8 @@
 //! 1. The whole store is verified.
 //! 2. In memory, over the unchanged store: the floor is restored; packs are filled from the records, and records from
 //!    packs. Roots and pages are folded again, and accepted if they have the checksum by which they are named. If the
-//!    newest version still does not open, a version that names a new root is made from the records. The hint is set.
+//!    newest version still does not open, a version that names a new root is made from the records; a store of an older
+//!    format is upgraded by that version. The hint is set.
 //! 3. The rebuilt objects are verified like the store. An object that did not remove the damage is dropped.
 //! 4. Only then, and only if requested, they are written: a damaged object is copied to `_damaged/` before another
 //!    takes its name.
@@ -154,7 +155,7 @@ impl Work<'_> {
         match found.floor {
             Some(Floor { version, root }) => {
                 let what = format!("put back: version {version} is the oldest that is kept");
-                self.put(FLOOR.to_owned(), &Floor { version, root }.encode()?, &what)
+                self.put(FLOOR.to_owned(), &Floor { version, root }.encode_as(found.format)?, &what)
             }
             None if self.trial.storage().exists(&log_name(1))? => {
                 self.overlay.delete(FLOOR)?;
@@ -212,7 +213,9 @@ impl Work<'_> {
             return Ok(());
         }
         if let Some(folded) = self.trial.fold_anew(&found)? {
-            let what = format!("committed: names a new root, folded from the log up to version {}", found.newest);
+            let upgrades = if folded.format() > found.format { ", and upgrades the store" } else { "" };
+            let what =
+                format!("committed: names a new root, folded from the log up to version {}{upgrades}", found.newest);
             self.report.actions.push(RepairAction { object: log_name(folded.version()), what });
             self.report.committed = Some(folded.version());
         }

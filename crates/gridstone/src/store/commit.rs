@@ -106,14 +106,27 @@ impl Store {
             if newest.format() >= FORMAT {
                 return Ok(newest);
             }
-            let (commit_id, read_version) = (self.entropy.id(), newest.version());
-            let attempts = Attempts { commit_id, read_version, fold_versions: 0, upgrades: true };
-            match self.commit_attempts(attempts, &newest, Changes::default(), &mut Overtaken) {
+            match self.upgraded(&newest) {
                 // Another commit came first: of this format, or of the older one.
                 Err(e) if e.kind() == ErrorKind::Conflict => {}
                 upgraded => return upgraded,
             }
         }
+    }
+
+    fn upgraded(&self, newest: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        let (commit_id, read_version) = (self.entropy.id(), newest.version());
+        let attempts = Attempts { commit_id, read_version, fold_versions: 0, upgrades: true };
+        self.commit_attempts(attempts, newest, Changes::default(), &mut Overtaken)
+    }
+
+    /// Names a new root of the newest version, in a version without changes: [`Store::pack`], or an upgrade of a store
+    /// of an older format, whose roots are not written any more.
+    ///
+    /// # Errors
+    /// Those of [`Store::commit`].
+    pub(super) fn rooted_anew(&self, newest: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        if newest.format() < FORMAT { self.upgraded(newest) } else { self.pack(newest) }
     }
 
     fn commit_attempts(

@@ -6,7 +6,7 @@
 use super::extension::{Ext, Features};
 use super::line::{self, FORMAT};
 use super::shape::{RootRef, RootText, Whole};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, newer};
 use serde::{Deserialize, Serialize};
 
 /// The content of `_log/floor` while a store is copied here with its history. Until the copy is complete there is no
@@ -38,9 +38,33 @@ struct FloorText {
 
 impl Floor {
     /// Its bytes.
+    ///
+    /// # Errors
+    /// Input: they cannot be written as JSON.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let (gs, version, root) = (FORMAT, Whole(self.version), self.root.into());
-        let text = FloorText { gs, version, root, read: Vec::new(), write: Vec::new(), ext: None };
+        self.encode_as(FORMAT)
+    }
+
+    /// Its bytes in a format that the writers of the store know. All formats have the same fields.
+    ///
+    /// # Errors
+    /// Those of [`Floor::encode`].
+    pub fn encode_as(&self, format: u64) -> Result<Vec<u8>> {
+        self.encoded(format, Features::default(), None)
+    }
+
+    /// Its bytes in place of the floor in `held`: with the features and the `ext` of that one.
+    ///
+    /// # Errors
+    /// Those of [`Floor::encode`] and [`Floor::decode`].
+    pub(super) fn encode_over(&self, held: Option<&[u8]>) -> Result<Vec<u8>> {
+        let Some(held) = held else { return self.encode() };
+        let (_, features, ext) = Self::read(held)?;
+        self.encoded(FORMAT, features, ext)
+    }
+
+    fn encoded(self, gs: u64, Features { read, write }: Features, ext: Ext) -> Result<Vec<u8>> {
+        let text = FloorText { gs, version: Whole(self.version), root: self.root.into(), read, write, ext };
         let json = serde_json::to_string(&text)
             .map_err(|e| Error::input("the floor cannot be written as JSON").with_source(e))?;
         line::seal(json, 1)
@@ -48,6 +72,10 @@ impl Floor {
 
     /// Decodes what [`Floor::encode`] wrote. Unsupported if it has another format; Corruption if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
+        Self::read(bytes).map(|(floor, ..)| floor)
+    }
+
+    fn read(bytes: &[u8]) -> Result<(Self, Features, Ext)> {
         const WHAT: &str = "the log's floor";
         if bytes == UNFINISHED {
             return Err(Error::not_found(
@@ -57,7 +85,11 @@ impl Floor {
         }
         let line = line::open(bytes, WHAT)?;
         let text: FloorText = line::parse(line, WHAT)?;
-        Features { read: text.read, write: text.write }.check_read(WHAT)?;
+        let features = Features { read: text.read, write: text.write };
+        if line.format == 0 && (features != Features::default() || text.ext.is_some()) {
+            return Err(newer(WHAT, "features or an \"ext\""));
+        }
+        features.check_read(WHAT)?;
         let (version, root) = (text.version.0, RootRef::from(text.root));
         if line.body != bytes.len() || version == 0 || root.version != version {
             return Err(Error::corruption(format!(
@@ -65,6 +97,6 @@ impl Floor {
                 root.version
             )));
         }
-        Ok(Self { version, root })
+        Ok((Self { version, root }, features, text.ext))
     }
 }

@@ -17,7 +17,7 @@ use super::line::FORMAT;
 use super::log::Log;
 use super::page::{self, PageInfo};
 use super::root::{self, Root};
-use super::rows::Press;
+use super::rows::{Press, Role};
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::{Made, Snapshot};
@@ -68,7 +68,7 @@ struct Printer<'a> {
 }
 
 impl Press for Printer<'_> {
-    fn object(&mut self, bytes: &[u8], _xxh3: u64) -> Result<Id> {
+    fn object(&mut self, _: Role, bytes: &[u8], _xxh3: u64) -> Result<Id> {
         let id = self.entropy.id();
         write(self.log, &manifest_name(id), bytes).map(|()| id)
     }
@@ -219,7 +219,7 @@ impl Binder<'_> {
     fn page(&mut self, fragments: Vec<Arc<Description>>, full: bool) -> Result<PageInfo> {
         let (bytes, xxh3) = page::encode(&fragments)?;
         let full = full || fragments.len() == limits::PAGE_FRAGMENTS_MAX;
-        let info = PageInfo::of(self.press.object(&bytes, xxh3)?, xxh3, &fragments, full)?;
+        let info = PageInfo::of(self.press.object(Role::Fragments, &bytes, xxh3)?, xxh3, &fragments, full)?;
         let shelf = Shelf::filled(info.clone(), Arc::clone(self.storage), fragments.into());
         self.made.shelves.insert(info.id, Arc::new(shelf));
         Ok(info)

@@ -84,6 +84,8 @@ pub struct Inspection {
     pub floor: Option<Floor>,
     /// The newest version.
     pub newest: u64,
+    /// The format of the newest record that can be read; 0 if none can.
+    pub format: u64,
     /// How many records were read.
     pub records: u64,
     /// All manifest roots named, by ascending version, including damaged ones.
@@ -280,7 +282,7 @@ impl Walk<'_> {
             let line = |xxh3| Line { version, xxh3, root };
             match read {
                 Ok((record, file)) => {
-                    self.found.records += 1;
+                    (self.found.records, self.found.format) = (self.found.records + 1, record.format);
                     self.lines.push(line(Some(record.xxh3)));
                     self.bodies(&record, &file);
                     state = match self.tellers.record(&record) {

@@ -1,19 +1,22 @@
-//! Inspects the rows of a manifest root: every page, every value that is an object of its own, every page of fragments,
-//! and whether the rows of nodes fit together.
+//! Inspects the rows of a manifest root: every page, every value that is an object of its own, every page of fragments.
+//!
+//! Each row must be found by its key, and have a content. No object is named twice. The rows of nodes must fit together.
 
 use super::inspect::{Affected, Versions, Walk, cells_of, damage};
-use super::node_row::decode_page;
+use super::node_row::{decode_page, decode_tag};
 use super::page::PageInfo;
 use super::root::Root;
 use super::rows::key::{self, NodeRow};
-use super::rows::{Inspected, ObjectRef};
+use super::rows::{Entry, Inspected, ObjectRef};
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use super::tree::Node;
-use crate::base::{Error, Id, Result, id_named_twice};
+use crate::base::{Error, Id, Result, id_named_twice, limits};
 use crate::storage::manifest_name;
+use bytes::Bytes;
+use serde::de::IgnoredAny;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -21,7 +24,8 @@ use std::sync::Arc;
 #[derive(Default)]
 struct Named {
     pages: Vec<(ObjectRef, Result<()>)>,
-    values: Vec<ObjectRef>,
+    /// With the keys of their rows.
+    values: Vec<(Bytes, ObjectRef)>,
     fragments: Vec<(Id, PageInfo)>,
     /// How many rows are heads of nodes.
     heads: usize,
@@ -32,16 +36,19 @@ impl Walk<'_> {
     pub(super) fn rows(&mut self, root: Root, reference: RootRef) -> Result<()> {
         self.before = Some(root.rows.clone());
         let named = named(&root)?;
+        let fragments = named.fragments.iter().map(|(_, info)| info.id);
+        let objects = named.pages.iter().map(|(object, _)| object.id).chain(named.values.iter().map(|(_, o)| o.id));
+        if let Some(id) = id_named_twice(objects.chain(fragments.clone())) {
+            return Err(Error::corruption(format!("it names the page or value {id} twice")));
+        }
+        let pages: HashSet<Id> = fragments.collect();
         let mut is_whole = true;
         for (object, sound) in named.pages {
             is_whole &= self.object(object, reference, || sound)?;
         }
-        for object in named.values {
-            is_whole &= self.object(object, reference, || root.rows.value(object).map(drop))?;
-        }
-        let pages: HashSet<Id> = named.fragments.iter().map(|(_, info)| info.id).collect();
-        if let Some(page) = id_named_twice(named.fragments.iter().map(|(_, info)| info.id)) {
-            return Err(Error::corruption(format!("it names the page {page} twice")));
+        for (key, object) in named.values {
+            let sound = || root.rows.value(object).and_then(|value| check_value(&root, &key, &value));
+            is_whole &= self.object(object, reference, sound)?;
         }
         if is_whole {
             self.nodes(Snapshot::of_root(root, reference), named.heads)?;
@@ -125,19 +132,77 @@ fn named(root: &Root) -> Result<Named> {
     let mut named = Named::default();
     root.rows.inspect(&mut |inspected| {
         match inspected {
-            Inspected::Page(object, sound) => named.pages.push((object, sound)),
-            Inspected::Value(object) => named.values.push(object),
-            Inspected::Row(row) => match key::read_node(row.key()) {
-                Some((array, NodeRow::Page(page))) => {
-                    named.fragments.push((array, decode_page(page, &root.rows.value_of(row)?)?));
-                }
-                Some((_, NodeRow::Head)) => named.heads += 1,
-                _ => {}
-            },
+            Inspected::Page(_, object, sound) => named.pages.push((object, sound)),
+            Inspected::Row(row) => named.add_row(root, row)?,
         }
         Ok(())
     })?;
     Ok(named)
+}
+
+impl Named {
+    fn add_row(&mut self, root: &Root, row: &Entry) -> Result<()> {
+        check_place(root, row)?;
+        match row {
+            Entry::Value(key, value) => check_value(root, key, value)?,
+            Entry::Large(key, object) => self.values.push((key.clone(), *object)),
+            Entry::Page(..) => {}
+        }
+        match key::read_node(row.key()) {
+            Some((array, NodeRow::Page(page))) => {
+                // A value that cannot be read is damage of its own.
+                if let Ok(value) = damage(root.rows.value_of(row))? {
+                    self.fragments.push((array, decode_page(page, &value)?));
+                }
+            }
+            Some((_, NodeRow::Head)) => self.heads += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A Corruption error unless the row is the one that is found by its key.
+fn check_place(root: &Root, row: &Entry) -> Result<()> {
+    let is_same = match (root.rows.row(row.key())?, row) {
+        (Some(Entry::Value(_, found)), Entry::Value(_, value)) => found == *value,
+        (Some(Entry::Large(_, found)), Entry::Large(_, object)) => found == *object,
+        _ => false,
+    };
+    if is_same {
+        return Ok(());
+    }
+    let key = row.key().escape_ascii();
+    Err(Error::corruption(format!("a scan finds the row \"{key}\", and a lookup of its key does not")))
+}
+
+/// A Corruption error unless the value of this key has the form that [`super::rows::key`] says. Heads, schemas and
+/// children are read with their nodes. Rows of newer releases are passed over.
+fn check_value(root: &Root, key: &[u8], value: &[u8]) -> Result<()> {
+    let wrong = |why: String| Error::corruption(format!("the row \"{}\" {why}", key.escape_ascii()));
+    if let Some((_, NodeRow::Metadata(name))) = key::read_node(key) {
+        let is_text = std::str::from_utf8(name).is_ok() && std::str::from_utf8(value).is_ok();
+        return match serde_json::from_slice::<IgnoredAny>(value) {
+            Ok(_) if is_text => Ok(()),
+            Ok(_) => Err(wrong("is of metadata and not UTF-8".to_owned())),
+            Err(e) => Err(wrong(format!("is of metadata and no JSON text: {e}")).with_source(e)),
+        };
+    }
+    if key.starts_with(&key::tags()) {
+        let name = key::read_tag(key).filter(|name| (1..=limits::NAME_BYTES_MAX).contains(&name.len()));
+        let version = decode_tag(value).map_err(|e| e.context(format!("the row \"{}\"", key.escape_ascii())))?;
+        let oldest = root.floor.map_or(1, |floor| floor.version);
+        return match name {
+            None => Err(wrong("is of a tag without a name".to_owned())),
+            Some(_) if (oldest..root.version).contains(&version) => Ok(()),
+            Some(_) => Err(wrong(format!("is of a tag of version {version}, which is no version that can have one"))),
+        };
+    }
+    if key.starts_with(b"Cd") || key.starts_with(b"Cm") {
+        let is_one = key::read_condemned(key).is_some() && value.is_empty();
+        return if is_one { Ok(()) } else { Err(wrong("is of no condemned object".to_owned())) };
+    }
+    Ok(())
 }
 
 /// A Corruption error if one of the array's schemas may not follow the one before.

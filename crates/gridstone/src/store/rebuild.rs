@@ -2,27 +2,25 @@
 //!
 //! A fold depends on nothing but the log: the same records on the same earlier root give the same pages and the same
 //! root, except for ids. The ids are known from elsewhere. A root's id is in the object that names it. The ids of pages
-//! are in the root or among the objects in `_manifest/`. A pack's id is among the data files of the right length. The
-//! result is accepted only if its checksum is the one by which it is named. A pack's fragments are also in the records
-//! that they were copied from, and vice versa, each with its checksum.
+//! and values are in the root or among the objects in `_manifest/` ([`super::recall`]). A pack's id is among the data
+//! files of the right length. The result is accepted only if its checksum is the one by which it is named. A pack's
+//! fragments are also in the records that they were copied from, and vice versa, each with its checksum.
 
 use super::fold::{Moved, bind, inline_by_version};
 use super::handle::Store;
 use super::inspect::{Inspection, KnownFile, damage};
+use super::line::FORMAT;
 use super::log::Log;
-use super::node_row::decode_page;
-use super::root::Root;
-use super::rows::key::{self, NodeRow};
-use super::rows::{Inspected, Press, frame_sum};
+use super::recall::{Known, Recall, Remade, Search};
+use super::root::{self, Root};
 use super::shape::RootRef;
 use super::snapshot::Snapshot;
 use super::tree::Node;
 use super::wording::BODY_ALIGNMENT;
-use super::{page, root};
 use crate::base::{ByteRange, Cancel, Error, FileRef, Files, Id, Result, xxh3};
 use crate::fragment::{Description, Location};
-use crate::storage::{DATA, MANIFEST, Storage, StoreFiles, log_name, manifest_name};
-use std::collections::HashMap;
+use crate::storage::{DATA, Storage, StoreFiles, log_name, manifest_name};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How many earlier roots are tried as the base of a fold. Mostly it is the newest before it.
@@ -31,8 +29,8 @@ const BASES_MAX: usize = 4;
 /// How many data files are tried as the pack of a fold.
 const PACKS_MAX: usize = 10_000;
 
-/// A rebuilt object: its name and its bytes.
-pub type Remade = (String, Vec<u8>);
+/// How often a fold is repeated with other ids for equal objects.
+const TRIES_MAX: usize = 1_000;
 
 impl Store {
     /// The same store in another storage; its commits share no queue.
@@ -48,14 +46,13 @@ impl Store {
     /// Storage, Access, Cancelled.
     pub fn refold(&self, target: RootRef, found: &Inspection, cancel: &dyn Cancel) -> Result<Vec<Remade>> {
         let whole = damage(self.log.root(target))?.ok();
-        let mut known = self.objects_by_sum()?;
-        if let Some(root) = &whole {
-            known.extend(named_by_sum(root)?);
-        }
+        let own = whole.as_ref().map(Known::of_root).transpose()?;
+        let known = Known::in_storage(self.log.storage.as_ref())?;
+        let aim = Aim { target, whole: whole.as_ref(), own: own.as_ref(), known: &known, cancel };
         for base in bases(found, target.version) {
             cancel.check()?;
             let Ok(snapshot) = damage(self.state_from(base, target.version))? else { continue };
-            let remade = match damage(self.refold_on(&snapshot, target, &known, whole.is_some(), cancel))? {
+            let remade = match damage(self.refold_on(&snapshot, &aim))? {
                 Ok(Some(remade)) => remade,
                 Ok(None) | Err(_) => continue,
             };
@@ -67,34 +64,43 @@ impl Store {
         Ok(Vec::new())
     }
 
-    /// The pages of the fold of `snapshot`, and the root where that is missing, if they match the names.
-    fn refold_on(
-        &self,
-        snapshot: &Snapshot,
-        target: RootRef,
-        known: &HashMap<u64, Id>,
-        has_root: bool,
-        cancel: &dyn Cancel,
-    ) -> Result<Option<Vec<Remade>>> {
+    /// The pages and values of the fold of `snapshot`, and the root where that is missing, if they match the names.
+    fn refold_on(&self, snapshot: &Snapshot, aim: &Aim<'_>) -> Result<Option<Vec<Remade>>> {
         let (places, end) = places(&self.log, snapshot)?;
         for pack in if places.is_empty() { vec![Id([0; 16])] } else { self.data_of_length(end)? } {
-            cancel.check()?;
             let moved: Moved = places
                 .iter()
                 .map(|(id, offset, len)| (*id, Location { file: FileRef::Data(pack), offset: *offset, len: *len }))
                 .collect();
-            let mut recall = Recall { known, remade: Vec::new() };
-            let Ok(root) = damage(bind(&self.log.storage, &mut recall, &moved, snapshot))? else { continue };
-            if has_root {
-                return Ok(Some(recall.remade));
-            }
-            let bytes = root::encode(&root)?;
-            if root::checksum(&bytes)? == target.xxh3 {
-                recall.remade.push((manifest_name(target.id), bytes));
-                return Ok(Some(recall.remade));
+            if let Some(remade) = self.refold_with(snapshot, aim, &moved)? {
+                return Ok(Some(remade));
             }
         }
         Ok(None)
+    }
+
+    /// The same with the fragments of the log at the locations in `moved`.
+    fn refold_with(&self, snapshot: &Snapshot, aim: &Aim<'_>, moved: &Moved) -> Result<Option<Vec<Remade>>> {
+        let (mut search, mut near) = (Search::default(), None);
+        for _ in 0..TRIES_MAX {
+            aim.cancel.check()?;
+            let is_gs0 = aim.whole.is_some_and(|root| root.format < FORMAT);
+            let (taken, remade) = (HashSet::new(), Vec::new());
+            let mut recall = Recall { own: aim.own, known: aim.known, is_gs0, search: &mut search, taken, remade };
+            if let Ok(root) = damage(bind(&self.log.storage, &mut recall, moved, snapshot))? {
+                let (mut remade, bytes) = (recall.remade, root::encode(&root)?);
+                if root::checksum(&bytes)? == aim.target.xxh3 {
+                    remade.extend(aim.whole.is_none().then(|| (manifest_name(aim.target.id), bytes)));
+                    return Ok(Some(remade));
+                }
+                // The pages are those that the root names, though all of it does not come out.
+                near = near.or(aim.whole.map(|_| remade));
+            }
+            if near.is_some() && !search.has_choices() || !search.advance() {
+                break;
+            }
+        }
+        Ok(near)
     }
 
     /// The state of `version`, replayed from `base` or from all records, whatever root the records name.
@@ -113,7 +119,8 @@ impl Store {
     }
 
     /// Commits a version that names a new root. The root is folded from the newest intact root with intact pages, or
-    /// from all records; `None` if neither is possible.
+    /// from all records; `None` if neither is possible. A store of an older format is upgraded by that version, since no
+    /// root of its format is written.
     ///
     /// # Errors
     /// Those of [`Store::commit`].
@@ -121,7 +128,7 @@ impl Store {
         for base in bases(found, found.newest) {
             let Ok(state) = damage(self.state_from(base, found.newest))? else { continue };
             if damage(read_all(&state))?.is_ok()
-                && let Ok(folded) = damage(self.pack(&Arc::new(state)))?
+                && let Ok(folded) = damage(self.rooted_anew(&Arc::new(state)))?
             {
                 return Ok(Some(folded));
             }
@@ -188,20 +195,6 @@ impl Store {
         Ok((bytes[..] != file[..]).then(|| (log_name(version), bytes)))
     }
 
-    /// The pages and values in the store, by their checksums.
-    fn objects_by_sum(&self) -> Result<HashMap<u64, Id>> {
-        let mut found = HashMap::new();
-        for name in self.log.storage.list(MANIFEST)? {
-            let Some(Ok(id)) = name.rsplit('/').next().map(Id::parse) else { continue };
-            if let Ok(bytes) = damage(self.log.storage.read_all(&name))?
-                && let Some(sum) = page::checksum(&bytes).or_else(|| frame_sum(&bytes))
-            {
-                found.insert(sum, id);
-            }
-        }
-        Ok(found)
-    }
-
     /// The data files of this length.
     fn data_of_length(&self, len: u64) -> Result<Vec<Id>> {
         let mut found = Vec::new();
@@ -217,23 +210,14 @@ impl Store {
     }
 }
 
-/// The objects that a root names, by their checksums; those that only damaged pages name are left out.
-fn named_by_sum(root: &Root) -> Result<HashMap<u64, Id>> {
-    let mut found = HashMap::new();
-    root.rows.inspect(&mut |inspected| {
-        match inspected {
-            Inspected::Page(object, _) | Inspected::Value(object) => drop(found.insert(object.xxh3, object.id)),
-            Inspected::Row(row) => {
-                if let Some((_, NodeRow::Page(page))) = key::read_node(row.key())
-                    && let Ok(page) = damage(root.rows.value_of(row).and_then(|value| decode_page(page, &value)))?
-                {
-                    found.insert(page.xxh3, page.id);
-                }
-            }
-        }
-        Ok(())
-    })?;
-    Ok(found)
+/// What a fold is repeated for.
+struct Aim<'a> {
+    target: RootRef,
+    /// The root, if it is intact, and what it names.
+    whole: Option<&'a Root>,
+    own: Option<&'a Known>,
+    known: &'a Known,
+    cancel: &'a dyn Cancel,
 }
 
 /// Reads all of a state that its root describes.
@@ -279,18 +263,4 @@ fn places(log: &Log, snapshot: &Snapshot) -> Result<(Vec<Place>, u64)> {
         }
     }
     Ok((places, end))
-}
-
-/// Gives pages the ids that they had before.
-struct Recall<'a> {
-    known: &'a HashMap<u64, Id>,
-    remade: Vec<Remade>,
-}
-
-impl Press for Recall<'_> {
-    fn object(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id> {
-        let id = self.known.get(&xxh3).copied().ok_or_else(|| Error::corruption("no object has this checksum"))?;
-        self.remade.push((manifest_name(id), bytes.to_vec()));
-        Ok(id)
-    }
 }

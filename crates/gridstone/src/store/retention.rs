@@ -133,12 +133,11 @@ impl Store {
     }
 
     /// Publishes `floor`, durably, unless it is as high already. It is never lowered, also if another process raises it
-    /// meanwhile.
+    /// meanwhile. Features and `ext` of the floor before stay.
     ///
     /// # Errors
     /// Storage: whether it was published is unknown; nothing may be deleted.
     pub fn publish_floor(&self, floor: Floor) -> Result<()> {
-        let bytes = floor.encode()?;
         for _ in 0..RAISES_MAX {
             let held = self.log.read_object(FLOOR)?;
             if let Some(held) = &held
@@ -147,6 +146,7 @@ impl Store {
                 // The writer that put it may have died before it was durable.
                 return self.log.storage.sync(FLOOR);
             }
+            let bytes = floor.encode_over(held.as_deref())?;
             if self.log.storage.put_if_unchanged(FLOOR, held.as_deref(), &bytes)? {
                 return Ok(());
             }

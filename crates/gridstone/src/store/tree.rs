@@ -332,10 +332,11 @@ impl Tree {
         let mut waiting: Vec<Id> = self.root.into_iter().collect();
         let (mut found, mut seen) = (Vec::new(), HashSet::new());
         while let Some(id) = waiting.pop() {
-            let node = self.get(id)?.filter(|_| seen.insert(id));
-            let node = node.ok_or_else(|| {
-                Error::corruption(format!("the node with the id {id} is missing, or lies in two groups"))
-            })?;
+            if !seen.insert(id) {
+                return Err(Error::corruption(format!("the node with the id {id} lies in two groups")));
+            }
+            let node = self.get(id)?;
+            let node = node.ok_or_else(|| Error::corruption(format!("the node with the id {id} is missing")))?;
             if let Node::Group(group) = &node {
                 waiting.extend(self.children(group)?.values().rev().map(|child| child.id));
             }

@@ -107,10 +107,3 @@ pub(super) fn decode(magic: &[u8; 8], bytes: &[u8], bytes_max: usize) -> Result<
     }
     Ok(content.into())
 }
-
-/// The checksum by which a page of rows or a value is named, if `bytes` are an intact one.
-pub(in crate::store) fn frame_sum(bytes: &[u8]) -> Option<u64> {
-    let content =
-        decode(ROWS, bytes, limits::ROW_PAGE_BYTES_MAX).or_else(|_| decode(VALUE, bytes, limits::ROW_VALUE_BYTES_MAX));
-    content.ok().map(|content| xxh3(&content))
-}

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The most pages above each other.
-const DEPTH_MAX: usize = 32;
+pub(super) const DEPTH_MAX: usize = 32;
 
 /// A row, or an object that one refers to.
 #[derive(Debug, Clone, Copy)]
@@ -20,12 +20,12 @@ pub(in crate::store) enum Visited<'a> {
     Value(ObjectRef),
 }
 
-/// A row, or an object that one refers to and whether it is sound.
+/// A row, or a page that one refers to and whether it is sound.
 #[derive(Debug)]
 pub(in crate::store) enum Inspected<'a> {
     Row(&'a Entry),
-    Page(ObjectRef, Result<()>),
-    Value(ObjectRef),
+    /// With the key of the reference.
+    Page(&'a Bytes, ObjectRef, Result<()>),
 }
 
 /// The rows of a version.
@@ -86,19 +86,31 @@ impl RowMap {
     /// # Errors
     /// Corruption if a page is missing or damaged, Storage.
     pub(in crate::store) fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        let mut page = Arc::clone(&self.top);
-        for _ in 0..=DEPTH_MAX {
-            let next = match page.at(key) {
-                Some((Entry::Value(found, value), _)) => return Ok((found == key).then(|| value.clone())),
-                Some((Entry::Large(found, reference), _)) => {
-                    return if found == key { self.value(*reference).map(Some) } else { Ok(None) };
+        self.row(key)?.map(|row| self.value_of(&row)).transpose()
+    }
+
+    /// The row of `key`. An object that holds its value is not read.
+    ///
+    /// # Errors
+    /// Those of [`RowMap::get`].
+    pub(in crate::store) fn row(&self, key: &[u8]) -> Result<Option<Entry>> {
+        self.row_in((&self.top, None), key, 0)
+    }
+
+    /// The row of `key` in a page with the end of its rows.
+    fn row_in(&self, (page, end): (&Page, Option<&Bytes>), key: &[u8], depth: usize) -> Result<Option<Entry>> {
+        match page.at(key) {
+            Some((Entry::Page(from, child), next)) => {
+                if depth == DEPTH_MAX {
+                    return Err(too_deep());
                 }
-                Some((Entry::Page(from, child), to)) => self.load(child, from, to)?,
-                None => return Ok(None),
-            };
-            page = next;
+                let to = next.or(end);
+                let below = self.load(child, from, to)?;
+                self.row_in((&below, to), key, depth + 1)
+            }
+            Some((row, _)) => Ok((row.key() == key).then(|| row.clone())),
+            None => Ok(None),
         }
-        Err(too_deep())
     }
 
     /// Passes every row whose key starts with `prefix` to `visit`, in ascending order of their keys. Pages that are not
@@ -108,12 +120,13 @@ impl RowMap {
     /// Those of `visit`; Corruption if a page is missing or damaged, Storage.
     pub(in crate::store) fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&Entry) -> Result<()>) -> Result<()> {
         let to = key::after(prefix);
-        self.scan_page(&self.top, (prefix, to.as_deref()), 0, visit)
+        self.scan_page((&self.top, None), (prefix, to.as_deref()), 0, visit)
     }
 
+    /// Scans a page with the end of its rows.
     fn scan_page(
         &self,
-        page: &Page,
+        (page, page_end): (&Page, Option<&Bytes>),
         range: (&[u8], Option<&[u8]>),
         depth: usize,
         visit: &mut dyn FnMut(&Entry) -> Result<()>,
@@ -126,12 +139,13 @@ impl RowMap {
         let rows = page.entries.get(first..).unwrap_or_default();
         let inside = |entry: &&Entry| to.is_none_or(|to| &entry.key()[..] < to);
         let end = first + rows.iter().take_while(inside).count();
-        self.load_all(page, first..end)?;
+        self.load_all((page, page_end), first..end)?;
         for (at, entry) in page.entries.iter().enumerate().take(end).skip(first) {
             match entry {
                 Entry::Page(key, child) => {
-                    let below = self.load(child, key, page.entries.get(at + 1).map(Entry::key))?;
-                    self.scan_page(&below, range, depth + 1, visit)?;
+                    let next = page.key_after(at, page_end);
+                    let below = self.load(child, key, next)?;
+                    self.scan_page((&below, next), range, depth + 1, visit)?;
                 }
                 entry if &entry.key()[..] >= from => visit(entry)?,
                 _ => {}
@@ -140,14 +154,14 @@ impl RowMap {
         Ok(())
     }
 
-    /// Loads the pages in these places that are not loaded.
-    fn load_all(&self, page: &Page, places: std::ops::Range<usize>) -> Result<()> {
+    /// Loads the pages in these places of a page with the end of its rows, unless they are loaded.
+    fn load_all(&self, (page, page_end): (&Page, Option<&Bytes>), places: std::ops::Range<usize>) -> Result<()> {
         let mut wanted = Vec::new();
         for at in places {
             if let Some(Entry::Page(key, child)) = page.entries.get(at)
                 && child.loaded.get().is_none()
             {
-                wanted.push((key, child, page.entries.get(at + 1).map(Entry::key)));
+                wanted.push((key, child, page.key_after(at, page_end)));
             }
         }
         let Some(storage) = self.storage.as_ref().filter(|_| wanted.len() > 1) else { return Ok(()) };
@@ -161,10 +175,11 @@ impl RowMap {
         })
     }
 
-    /// The page `child`, whose keys lie from `from` on and below `to`.
+    /// The page `child`, whose keys lie from `from` on and below `to`. It may have been loaded for another map.
     pub(super) fn load(&self, child: &Child, from: &Bytes, to: Option<&Bytes>) -> Result<Arc<Page>> {
         if let Some(page) = child.loaded.get() {
-            return Ok(Arc::clone(page));
+            let placed = page.check_place(from, to.map(|to| &to[..]));
+            return placed.map(|()| Arc::clone(page)).map_err(|e| named(child.reference.id, "manifest page", e));
         }
         let page = decoded(child, self.storage()?.read_all(&manifest_name(child.reference.id)), from, to)?;
         Ok(Arc::clone(child.loaded.get_or_init(|| page)))
@@ -195,10 +210,15 @@ impl RowMap {
     /// # Errors
     /// Those of `visit`; Corruption if a page is missing or damaged, Storage.
     pub(in crate::store) fn walk(&self, visit: &mut dyn FnMut(Visited<'_>) -> Result<bool>) -> Result<()> {
-        self.walk_page(&self.top, 0, visit)
+        self.walk_page((&self.top, None), 0, visit)
     }
 
-    fn walk_page(&self, page: &Page, depth: usize, visit: &mut dyn FnMut(Visited<'_>) -> Result<bool>) -> Result<()> {
+    fn walk_page(
+        &self,
+        (page, end): (&Page, Option<&Bytes>),
+        depth: usize,
+        visit: &mut dyn FnMut(Visited<'_>) -> Result<bool>,
+    ) -> Result<()> {
         if depth > DEPTH_MAX {
             return Err(too_deep());
         }
@@ -213,10 +233,10 @@ impl RowMap {
                 }
                 Entry::Page(key, child) => {
                     if visit(Visited::Page(child.reference))? {
-                        let to = page.entries.get(at + 1).map(Entry::key);
+                        let to = page.key_after(at, end);
                         let apart = Child::new(child.reference);
                         let below = self.load(child.loaded.get().map_or(&apart, |_| child), key, to)?;
-                        self.walk_page(&below, depth + 1, visit)?;
+                        self.walk_page((&below, to), depth + 1, visit)?;
                     }
                 }
             }
@@ -231,31 +251,27 @@ impl RowMap {
     /// # Errors
     /// Those of `visit`; errors of pages are passed to it.
     pub(in crate::store) fn inspect(&self, visit: &mut dyn FnMut(Inspected<'_>) -> Result<()>) -> Result<()> {
-        self.inspect_page(&self.top, 0, visit)
+        self.inspect_page((&self.top, None), 0, visit)
     }
 
     fn inspect_page(
         &self,
-        page: &Page,
+        (page, end): (&Page, Option<&Bytes>),
         depth: usize,
         visit: &mut dyn FnMut(Inspected<'_>) -> Result<()>,
     ) -> Result<()> {
         for (at, entry) in page.entries.iter().enumerate() {
             match entry {
-                Entry::Value(..) => visit(Inspected::Row(entry))?,
-                Entry::Large(_, reference) => {
-                    visit(Inspected::Value(*reference))?;
-                    visit(Inspected::Row(entry))?;
-                }
+                Entry::Value(..) | Entry::Large(..) => visit(Inspected::Row(entry))?,
                 Entry::Page(key, child) => {
-                    let next = page.entries.get(at + 1).map(Entry::key);
+                    let next = page.key_after(at, end);
                     let below = if depth < DEPTH_MAX { self.load(child, key, next) } else { Err(too_deep()) };
                     match below {
                         Ok(below) => {
-                            visit(Inspected::Page(child.reference, Ok(())))?;
-                            self.inspect_page(&below, depth + 1, visit)?;
+                            visit(Inspected::Page(key, child.reference, Ok(())))?;
+                            self.inspect_page((&below, next), depth + 1, visit)?;
                         }
-                        Err(error) => visit(Inspected::Page(child.reference, Err(error)))?,
+                        Err(error) => visit(Inspected::Page(key, child.reference, Err(error)))?,
                     }
                 }
             }
@@ -264,7 +280,7 @@ impl RowMap {
     }
 }
 
-fn too_deep() -> Error {
+pub(super) fn too_deep() -> Error {
     Error::corruption(format!("pages of rows lie more than {DEPTH_MAX} deep"))
 }
 

@@ -18,10 +18,10 @@ mod map;
 mod page;
 mod update;
 
-pub(super) use frame::{ObjectRef, frame_sum};
+pub(super) use frame::ObjectRef;
 pub(super) use map::{Inspected, RowMap, Visited};
-pub(super) use page::Entry;
-pub(super) use update::{Change, Press, top_of};
+pub(super) use page::{Entry, Stored, stored};
+pub(super) use update::{Change, Press, Role, top_of};
 
 #[cfg(feature = "fuzzing")]
 pub(super) use page::page_survives;

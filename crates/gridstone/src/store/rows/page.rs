@@ -6,8 +6,8 @@
 //! Flags: 1, the value is a reference to a page, which has the rows from here to the next key; 2, the value is a
 //! reference to an object that holds it. A row with another flag is Unsupported. So is a reference in a reference.
 
-use super::frame::{ObjectRef, REFERENCE_LEN};
-use crate::base::{ByteReader, ByteWriter, Error, Result, newer};
+use super::frame::{self, ObjectRef, REFERENCE_LEN};
+use crate::base::{ByteReader, ByteWriter, Error, Result, limits, newer, xxh3};
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 
@@ -75,6 +75,10 @@ impl Entry {
     }
 }
 
+fn out_of_order() -> Error {
+    Error::corruption("rows are out of order")
+}
+
 /// The weight of these rows.
 pub(super) fn weight_of(entries: &[Entry]) -> usize {
     entries.iter().map(Entry::weight).sum()
@@ -110,11 +114,8 @@ impl Page {
             let (key, value) =
                 (content.slice(start..start + key_len), content.slice(start + key_len..start + key_len + value_len));
             at = start + key_len + value_len;
-            if entries.last().is_some_and(|before| before.key() >= &key)
-                || &key[..] < from
-                || to.is_some_and(|to| &key[..] >= to)
-            {
-                return Err(Error::corruption("rows are out of order"));
+            if entries.last().is_some_and(|before| before.key() >= &key) {
+                return Err(out_of_order());
             }
             entries.push(match flags {
                 0 => Entry::Value(key, value),
@@ -123,7 +124,23 @@ impl Page {
                 other => return Err(newer("a row", format!("the flags {other:#x}"))),
             });
         }
-        Ok(Self { entries })
+        let page = Self { entries };
+        page.check_place(from, to)?;
+        Ok(page)
+    }
+
+    /// A Corruption error unless all its keys lie from `from` on and below `to`.
+    pub(super) fn check_place(&self, from: &[u8], to: Option<&[u8]>) -> Result<()> {
+        let is_below = |key: &Bytes| to.is_none_or(|to| &key[..] < to);
+        match (self.entries.first().map(Entry::key), self.entries.last().map(Entry::key)) {
+            (Some(first), Some(last)) if &first[..] < from || !is_below(last) => Err(out_of_order()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The key after that in the place `at`; `end` is that of the rows of this page.
+    pub(super) fn key_after<'a>(&'a self, at: usize, end: Option<&'a Bytes>) -> Option<&'a Bytes> {
+        self.entries.get(at + 1).map(Entry::key).or(end)
     }
 
     /// The last row whose key is not above `key`, and the key of the row after it.
@@ -134,12 +151,27 @@ impl Page {
     }
 }
 
+/// An object of the manifest that is read by itself, with the checksum by which it is named.
+#[derive(Debug)]
+pub(in crate::store) enum Stored {
+    /// A page of rows.
+    Rows(u64, Vec<Entry>),
+    /// A value.
+    Value(u64),
+}
+
+/// The page of rows or the value in `bytes`, if these are intact.
+pub(in crate::store) fn stored(bytes: &[u8]) -> Option<Stored> {
+    if let Ok(content) = frame::decode(frame::ROWS, bytes, limits::ROW_PAGE_BYTES_MAX) {
+        return Some(Stored::Rows(xxh3(&content), Page::decode(&content, &[], None).ok()?.entries));
+    }
+    let content = frame::decode(frame::VALUE, bytes, limits::ROW_VALUE_BYTES_MAX).ok()?;
+    Some(Stored::Value(xxh3(&content)))
+}
+
 /// Whether the page of rows in `bytes`, encoded and decoded again, is the same.
 #[cfg(feature = "fuzzing")]
 pub(in crate::store) fn page_survives(bytes: &[u8]) -> Result<bool> {
-    use super::frame;
-    use crate::base::limits;
-
     let content = frame::decode(frame::ROWS, bytes, limits::ROW_PAGE_BYTES_MAX)?;
     let page = Page::decode(&content, &[], None)?;
     let again = Page::encode(&page.entries);

@@ -1,9 +1,10 @@
 //! The map against a model: any changes, in any portions, give the rows of a sorted map, and untouched pages stay.
 
+use super::frame::{self, ObjectRef};
 use super::key;
-use super::page::Entry;
-use super::{Change, Press, RowMap, Visited, top_of};
-use crate::base::{Error, Id, Result};
+use super::page::{Child, Entry, Page};
+use super::{Change, Inspected, Press, Role, RowMap, Visited, top_of};
+use crate::base::{Error, ErrorKind, Id, Result, xxh3};
 use crate::storage::{MemoryStorage, Storage, manifest_name};
 use crate::store::tests::world::fresh;
 use bytes::Bytes;
@@ -17,7 +18,7 @@ struct Written {
 }
 
 impl Press for Written {
-    fn object(&mut self, bytes: &[u8], _: u64) -> Result<Id> {
+    fn object(&mut self, _: Role, bytes: &[u8], _: u64) -> Result<Id> {
         let id = fresh();
         let mut sink = self.storage.create(&manifest_name(id))?;
         sink.write(bytes)?;
@@ -183,10 +184,95 @@ fn a_page_out_of_its_place_is_damage() {
     let (map, _) = many(&storage, 50_000);
     let mut entries = map.top.entries.clone();
     let Entry::Page(_, child) = entries[1].clone() else { panic!("no page") };
-    entries[0] = Entry::Page(entries[0].key().clone(), Arc::new(super::page::Child::new(child.reference)));
-    let crossed = RowMap { top: Arc::new(super::page::Page { entries }), storage: map.storage.clone() };
+    entries[0] = Entry::Page(entries[0].key().clone(), Arc::new(Child::new(child.reference)));
+    let crossed = RowMap { top: Arc::new(Page { entries }), storage: map.storage.clone() };
     let error: Error = crossed.get(b"00000005").unwrap_err();
     assert!(error.to_string().contains("out of order"), "{error}");
+}
+
+fn page_in(storage: &Arc<dyn Storage>, entries: Vec<Entry>) -> Arc<Child> {
+    let mut press = Written { storage: Arc::clone(storage), objects: BTreeSet::new() };
+    let content = Page::encode(&entries);
+    let object = frame::encode(frame::ROWS, &content).unwrap();
+    let id = press.object(Role::Rows(Bytes::new()), &object, xxh3(&content)).unwrap();
+    Arc::new(Child::new(ObjectRef { id, xxh3: xxh3(&content), bytes: content.len() as u64 }))
+}
+
+fn row(key: &'static str) -> Entry {
+    Entry::Value(Bytes::from(key), Bytes::from_static(b"v"))
+}
+
+fn reference(key: &'static str, page: &Arc<Child>) -> Entry {
+    Entry::Page(Bytes::from(key), Arc::new(Child::new(page.reference)))
+}
+
+fn map_of(entries: Vec<Entry>, storage: &Arc<dyn Storage>) -> RowMap {
+    RowMap { top: Arc::new(Page { entries }), storage: Some(Arc::clone(storage)) }
+}
+
+/// Every way through the map meets an error with this word.
+fn is_damage_everywhere(map: &RowMap, key: &'static str, word: &str) {
+    let change = Change { key: Bytes::from(key), value: None };
+    let mut press = Written { storage: map.storage.clone().unwrap(), objects: BTreeSet::new() };
+    let errors = [
+        map.get(key.as_bytes()).unwrap_err(),
+        map.scan(&[], &mut |_| Ok(())).unwrap_err(),
+        map.scan(key.as_bytes(), &mut |_| Ok(())).unwrap_err(),
+        map.walk(&mut |_| Ok(true)).unwrap_err(),
+        map.update(&[change], map.storage.as_ref().unwrap(), &mut press).map(drop).unwrap_err(),
+    ];
+    assert!(errors.iter().all(|e| e.kind() == ErrorKind::Corruption && e.message().contains(word)), "{errors:?}");
+    let mut found = Vec::new();
+    map.inspect(&mut |inspected| {
+        if let Inspected::Page(_, _, Err(e)) = inspected {
+            found.push(e);
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert!(found.len() == 1 && found[0].message().contains(word), "{found:?}");
+}
+
+/// A page below a page ends where that one ends, also where it has been loaded for a map in which it was in its place.
+#[test]
+fn a_page_that_reaches_beyond_the_page_above_is_damage() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let first = page_in(&storage, vec![row("a1")]);
+    let last = page_in(&storage, vec![row("a3"), row("c9")]);
+    let middle = page_in(&storage, vec![reference("a", &first), reference("a2", &last)]);
+    let alone = map_of(vec![reference("a", &middle), row("d")], &storage);
+    assert_eq!(rows_of(&alone).len(), 4);
+    let crossed = || map_of(vec![reference("a", &middle), row("b")], &storage);
+    for map in [crossed(), crossed().sharing(&alone)] {
+        is_damage_everywhere(&map, "a3", "out of order");
+        assert!(map.get(b"a1").unwrap().is_some() && map.get(b"b").unwrap().is_some(), "the other page is sound");
+    }
+    // A page that begins before its key.
+    for map in [
+        map_of(vec![reference("a2", &first)], &storage),
+        map_of(vec![reference("a2", &first)], &storage).sharing(&alone),
+    ] {
+        is_damage_everywhere(&map, "a3", "out of order");
+    }
+}
+
+/// Pages that name each other in a ring, which only a forgery can do with right checksums. A further row in one of them is
+/// out of its place already where the ring comes around.
+#[test]
+fn pages_in_a_cycle_are_damage_and_no_endless_loop() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let page = |n: u64| Arc::new(Child::new(ObjectRef { id: fresh(), xxh3: n, bytes: n }));
+    for (pages, with_row, word) in [(1, false, "deep"), (3, false, "deep"), (1, true, "order"), (3, true, "order")] {
+        let ring: Vec<Arc<Child>> = (0..pages).map(page).collect();
+        for (at, child) in ring.iter().enumerate() {
+            let next = Arc::clone(&ring[(at + 1) % ring.len()]);
+            let mut entries = vec![Entry::Page(Bytes::from("a"), next)];
+            entries.extend((with_row && at == 0).then(|| row("b")));
+            child.loaded.set(Arc::new(Page { entries })).unwrap();
+        }
+        let top = vec![Entry::Page(Bytes::from("a"), Arc::clone(&ring[0]))];
+        is_damage_everywhere(&map_of(top, &storage), "a5", word);
+    }
 }
 
 #[test]

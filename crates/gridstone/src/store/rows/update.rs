@@ -8,7 +8,7 @@
 //! The result depends on the map and the changes alone, except for the ids of objects.
 
 use super::frame::{self, ObjectRef};
-use super::map::RowMap;
+use super::map::{DEPTH_MAX, RowMap, too_deep};
 use super::page::{Child, Entry, Page, weight_of};
 use crate::base::{Id, Result, xxh3};
 use crate::storage::Storage;
@@ -39,11 +39,22 @@ pub(in crate::store) struct Change {
     pub(in crate::store) value: Option<Bytes>,
 }
 
+/// What an object of the manifest holds, and of what.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::store) enum Role {
+    /// A page of fragments.
+    Fragments,
+    /// A page of rows; the key of its reference.
+    Rows(Bytes),
+    /// The value of the row with this key.
+    Value(Bytes),
+}
+
 /// Receives objects.
 pub(in crate::store) trait Press {
     /// Takes an object of these bytes, whose name in references is the checksum `xxh3`, and returns its id. The object
     /// exists on return.
-    fn object(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id>;
+    fn object(&mut self, role: Role, bytes: &[u8], xxh3: u64) -> Result<Id>;
 }
 
 /// The object of the top page, and the checksum of its content.
@@ -64,7 +75,7 @@ impl RowMap {
         press: &mut dyn Press,
     ) -> Result<Self> {
         let mut update = Update { map: self, press };
-        let mut rows = update.merged(&self.top, &mut changes.iter().peekable(), None)?;
+        let mut rows = update.merged((&self.top, 0), &mut changes.iter().peekable(), None)?;
         if weight_of(&rows) > TOP_WEIGHT_MAX {
             rows = update.runs_packed(rows)?;
         }
@@ -81,20 +92,23 @@ struct Update<'a> {
 }
 
 impl Update<'_> {
-    /// The rows of `page` after the next of `changes`, those with keys below `to`.
+    /// The rows of `page`, so deep below the top page, after the next of `changes`, those with keys below `to`.
     fn merged(
         &mut self,
-        page: &Page,
+        (page, depth): (&Page, usize),
         changes: &mut Peekable<Iter<'_, Change>>,
         to: Option<&Bytes>,
     ) -> Result<Vec<Entry>> {
+        if depth > DEPTH_MAX {
+            return Err(too_deep());
+        }
         let mut rows = Vec::with_capacity(page.entries.len());
         for (at, entry) in page.entries.iter().enumerate() {
             let key = entry.key();
             while let Some(change) = changes.next_if(|change| &change.key < key) {
                 self.put(change, &mut rows)?;
             }
-            let next = page.entries.get(at + 1).map(Entry::key).or(to);
+            let next = page.key_after(at, to);
             match entry {
                 Entry::Page(key, child) => {
                     let below = changes.peek().is_some_and(|change| next.is_none_or(|next| &change.key < next));
@@ -103,7 +117,7 @@ impl Update<'_> {
                         continue;
                     }
                     let loaded = self.map.load(child, key, next)?;
-                    let merged = self.merged(&loaded, changes, next)?;
+                    let merged = self.merged((&loaded, depth + 1), changes, next)?;
                     rows.extend(self.repacked(merged, key)?);
                 }
                 Entry::Value(..) | Entry::Large(..) => match changes.next_if(|change| &change.key == key) {
@@ -129,16 +143,16 @@ impl Update<'_> {
     fn settled(&mut self, entry: &Entry) -> Result<Entry> {
         match entry {
             Entry::Value(key, value) if value.len() > VALUE_BYTES_MAX => {
-                let reference = self.object(frame::VALUE, value)?;
+                let reference = self.object(Role::Value(key.clone()), frame::VALUE, value)?;
                 Ok(Entry::Large(key.clone(), reference))
             }
             entry => Ok(entry.clone()),
         }
     }
 
-    fn object(&mut self, magic: &[u8; 8], content: &[u8]) -> Result<ObjectRef> {
+    fn object(&mut self, role: Role, magic: &[u8; 8], content: &[u8]) -> Result<ObjectRef> {
         let sum = xxh3(content);
-        let id = self.press.object(&frame::encode(magic, content)?, sum)?;
+        let id = self.press.object(role, &frame::encode(magic, content)?, sum)?;
         Ok(ObjectRef { id, xxh3: sum, bytes: content.len() as u64 })
     }
 
@@ -205,7 +219,7 @@ impl Update<'_> {
 
     fn page(&mut self, entries: Vec<Entry>, key: Bytes) -> Result<Entry> {
         let content = Page::encode(&entries);
-        let reference = self.object(frame::ROWS, &content)?;
+        let reference = self.object(Role::Rows(key.clone()), frame::ROWS, &content)?;
         let child = Child::new(reference);
         let _ = child.loaded.set(Arc::new(Page { entries }));
         Ok(Entry::Page(key, Arc::new(child)))
