@@ -6,7 +6,9 @@ mod large_state;
 mod newer;
 #[cfg(feature = "object-stores")]
 mod objects;
+pub(crate) mod older;
 mod pure_rust;
+mod rows;
 mod sealing;
 mod untrusted_files;
-mod vectors;
+pub(crate) mod vectors;

@@ -17,12 +17,12 @@ use gridstone::store::{Changes, Lease, Operation, StandardRules};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-fn some(from: i64) -> Cells {
+pub(super) fn some(from: i64) -> Cells {
     (from..from + 20).map(|x| (x, 3 * x + 1)).collect()
 }
 
 /// Versions 1 to 6: two arrays and two small fragments of each, then version 7, which names a root of version 6 with a page of each array.
-fn store() -> Arc<dyn Storage> {
+pub(super) fn store() -> Arc<dyn Storage> {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let context = context(64);
     for path in ["/line", "/grid"] {
@@ -35,7 +35,7 @@ fn store() -> Arc<dyn Storage> {
     storage
 }
 
-fn line_of(storage: &Arc<dyn Storage>, name: &str) -> String {
+pub(super) fn line_of(storage: &Arc<dyn Storage>, name: &str) -> String {
     let bytes = storage.read_all(name).unwrap();
     let end = bytes.iter().position(|b| *b == b'\n').unwrap();
     String::from_utf8(bytes[..end].to_vec()).unwrap()
@@ -66,12 +66,12 @@ fn put(storage: &Arc<dyn Storage>, name: &str, content: Vec<u8>, (before, after)
     }
 }
 
-fn rows_of(storage: &Arc<dyn Storage>, root: &str) -> Vec<Row> {
+pub(super) fn rows_of(storage: &Arc<dyn Storage>, root: &str) -> Vec<Row> {
     Root::of(&storage.read_all(root).unwrap()).rows
 }
 
 /// Changes the rows of a root.
-fn rerow(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&mut Vec<Row>)) {
+pub(super) fn rerow(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&mut Vec<Row>)) {
     let bytes = storage.read_all(name).unwrap();
     let mut root = Root::of(&bytes);
     edit(&mut root.rows);
@@ -81,7 +81,7 @@ fn rerow(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&mut Vec<Row>)) {
 }
 
 /// Changes the text of the rows whose text holds `from`, all of them.
-fn replace_in_rows(storage: &Arc<dyn Storage>, root: &str, from: &str, to: &str) {
+pub(super) fn replace_in_rows(storage: &Arc<dyn Storage>, root: &str, from: &str, to: &str) {
     rerow(storage, root, |rows| {
         let mut found = false;
         for row in rows {
@@ -95,7 +95,7 @@ fn replace_in_rows(storage: &Arc<dyn Storage>, root: &str, from: &str, to: &str)
 }
 
 /// The key of the page of fragments of an array, in a root's rows.
-fn page_key(storage: &Arc<dyn Storage>, path: &str) -> Vec<u8> {
+pub(super) fn page_key(storage: &Arc<dyn Storage>, path: &str) -> Vec<u8> {
     let id = store_of(storage).latest().unwrap().array(path).unwrap().id();
     let prefix = [b"I", &id.0[..], &[1]].concat();
     rows_of(storage, &root_of(storage)).into_iter().map(|row| row.key).find(|key| key.starts_with(&prefix)).unwrap()
@@ -106,7 +106,7 @@ fn is_page(storage: &Arc<dyn Storage>, name: &str) -> bool {
 }
 
 /// Changes the line of a record, a root or the floor.
-fn reword(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&str) -> String) {
+pub(super) fn reword(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&str) -> String) {
     let (bytes, line) = (storage.read_all(name).unwrap(), line_of(storage, name));
     let mut edited = edit(line.trim_end());
     assert_ne!(edited, line.trim_end(), "{name}: {line}");
@@ -127,7 +127,7 @@ fn page_of(storage: &Arc<dyn Storage>, path: &str) -> String {
     format!("{MANIFEST}/{id}")
 }
 
-fn root_of(storage: &Arc<dyn Storage>) -> String {
+pub(super) fn root_of(storage: &Arc<dyn Storage>) -> String {
     let manifest = storage.list(MANIFEST).unwrap();
     manifest.into_iter().find(|name| !is_page(storage, name)).unwrap()
 }
@@ -153,7 +153,7 @@ fn objects(storage: &Arc<dyn Storage>) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), storage.read_all(&name).unwrap().to_vec())).collect()
 }
 
-fn newest(storage: &Arc<dyn Storage>) -> gridstone::base::Result<Array> {
+pub(super) fn newest(storage: &Arc<dyn Storage>) -> gridstone::base::Result<Array> {
     open(&context(64), storage, "/line", At::Latest)
 }
 
@@ -311,7 +311,7 @@ fn what_is_not_known_survives_writes_folds_and_vacuums() {
     assert_eq!(kept.rows.iter().filter(ext).count(), 2);
 }
 
-fn open_for_writing(storage: &Arc<dyn Storage>) -> Array {
+pub(super) fn open_for_writing(storage: &Arc<dyn Storage>) -> Array {
     match open_on(&context(64), storage.clone(), "/line", true, At::Latest).unwrap() {
         Opened::Array(array) => array,
         Opened::Group(_) => panic!("it is an array"),
@@ -377,7 +377,7 @@ fn an_unknown_field_of_the_floor_or_a_lease_is_newer() {
 }
 
 /// The objects that the check of the store calls damaged.
-fn damaged(storage: &Arc<dyn Storage>, word: &str) -> Vec<String> {
+pub(super) fn damaged(storage: &Arc<dyn Storage>, word: &str) -> Vec<String> {
     let report = verify_on(&context(64), storage.clone(), &Call::default()).unwrap();
     assert!(report.damage.iter().any(|d| d.message.contains(word)), "{word}: {report:?}");
     report.damage.into_iter().map(|d| d.object).collect()
@@ -412,7 +412,7 @@ fn a_fragment_told_on_two_pages_is_found() {
 fn rows_of_a_root_that_do_not_fit_together_are_found() {
     type Rows = Vec<Row>;
     let key = |storage: &Arc<dyn Storage>, path: &str| page_key(storage, path);
-    let edits: [(&str, Box<dyn Fn(&mut Rows, &[u8], &[u8])>); 4] = [
+    let edits: [(&str, Box<dyn Fn(&mut Rows, &[u8], &[u8])>); 7] = [
         // A page of one array under another one too.
         (
             "twice",
@@ -421,12 +421,34 @@ fn rows_of_a_root_that_do_not_fit_together_are_found() {
                 rows.push(Row { key: [&grid[..18], &line[18..]].concat(), ..row });
             }),
         ),
-        // The node of one name under another one.
+        // The node of one name under another one too.
         (
-            "is not the node that its row says",
+            "lies in two groups",
             Box::new(|rows, line, _| {
                 let of = |row: &&mut Row| row.key.starts_with(b"N") && row.value[..16] != line[1..17];
                 rows.iter_mut().find(of).unwrap().value[..16].copy_from_slice(&line[1..17]);
+            }),
+        ),
+        // Two nodes under each other's names.
+        (
+            "is not the node that its row says",
+            Box::new(|rows, line, grid| {
+                for row in rows.iter_mut().filter(|row| row.key.starts_with(b"N")) {
+                    let other = if row.value[..16] == line[1..17] { grid } else { line };
+                    row.value[..16].copy_from_slice(&other[1..17]);
+                }
+            }),
+        ),
+        // An array that is called a group.
+        (
+            "is not the node that its row says",
+            Box::new(|rows, _, _| rows.iter_mut().find(|row| row.key.starts_with(b"N")).unwrap().value[16] = 0),
+        ),
+        // A node without a head, and one without a name.
+        (
+            "is missing",
+            Box::new(|rows, line, _| {
+                rows.retain(|row| row.key[..] != [&line[..17], &[0]].concat());
             }),
         ),
         (

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[path = "../../examples/make_vectors/cases/mod.rs"]
-mod cases;
+pub(crate) mod cases;
 #[path = "../../examples/make_vectors/model.rs"]
 mod model;
 #[path = "../../examples/make_vectors/value.rs"]
@@ -23,21 +23,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The vectors of a format.
-fn folder(format: &str) -> PathBuf {
+pub(crate) fn folder(format: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(format)
 }
 
-fn json(path: &Path) -> Value {
+pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-fn context_of(expect: &Value) -> Context {
+pub(crate) fn context_of(expect: &Value) -> Context {
     let key = expect["key"].as_str().map(|key| Arc::new(Key::parse(key).unwrap()) as Arc<dyn Keys>);
     Context::new(&Options { threads: Some(1), key, ..Options::default() }).unwrap()
 }
 
 /// The store on `storage` reads as `expect` says, at every version.
-fn check_store(storage: &Arc<dyn Storage>, expect: &Value) {
+pub(crate) fn check_store(storage: &Arc<dyn Storage>, expect: &Value) {
     let context = context_of(expect);
     if expect["versions"].as_array().unwrap().is_empty() {
         let opened = open_on(&context, storage.clone(), "/", false, At::Latest);
@@ -75,7 +75,7 @@ fn the_engine_reads_every_vector() {
 }
 
 /// A store of GS0 in memory.
-fn loaded(case: &Path) -> MemoryStorage {
+pub(crate) fn loaded(case: &Path) -> MemoryStorage {
     let (memory, store) = (MemoryStorage::new(), case.join("store"));
     let mut names = Vec::new();
     list(&store, &store, &mut names);
@@ -85,7 +85,7 @@ fn loaded(case: &Path) -> MemoryStorage {
     memory
 }
 
-fn gs0_cases() -> Vec<PathBuf> {
+pub(crate) fn gs0_cases() -> Vec<PathBuf> {
     let cases = fs::read_dir(folder("gs0")).unwrap().map(|case| case.unwrap().path());
     let mut found: Vec<PathBuf> =
         cases.filter(|case| !json(&case.join("expect.json"))["versions"].as_array().unwrap().is_empty()).collect();
@@ -148,7 +148,7 @@ fn an_upgrade_may_stop_anywhere() {
     }
 }
 
-fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
+pub(crate) fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
     assert_eq!(node["kind"], "array", "{place}");
     assert_eq!(array.time_us(), version["time_us"].as_i64().unwrap(), "{place}");
     let schema = array.schema().unwrap();

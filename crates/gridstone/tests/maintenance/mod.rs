@@ -11,6 +11,7 @@ mod merging;
 mod patches;
 mod patches_faults;
 mod repair;
+mod repair_equal;
 mod retention;
 mod upkeep;
 mod vacuum;

@@ -9,6 +9,7 @@
 mod disk;
 mod trace;
 
+use crate::format::{older, vectors};
 use crate::support::child::Folder;
 use crate::support::life::alternating::Alternating;
 use crate::support::life::script::{Ground, Life, Script};
@@ -17,7 +18,7 @@ use crate::support::scratch::unsynced;
 use crate::support::{line, store};
 use disk::{Cut, Disk, Image};
 use gridstone::base::ErrorKind;
-use gridstone::engine::{Call, RepairOptions, repair_on};
+use gridstone::engine::{Call, RepairOptions, repair_on, upgrade_on, verify_on};
 use gridstone::storage::{Durability, LocalStorage, Storage};
 use gridstone_testkit::Dice;
 use std::collections::{HashMap, HashSet};
@@ -223,16 +224,21 @@ fn shown(event: &Event) -> String {
     }
 }
 
-/// Puts the image into a folder and checks what a process finds there.
-fn checked(suspect: &Suspect, recording: &Recording, work: &Path, wrong: Wrong) -> Result<(), String> {
+/// Puts the image into a folder.
+fn lay(image: &Image, work: &Path) {
     let _ = fs::remove_dir_all(work);
-    for (path, content) in &suspect.image {
+    for (path, content) in image {
         let path = work.join(path.trim_start_matches('/'));
         match content {
             None => fs::create_dir_all(path).unwrap(),
             Some(bytes) => fs::write(path, bytes).unwrap(),
         }
     }
+}
+
+/// Puts the image into a folder and checks what a process finds there.
+fn checked(suspect: &Suspect, recording: &Recording, work: &Path, wrong: Wrong) -> Result<(), String> {
+    lay(&suspect.image, work);
     let ground = Ground { store: unsynced(work), source: unsynced(recording.folder.0.join(SOURCE)) };
     wrong(recording, &ground, suspect).map_err(|wrong| format!("{}: {wrong}", suspect.what))
 }
@@ -357,6 +363,52 @@ fn a_repair_makes_durable_what_its_version_stands_on() {
     let synced = last_of(&|event| syncs(event, &data));
     let named = last_of(&|event| matches!(event, Event::Link(_, to) if to.parent().unwrap().ends_with("_log")));
     assert!(synced < named && named < last_of(&|event| syncs_folder(event, "_log")), "{events:?}");
+}
+
+/// A store of the older format that has a floor is upgraded, and its floor is raised.
+#[test]
+fn a_power_cut_over_an_older_floor_loses_nothing() {
+    let (folder, recorder) = (Folder::new("power-older"), Arc::new(Recorder::default()));
+    let local = LocalStorage::with_calls(folder.0.join(STORE), Durability::Full, recorder.clone()).unwrap();
+    let (storage, case): (Arc<dyn Storage>, _) = (Arc::new(local), older::case("vacuumed"));
+    let (memory, expect) = (vectors::loaded(&case), vectors::json(&case.join("expect.json")));
+    let context = vectors::context_of(&expect);
+    storage.prepare().unwrap();
+    for name in ["_log", "_data", "_manifest"].iter().flat_map(|folder| memory.list(folder).unwrap()) {
+        storage.put(&name, &memory.read_all(&name).unwrap()).unwrap();
+    }
+    let begun = recorder.events().len();
+    recorder.note(Event::Said(upgrade_on(&context, storage.clone()).unwrap()));
+    let array = older::an_array(&context, &storage, &expect).unwrap();
+    older::vacuum(&array).unwrap();
+    recorder.note(Event::Said(array.version()));
+    let work = folder.0.join("work");
+    let (mut disk, mut said, mut dice, mut images) = (Disk::new(), 0, Dice::new(seed()), HashSet::new());
+    for (n, event) in recorder.events().into_iter().enumerate() {
+        let event = relative(event, &folder.0);
+        disk.apply(&event);
+        if let Event::Said(version) = event {
+            said = version;
+        }
+        for cut in
+            [Cut::Lost, Cut::Kept, Cut::NamesOnly, Cut::BytesOnly, Cut::Mixed(dice.word()), Cut::Mixed(dice.word())]
+        {
+            let image = disk.after(cut, STORE);
+            if n + 1 < begun || !images.insert((image.clone(), said)) {
+                continue;
+            }
+            lay(&image, &work);
+            let (storage, what) = (unsynced(&work), format!("{cut:?} after event {n}, {}", shown(&event)));
+            older::newest_is_the_last(&context, &storage, &expect);
+            assert!(store::store_of(&storage).latest().unwrap().version() >= said, "{what}");
+            let damage = verify_on(&context, storage.clone(), &Call::default()).unwrap().damage;
+            assert!(damage.iter().all(|damage| damage.versions.is_empty()), "{what}: {damage:?}");
+            upgrade_on(&context, storage.clone()).unwrap();
+            older::vacuum(&older::an_array(&context, &storage, &expect).unwrap()).unwrap();
+            older::newest_is_the_last(&context, &storage, &expect);
+        }
+    }
+    assert!(images.len() > 20, "{}", images.len());
 }
 
 /// A file whose bytes found no room may say so only when it is closed.
