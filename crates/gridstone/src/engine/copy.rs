@@ -225,6 +225,8 @@ impl Nodes {
                         number,
                         schema: schema.as_ref().clone(),
                     }));
+                    let domain = array.state.domain().ranges().iter().zip(0u32..);
+                    operations.extend(domain.map(|(range, dimension)| Operation::Grow { array: id, dimension, range: *range }));
                     if !array.staged.fragments.is_empty() {
                         let fragments = array.staged.fragments.clone();
                         operations.push(Operation::AddFragments { array: id, fragments });

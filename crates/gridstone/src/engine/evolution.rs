@@ -2,7 +2,7 @@
 
 use super::Array;
 use crate::base::Result;
-use crate::schema::{Evolution, Schema};
+use crate::schema::{Dimension, Evolution, Schema};
 use crate::store::{Changes, Operation};
 use std::sync::Arc;
 
@@ -29,11 +29,19 @@ impl Array {
         let schema = state.schema();
         let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(schema));
         let next = schema.evolved(&first, evolution)?;
-        if next == **schema {
+        let grown = next.dims().iter().zip(schema.dims()).zip(0u32..).filter(|((new, old), _)| new.range() != old.range());
+        let grow = |((new, _), dimension): ((&Dimension, _), u32)| Operation::Grow {
+            array: self.id(),
+            dimension,
+            range: new.range(),
+        };
+        let mut operations: Vec<Operation> = grown.map(grow).collect();
+        if next != schema.reaching(&next.domain()) {
+            operations.push(Operation::AlterArray { id: self.id(), number: state.schemas().count(), schema: next });
+        }
+        if operations.is_empty() {
             return Ok(snapshot.version());
         }
-        let number = state.schemas().count();
-        let operations = vec![Operation::AlterArray { id: self.id(), number, schema: next }];
         self.commit_changes(&snapshot, Changes { message, operations })
     }
 }
