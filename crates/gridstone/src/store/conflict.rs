@@ -211,6 +211,47 @@ impl Rebase for DeleteRules {
     }
 }
 
+/// The rules for removing fragments that newer ones hide. What is hidden stays hidden, since merges keep what hides it. So
+/// fragments that were merged or masked meanwhile are left out, and the others are removed nevertheless: writers that
+/// never pause cannot overtake the removal for ever.
+#[derive(Debug, Clone, Copy)]
+pub struct HiddenRules;
+
+impl HiddenRules {
+    fn leave_out(newest: &Snapshot, changes: &mut Changes) -> Result<()> {
+        let mut kept = Vec::new();
+        for operation in std::mem::take(&mut changes.operations) {
+            let Operation::ReplaceFragments { array, removed, fragments } = operation else {
+                return Err(Error::input("a removal of hidden fragments does nothing else"));
+            };
+            let Some(state) = newest.find_array(array)? else { continue };
+            let removed = state.present_among(&removed)?;
+            if !removed.is_empty() {
+                kept.push(Operation::ReplaceFragments { array, removed, fragments });
+            }
+        }
+        changes.operations = kept;
+        match changes.operations.is_empty() {
+            true => Err(Error::conflict("all hidden fragments were merged, masked or removed by other commits")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Rebase for HiddenRules {
+    fn newest_suffices(&self) -> bool {
+        true
+    }
+
+    fn rebase(&mut self, _lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        Self::leave_out(newest, changes)
+    }
+
+    fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        Self::leave_out(newest, changes)
+    }
+}
+
 /// The rules of the first commit: there is nothing to rebase on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MustBeFirst;

@@ -61,7 +61,7 @@ mod tree;
 mod wording;
 
 pub use cell_set::{CELLS_MAX, CellSet};
-pub use conflict::{DeleteRules, Queueing, Rebase, StandardRules};
+pub use conflict::{DeleteRules, HiddenRules, Queueing, Rebase, StandardRules};
 pub use floor::{Floor, UNFINISHED};
 pub use group_commit::GroupCommit;
 pub use handle::{CommitQueue, History, Queues, Store};

@@ -297,6 +297,21 @@ impl ArrayState {
         )))
     }
 
+    /// Those of `removed` that are in the array, and that no mask lies over which is not among them. Loads the manifest
+    /// pages that may describe them.
+    pub(super) fn present_among(&self, removed: &[Removed]) -> Result<Vec<Removed>> {
+        let taken: HashSet<Id> = removed.iter().map(|r| r.id).collect();
+        let (mut present, mut masked) = (HashSet::new(), HashSet::new());
+        self.look_near(removed, |d| {
+            if taken.contains(&d.id) {
+                present.insert(d.id);
+            } else {
+                masked.extend(d.over);
+            }
+        })?;
+        Ok(removed.iter().filter(|r| present.contains(&r.id) && !masked.contains(&r.id)).cloned().collect())
+    }
+
     /// A Conflict error unless every fragment that a mask among those `added` by one commit lies over is in the array,
     /// or is added with it.
     pub(super) fn check_masked<'a>(&self, added: impl Iterator<Item = &'a Description> + Clone) -> Result<()> {

@@ -6,6 +6,7 @@ mod damage;
 mod evolution;
 mod folding;
 mod gaps;
+mod hidden;
 mod life;
 mod outcome;
 mod serializable;

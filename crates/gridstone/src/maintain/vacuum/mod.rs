@@ -31,8 +31,8 @@ use super::plan::{HIDDEN_BYTES_MAX, hidden};
 use crate::base::{Cancel, Error, ErrorKind, Id, Progress, Result};
 use crate::storage::{DATA, LEASE, LOG, MANIFEST, data_name, log_name, manifest_name};
 use crate::store::{
-    ArrayState, Changes, Condemned, Floor, Names, Node, Operation, RECORD_GRACE_US, Removed, Retained, Snapshot,
-    StandardRules, Store,
+    ArrayState, Changes, Condemned, Floor, HiddenRules, Names, Node, Operation, RECORD_GRACE_US, Removed, Retained,
+    Snapshot, Store,
 };
 use deletion::Deletion;
 use fate::{Going, fate};
@@ -262,7 +262,7 @@ impl Attempt<'_> {
             }
         }
         if !operations.is_empty() {
-            bare = self.store.commit(&newest, Changes::new(operations), &mut StandardRules)?;
+            bare = self.store.commit(&newest, Changes::new(operations), &mut HiddenRules)?;
         }
         report.hidden += hidden;
         Ok(bare)
