@@ -216,17 +216,7 @@ impl Nodes {
                 Node::Group(_) => operations.push(Operation::CreateGroup { id, path }),
                 Node::Array(_) => {
                     let Some(array) = arrays.next() else { continue };
-                    let mut schemas = array.state.schemas().all()?.into_iter().zip(0u32..);
-                    let (first, _) =
-                        schemas.next().ok_or_else(|| Error::corruption(format!("{path} has no schema")))?;
-                    operations.push(Operation::CreateArray { id, path, schema: first.as_ref().clone() });
-                    operations.extend(schemas.map(|(schema, number)| Operation::AlterArray {
-                        id,
-                        number,
-                        schema: schema.as_ref().clone(),
-                    }));
-                    let domain = array.state.domain().ranges().iter().zip(0u32..);
-                    operations.extend(domain.map(|(range, dimension)| Operation::Grow { array: id, dimension, range: *range }));
+                    operations.extend(schemas_of(&array.state, id, path)?);
                     if !array.staged.fragments.is_empty() {
                         let fragments = array.staged.fragments.clone();
                         operations.push(Operation::AddFragments { array: id, fragments });
@@ -333,4 +323,21 @@ mod tests {
             assert_eq!(moved_path(path, top, target).as_deref(), expected, "{path} with {top} to {target}");
         }
     }
+}
+
+/// What makes an array at `path` with the schemas and the domain of `state`.
+fn schemas_of(state: &ArrayState, id: Id, path: String) -> Result<Vec<Operation>> {
+    let schemas = state.schemas().all()?;
+    let mut numbered = schemas.iter().map(|schema| schema.as_ref().clone()).zip(0u32..);
+    let Some((schema, _)) = numbered.next() else { return Err(Error::corruption(format!("{path} has no schema"))) };
+    let mut operations = vec![Operation::CreateArray { id, path, schema }];
+    operations.extend(numbered.map(|(schema, number)| Operation::AlterArray { id, number, schema }));
+    for (range, dimension) in state.domain().ranges().iter().zip(0u32..) {
+        let reached = schemas.iter().filter_map(|schema| schema.dims().get(dimension as usize)).map(|dim| dim.range());
+        let (lo, hi) = reached.fold((u64::MAX, 0), |(lo, hi), own| (lo.min(own.lo), hi.max(own.hi)));
+        if (lo, hi) != (range.lo, range.hi) {
+            operations.push(Operation::Grow { array: id, dimension, range: *range });
+        }
+    }
+    Ok(operations)
 }

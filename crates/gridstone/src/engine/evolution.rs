@@ -29,7 +29,8 @@ impl Array {
         let schema = state.schema();
         let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(schema));
         let next = schema.evolved(&first, evolution)?;
-        let grown = next.dims().iter().zip(schema.dims()).zip(0u32..).filter(|((new, old), _)| new.range() != old.range());
+        let grown =
+            next.dims().iter().zip(schema.dims()).zip(0u32..).filter(|((new, old), _)| new.range() != old.range());
         let grow = |((new, _), dimension): ((&Dimension, _), u32)| Operation::Grow {
             array: self.id(),
             dimension,

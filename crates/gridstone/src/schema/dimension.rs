@@ -377,7 +377,10 @@ mod tests {
         let cut = tiled.grown("-13", "14").unwrap();
         let texts = |d: &Dimension, tile| [d.text(d.tile_range(tile).lo), d.text(d.tile_range(tile).hi)];
         assert_eq!((cut.tiles(), cut.lead()), (4, 7));
-        assert_eq!((texts(&cut, 0), texts(&cut, 1)), (["-13", "-11"].map(str::to_owned), ["-10", "-1"].map(str::to_owned)));
+        assert_eq!(
+            (texts(&cut, 0), texts(&cut, 1)),
+            (["-13", "-11"].map(str::to_owned), ["-10", "-1"].map(str::to_owned))
+        );
         let least = tiled.grown("-128", "14").unwrap();
         assert_eq!((texts(&least, 0), least.tiles()), (["-128", "-121"].map(str::to_owned), 15));
         let edge = Dimension::new("u", Datatype::UInt8, "5", "19", Some("7")).unwrap().grown("0", "255").unwrap();

@@ -179,7 +179,9 @@ impl Schema {
         if self.options().cell_order != Order::Hilbert || self.frame() == before.frame() {
             return Ok(());
         }
-        Err(Error::schema("the frame of the Hilbert curve cannot change: cells that are there would have another order"))
+        Err(Error::schema(
+            "the frame of the Hilbert curve cannot change: cells that are there would have another order",
+        ))
     }
 }
 
@@ -322,11 +324,16 @@ mod tests {
             let domains = vec![(text(name), text(lo), text(hi))];
             first.evolved(&first, &Evolution { domains, ..Evolution::default() })
         };
-        assert!(grown("x", "0", "127").is_ok() && grown("y", "-1000", "999").is_ok());
-        let error = grown("x", "0", "128").unwrap_err();
-        assert!(error.message().contains("takes 8 bits, it took 7"), "{error}");
-        let error = grown("x", "-1", "99").unwrap_err();
-        assert!(error.message().contains("\"x\": its low end cannot move"), "{error}");
+        for (name, lo, hi) in [("x", "0", "99999"), ("x", "-70", "99"), ("y", "-1003", "999")] {
+            let next = grown(name, lo, hi).unwrap();
+            assert_eq!((next.frame(), next.frame().bits()), (first.frame(), 7), "{name} {lo} {hi}");
+            let stored = Schema::from_stored_json(&next.to_stored_json()).unwrap();
+            assert_eq!((stored.frame(), stored.dims()), (next.frame(), next.dims()));
+        }
+        // Another frame is another order.
+        let next = grown("x", "-70", "99").unwrap().framed(None);
+        let error = next.check_follows(&first, &first).unwrap_err();
+        assert!(error.message().contains("frame of the Hilbert curve"), "{error}");
     }
 
     #[test]

@@ -147,7 +147,10 @@ mod tests {
         let frame = Frame::of_keys(&dims);
         assert_eq!((frame.bits(), frame.tells_cells(&dims)), (8, true));
         let place = |at: usize, text: &str| frame.place(at, &dims[at], dims[at].key(text).unwrap());
-        assert_eq!([place(0, "-9"), place(0, "-3"), place(0, "-2"), place(1, "-3"), place(1, "200")], [0, 6, 0, 0, 203]);
+        assert_eq!(
+            [place(0, "-9"), place(0, "-3"), place(0, "-2"), place(1, "-3"), place(1, "200")],
+            [0, 6, 0, 0, 203]
+        );
         let all = Dimension::new("x", Datatype::UInt64, "0", "18446744073709551615", None).unwrap();
         let frame = Frame::of_keys(std::slice::from_ref(&all));
         assert_eq!((frame.bits(), frame.place(0, &all, u64::MAX), frame.place(0, &all, 5)), (64, u64::MAX, 5));

@@ -18,8 +18,8 @@
 
 use super::text::TEXT_BYTES;
 use super::{
-    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange, Order,
-    Schema, SchemaOptions,
+    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange,
+    Order, Schema, SchemaOptions,
 };
 use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};
@@ -462,6 +462,46 @@ mod tests {
             assert!(stored(&attrs, rest).is_err(), "{attrs}{rest}");
         }
         assert!(Schema::from_json(&gaps.to_stored_json()).unwrap_err().message().contains("leave them out"));
+    }
+
+    #[test]
+    fn origins_and_frames_are_written_where_they_do_not_follow_from_the_domain() {
+        let text = |order: &str| {
+            format!(
+                r#"{{"sparse":true,"cell_order":"{order}","dims":[{{"name":"x","dtype":"uint8","domain":["5","9"],"tile":"3"}},
+                {{"name":"y","dtype":"float64","domain":["0","2"],"tile":"0.5"}},{{"name":"z","dtype":"int8","domain":["-9","9"]}}],
+                "attrs":[{{"name":"v","dtype":"int8"}}]}}"#
+            )
+        };
+        for order in ["row", "hilbert"] {
+            let first = Schema::from_json(&text(order)).unwrap();
+            assert!(!first.to_stored_json().contains("origin") && !first.to_stored_json().contains("frame"));
+            let ranges = first.dims().iter().map(|dim| match dim.name() {
+                "x" => KeyRange::new(0, 255),
+                _ => dim.range(),
+            });
+            let grown = first.reaching(&crate::schema::Subarray::new(ranges.collect()));
+            let stored = grown.to_stored_json();
+            assert!(stored.contains(r#""domain":["0","255"],"tile":"3","origin":"5""#), "{stored}");
+            assert_eq!(stored.matches("origin").count(), 1);
+            assert_eq!(stored.contains("\"frame\""), false, "the tiles frame x: {stored}");
+            assert_eq!(Schema::from_stored_json(&stored).unwrap().to_stored_json(), stored);
+            // A user's schema has neither: the store gives them.
+            assert_eq!(Schema::from_json(&stored).unwrap_err().kind(), crate::base::ErrorKind::Schema);
+            assert!(!grown.to_json().contains("origin"));
+        }
+        let bad = |from: &str, to: &str| {
+            let stored = r#"{"sparse":true,"cell_order":"hilbert","dims":[{"name":"x","dtype":"uint8","domain":["5","9"],"tile":"3",
+                "origin":"4"}],"attrs":[{"name":"v","dtype":"int8"}],"frame":{"by":"value","bits":9,"sides":[["0","2"]]}}"#;
+            assert!(Schema::from_stored_json(stored).is_ok() && stored.contains(from));
+            Schema::from_stored_json(&stored.replace(from, to)).unwrap_err().message().to_owned()
+        };
+        assert!(bad(r#""origin":"4""#, r#""origin":"x""#).contains("origin"));
+        assert!(bad(r#"["0","2"]"#, r#"["0","1"]"#).contains("does not fit"));
+        assert!(bad(r#"["0","2"]"#, r#"["0","2"],["0","2"]"#).contains("does not fit"));
+        assert!(bad(r#"["0","2"]"#, r#"["2","0"]"#).contains("does not fit"));
+        assert!(bad(r#""bits":9"#, r#""bits":65"#).contains("does not fit"));
+        assert!(bad(r#""by":"value""#, r#""by":"sum""#).contains("sum"));
     }
 
     #[test]

@@ -280,7 +280,9 @@ impl Recorded {
             | Self::AlterArray { id, .. }
             | Self::Move { id, .. }
             | Self::Remove { id } => *id,
-            Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } | Self::Grow { array, .. } => *array,
+            Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } | Self::Grow { array, .. } => {
+                *array
+            }
             Self::SetMetadata { node, .. } => *node,
             Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) => return None,
         })

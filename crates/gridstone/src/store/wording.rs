@@ -155,12 +155,9 @@ impl OperationText {
             Operation::AlterArray { id, number, schema } => {
                 Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
             }
-            Operation::Grow { array, dimension, range } => Self::Grow {
-                array: IdText(*array),
-                dimension: *dimension,
-                low: Hex(range.lo),
-                high: Hex(range.hi),
-            },
+            Operation::Grow { array, dimension, range } => {
+                Self::Grow { array: IdText(*array), dimension: *dimension, low: Hex(range.lo), high: Hex(range.hi) }
+            }
             Operation::Remove { id } => Self::Remove { id: IdText(*id) },
             Operation::Move { id, path, .. } => Self::Move { id: IdText(*id), path: path.clone() },
             Operation::AddFragments { array, fragments } => Self::AddFragments {

@@ -427,7 +427,7 @@ fn first_step<K: Ord>(keys: &[K], how: Ordering, cancel: &dyn Cancel) -> Result<
 mod tests {
     use super::*;
     use crate::base::{Inline, NeverCancel};
-    use crate::schema::{Order, key};
+    use crate::schema::{KeyRange, Order, Subarray, key};
     use proptest::prelude::*;
 
     fn schema(dims: &str) -> Schema {
@@ -555,6 +555,58 @@ mod tests {
             let float = |f: f64| key::from_float(if f.is_finite() { f % 1e3 } else { 0.25 });
             check(&wide, &cells.iter().map(|(a, _, f)| vec![*a, float(*f)]).collect::<Vec<_>>());
             check(&schema(ONE), &cells.iter().map(|(a, _, _)| vec![*a]).collect::<Vec<_>>());
+        }
+    }
+
+    /// Cells of a domain that grew, and so reaches beyond the frame of the curve, in each order that the definition gives.
+    #[test]
+    fn cells_keep_their_order_when_the_domain_grows() {
+        let dims = r#"{"name":"a","dtype":"int16","domain":["-4","9"],"tile":"5"},
+            {"name":"b","dtype":"uint8","domain":["10","20"]},{"name":"c","dtype":"float64","domain":["0","2"],"tile":"0.5"}"#;
+        for order in ["row", "hilbert"] {
+            let first = ordered(dims, order);
+            let ends =
+                [(key::from_signed(-6), key::from_signed(17)), (0, 40), (key::from_float(-1.25), key::from_float(3.0))];
+            let domain = Subarray::new(ends.iter().map(|(lo, hi)| KeyRange::new(*lo, *hi)).collect());
+            let grown = first.reaching(&domain);
+            let floats = [-1.25, -0.5, 0.0, 0.75, 2.0, 3.0].map(key::from_float);
+            let all = |lo: i64, hi: i64, b: &[u64], c: &[u64]| -> Vec<Vec<u64>> {
+                let pair = |a: i64| {
+                    b.iter()
+                        .flat_map(move |b| c.iter().map(move |c| vec![key::from_signed(a), *b, *c]))
+                        .collect::<Vec<_>>()
+                };
+                (lo..=hi).flat_map(pair).collect()
+            };
+            let cells = all(-6, 17, &[0, 3, 9, 10, 11, 15, 20, 25, 26, 40], &floats);
+            let (keys, layout) = (keys_of(&grown, &cells), KeyLayout::new(&grown));
+            assert_eq!(layout.ends_in_cells, order == "hilbert");
+            let (sorted, rows) = keys.clone().sort(&Inline, &NeverCancel).unwrap();
+            assert_eq!(sorted.first_step(Ordering::Equal, &NeverCancel).unwrap(), None, "no two cells have one key");
+            let rank = |cell: &[u64]| {
+                let tile = |d: usize| {
+                    // Counted from the origin, by the definition.
+                    match d {
+                        0 => (key::to_signed(cell[0]) + 4).div_euclid(5),
+                        1 => 0,
+                        _ => (key::to_float(cell[2]) / 0.5).floor() as i64,
+                    }
+                };
+                let offsets: Vec<u64> = (0..3).map(|d| grown.frame().place(d, &grown.dims()[d], cell[d])).collect();
+                let curve =
+                    if order == "hilbert" { hilbert::tests::index(&offsets, grown.frame().bits()) } else { Vec::new() };
+                ((0..3).rev().map(tile).collect::<Vec<i64>>(), curve, cell.to_vec())
+            };
+            let ranks: Vec<_> = rows.iter().map(|row| rank(&cells[*row as usize])).collect();
+            assert!(ranks.is_sorted_by(|a, b| a < b), "{order}");
+            // In the first domain they have the same order.
+            let inside = all(-4, 9, &[10, 11, 15, 20], &[0.0, 0.75, 2.0].map(key::from_float));
+            let rows_in = |schema: &Schema| keys_of(schema, &inside).sort(&Inline, &NeverCancel).unwrap().1;
+            assert_eq!(rows_in(&first), rows_in(&grown), "{order}");
+            if order == "row" {
+                let columns: Vec<Vec<u64>> = (0..3).map(|d| cells.iter().map(|c| c[d]).collect()).collect();
+                assert_eq!(layout.coordinates(&keys, 0..cells.len()), Some(columns));
+            }
         }
     }
 
