@@ -62,8 +62,8 @@ class Evolvable:
     def resize(self, domain: Any = None, /, *, message: Message = None, **domains: Any) -> int:
         """Makes the domain larger. It never shrinks: delete cells instead.
 
-        The high end of a dimension may go anywhere; the low end moves down by whole tiles, or anywhere where the
-        dimension is one tile. Positions count from the low end, so they shift when it moves.
+        Both ends of a dimension may go anywhere. Positions count from the low end, so they shift when it moves. Others may
+        write meanwhile, and make the domain grow too: it becomes the union.
 
         Args:
             domain: a dict `{dim: (lowest, highest)}` in the dimensions' own coordinates, both inclusive; or the new
@@ -76,8 +76,8 @@ class Evolvable:
             The version committed; the present one if nothing is larger.
 
         Raises:
-            SchemaError: a domain that does not hold the old one, or that would move tiles; says what is possible.
-            ConflictError: another commit changed the schema.
+            SchemaError: a domain that does not hold the old one, or is not of the dimension's type.
+            ConflictError: another commit removed the array.
         """
         wanted = _domains(self._schema, domain, domains)
         category_texts = [[dim.name, *_ends(dim, ends)] for dim, ends in wanted]
