@@ -363,7 +363,10 @@ class Array:
         """Deletes every cell of the boxes that is older than the commit."""
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
-    def schema_since(self, number: int | None) -> tuple[int, str] | None:
+    @property
+    def in_transaction(self) -> bool: ...
+    def note_ends(self) -> None: ...
+    def schema_since(self, known: int | None) -> tuple[int, str] | None:
         """The schema's number and JSON, unless the number is `number`."""
     def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""

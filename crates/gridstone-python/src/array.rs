@@ -1,6 +1,6 @@
 //! Arrays: properties, reading, staging, committing, metadata, listings.
 
-use crate::boxes::{Boxes, Sides, box_region, region, spans};
+use crate::boxes::{Boxes, Sides, box_region, region, side_spans, spans};
 use crate::buffer::Buffer;
 use crate::cells::{Cells, Names, Scan, stats_dict};
 use crate::columns::{Out, Outs, columns, out, views};
@@ -52,14 +52,18 @@ impl Array {
     }
 
     fn names(&self, py: Python<'_>, attrs: Option<&[String]>, dims: bool) -> PyResult<Names> {
-        let schema = py.detach(|| self.inner.schema()).map_err(|e| raise(py, &e))?;
+        let schema = self.schema(py)?;
         let all = || schema.attrs().iter().map(|a| a.name().to_owned()).collect();
         let dims = if dims { schema.coordinates().map(|d| d.name().to_owned()).collect() } else { Vec::new() };
         Ok(Names { dims, attrs: attrs.map_or_else(all, <[String]>::to_vec) })
     }
 
     fn schema(&self, py: Python<'_>) -> PyResult<std::sync::Arc<Schema>> {
-        py.detach(|| self.inner.schema()).map_err(|e| raise(py, &e))
+        self.look(py, || self.inner.schema())
+    }
+
+    fn look<R: Send>(&self, py: Python<'_>, work: impl FnOnce() -> gridstone::base::Result<R> + Send) -> PyResult<R> {
+        interrupt::look(py, &self.inner, work)
     }
 
     fn ask<R: Send>(&self, py: Python<'_>, work: impl FnOnce() -> gridstone::base::Result<R> + Send) -> PyResult<R> {
@@ -90,7 +94,7 @@ impl Array {
 
     #[getter]
     fn path(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.inner.path()).map_err(|e| raise(py, &e))
+        self.look(py, || self.inner.path())
     }
 
     #[getter]
@@ -104,13 +108,13 @@ impl Array {
     }
 
     #[getter]
-    fn version(&self) -> u64 {
-        self.inner.version()
+    fn version(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.inner.version())
     }
 
     #[getter]
-    fn timestamp_us(&self) -> i64 {
-        self.inner.time_us()
+    fn timestamp_us(&self, py: Python<'_>) -> i64 {
+        py.detach(|| self.inner.time_us())
     }
 
     #[getter]
@@ -131,8 +135,8 @@ impl Array {
     }
 
     /// The same array, read-only, at the version that this handle shows now.
-    fn still(&self) -> Self {
-        Self { inner: self.inner.still() }
+    fn still(&self, py: Python<'_>) -> Self {
+        Self { inner: py.detach(|| self.inner.still()) }
     }
 
     fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
@@ -180,10 +184,14 @@ impl Array {
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
-        let (order, region) = (ordered(py, order)?, box_region(py, &self.inner, r#box)?);
+        let (order, spans, uri) = (ordered(py, order)?, r#box.map(|sides| [side_spans(sides)]), self.inner.uri());
+        let may_be_quick = !engine::is_remote(&uri) && progress.is_none();
+        let (region, quick) = self.look(py, || {
+            let region = spans.map(|spans| self.inner.region(&spans)).transpose()?;
+            let quick = may_be_quick && self.inner.is_quick_box(region.as_ref());
+            Ok((region, quick))
+        })?;
         let work = |call: &engine::Call| self.inner.read_box(region.as_ref(), attrs.as_deref(), order, call);
-        let uri = self.inner.uri();
-        let quick = !engine::is_remote(&uri) && progress.is_none() && self.inner.is_quick_box(region.as_ref());
         let context = self.inner.context();
         let found = if quick { run_quick(py, work) } else { interrupt::read(py, context, &uri, progress, work) };
         let (cells, shape, stats) = found?;
@@ -397,8 +405,8 @@ impl Array {
     }
 
     fn stage_delete_boxes(&self, py: Python<'_>, boxes: Boxes) -> PyResult<Staged> {
-        let staged = self.inner.region(&spans(boxes)).and_then(|region| self.inner.stage_delete_region(&region));
-        staged.map(Staged::new).map_err(|e| raise(py, &e))
+        let spans = spans(boxes);
+        self.look(py, || self.inner.stage_delete_region(&self.inner.region(&spans)?)).map(Staged::new)
     }
 
     #[pyo3(signature = (boxes, condition, message, progress = None))]
@@ -436,22 +444,33 @@ impl Array {
         interrupt::commit(py, self.inner.context(), alter)
     }
 
-    #[pyo3(signature = (number))]
-    fn schema_since(&self, number: Option<u32>) -> Option<(u32, String)> {
-        self.inner.schema_since(number).map(|(number, schema)| (number, schema.to_json()))
+    #[pyo3(signature = (known))]
+    fn schema_since(&self, py: Python<'_>, known: Option<u64>) -> PyResult<Option<(u64, String)>> {
+        let newer = self.look(py, || self.inner.schema_since(known))?;
+        Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json())))
+    }
+
+    /// Whether the handle is one of a transaction.
+    #[getter]
+    fn in_transaction(&self) -> bool {
+        self.inner.in_transaction()
+    }
+
+    fn note_ends(&self, py: Python<'_>) -> PyResult<()> {
+        self.look(py, || self.inner.note_ends())
     }
 
     #[pyo3(signature = (r#box, attrs))]
     fn writer(&self, py: Python<'_>, r#box: Option<Sides>, attrs: Option<Vec<String>>) -> PyResult<Writer> {
         let region = box_region(py, &self.inner, r#box)?;
-        let inner = self.inner.box_writer(region.as_ref(), attrs.as_deref()).map_err(|e| raise(py, &e))?;
+        let inner = self.look(py, || self.inner.box_writer(region.as_ref(), attrs.as_deref()))?;
         self.streaming(py, inner, attrs.as_deref())
     }
 
     #[pyo3(signature = (attrs, dedup))]
     fn unsorted_writer(&self, py: Python<'_>, attrs: Option<Vec<String>>, dedup: &str) -> PyResult<Writer> {
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
-        let inner = self.inner.unsorted_writer(attrs.as_deref(), dedup).map_err(|e| raise(py, &e))?;
+        let inner = self.look(py, || self.inner.unsorted_writer(attrs.as_deref(), dedup))?;
         self.streaming(py, inner, attrs.as_deref())
     }
 
@@ -472,11 +491,11 @@ impl Array {
     }
 
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
-        py.detach(|| self.inner.metadata(key)).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.metadata(key))
     }
 
     fn meta_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        py.detach(|| self.inner.metadata_keys()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.metadata_keys())
     }
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
@@ -515,13 +534,13 @@ impl Array {
     }
 
     /// The consolidation that the context's policy started and that goes on.
-    fn upkeep(&self) -> Option<consolidate::Upkeep> {
-        self.inner.upkeep().map(|inner| consolidate::Upkeep { inner })
+    fn upkeep(&self, py: Python<'_>) -> Option<consolidate::Upkeep> {
+        py.detach(|| self.inner.upkeep()).map(|inner| consolidate::Upkeep { inner })
     }
 
     #[getter]
     fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
-        py.detach(|| self.inner.tags()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.tags())
     }
 
     fn vacuum(

@@ -1,6 +1,6 @@
 //! Boxes as Python gives them: ends are ints, floats or texts.
 
-use crate::errors::raise;
+use crate::interrupt::look;
 use gridstone::engine::{Array, End, Span};
 use gridstone::schema::Region;
 use pyo3::prelude::*;
@@ -35,14 +35,21 @@ pub(crate) type Boxes = Vec<Vec<(Option<Coordinate>, Option<Coordinate>, bool)>>
 /// The region of one box; None: the whole domain.
 pub(crate) fn box_region(py: Python<'_>, array: &Array, sides: Option<Sides>) -> PyResult<Option<Region>> {
     let Some(sides) = sides else { return Ok(None) };
-    let span = |(lo, hi): (Coordinate, Coordinate)| Span { lo: Some(lo.0), hi: Some(hi.0), below: false };
-    let spans = sides.into_iter().map(span).collect();
-    array.region(&[spans]).map(Some).map_err(|e| raise(py, &e))
+    let spans = [side_spans(sides)];
+    look(py, array, || array.region(&spans).map(Some))
 }
 
 /// The region of boxes; None: the whole domain.
 pub(crate) fn region(py: Python<'_>, array: &Array, boxes: Option<Boxes>) -> PyResult<Option<Region>> {
-    boxes.map(|boxes| array.region(&spans(boxes))).transpose().map_err(|e| raise(py, &e))
+    let Some(boxes) = boxes else { return Ok(None) };
+    let spans = spans(boxes);
+    look(py, array, || array.region(&spans).map(Some))
+}
+
+/// One box for the engine.
+pub(crate) fn side_spans(sides: Sides) -> Vec<Span> {
+    let span = |(lo, hi): (Coordinate, Coordinate)| Span { lo: Some(lo.0), hi: Some(hi.0), below: false };
+    sides.into_iter().map(span).collect()
 }
 
 /// Boxes for the engine.

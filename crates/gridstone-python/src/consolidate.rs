@@ -2,6 +2,7 @@
 
 use crate::boxes::{Boxes, region};
 use crate::errors::raise;
+use crate::interrupt::look;
 use gridstone::base::Id;
 use gridstone::engine::{Array, ConsolidateReport, Consolidating, MergeChoice, Strategy};
 use pyo3::prelude::*;
@@ -16,15 +17,15 @@ pub(crate) fn strategy(
     fragments: Option<&[String]>,
     within: Option<Boxes>,
 ) -> PyResult<Strategy> {
-    let found = match (fragments, region(py, array, within)?) {
+    let within = region(py, array, within)?;
+    look(py, array, || match (fragments, within) {
         (Some(ids), _) => {
-            let ids = ids.iter().map(|id| Id::parse(id)).collect::<Result<Vec<_>, _>>();
-            ids.and_then(|ids| array.strategy(&MergeChoice::Fragments(&ids)))
+            let ids = ids.iter().map(|id| Id::parse(id)).collect::<Result<Vec<_>, _>>()?;
+            array.strategy(&MergeChoice::Fragments(&ids))
         }
         (None, Some(region)) => array.strategy(&MergeChoice::Within(&region)),
         (None, None) => array.strategy(&MergeChoice::Named(name)),
-    };
-    found.map_err(|e| raise(py, &e))
+    })
 }
 
 /// A report as JSON.

@@ -2,7 +2,6 @@
 
 use crate::array::{Array, version_json};
 use crate::context::Context;
-use crate::errors::raise;
 use crate::interrupt;
 use crate::retention::{options, report};
 use crate::store::handle;
@@ -17,6 +16,12 @@ use std::collections::BTreeMap;
 #[pyclass(frozen, module = "gridstone._native")]
 pub(crate) struct Group {
     pub(crate) inner: engine::Group,
+}
+
+impl Group {
+    fn ask<R: Send>(&self, py: Python<'_>, work: impl FnOnce() -> gridstone::base::Result<R> + Send) -> PyResult<R> {
+        interrupt::ask(py, self.inner.context(), &self.inner.uri(), work)
+    }
 }
 
 #[pymethods]
@@ -44,7 +49,7 @@ impl Group {
 
     #[getter]
     fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
-        py.detach(|| self.inner.tags()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.tags())
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
@@ -63,11 +68,11 @@ impl Group {
     }
 
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
-        py.detach(|| self.inner.metadata(key)).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.metadata(key))
     }
 
     fn meta_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        py.detach(|| self.inner.metadata_keys()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.metadata_keys())
     }
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
@@ -88,21 +93,21 @@ impl Group {
 
     /// (name, "array" | "group") of each child, sorted by name.
     fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
-        py.detach(|| self.inner.children()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.children())
     }
 
     /// (path, "array" | "group") of everything below, each group followed by what is in it.
     fn walk(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
-        py.detach(|| self.inner.walk()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.walk())
     }
 
     fn contains(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        py.detach(|| self.inner.contains(name)).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.contains(name))
     }
 
     /// The array or group called `name`, or at this path below, of this version.
     fn open(&self, py: Python<'_>, name: &str, writable: bool, pinned: bool) -> PyResult<Py<PyAny>> {
-        handle(py, py.detach(|| self.inner.open(name, writable, pinned)).map_err(|e| raise(py, &e))?)
+        handle(py, self.ask(py, || self.inner.open(name, writable, pinned))?)
     }
 
     fn create_array(

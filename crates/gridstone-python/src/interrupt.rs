@@ -8,7 +8,7 @@
 
 use crate::errors::raise;
 use gridstone::base::{Cancel, Progress, Result};
-use gridstone::engine::{Call, CancelFlag, Context, is_remote};
+use gridstone::engine::{Array, Call, CancelFlag, Context, is_remote};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -200,6 +200,15 @@ pub(crate) fn ask<R: Send>(
     let outcome = run_quick(py, |_| work());
     warn(py, context);
     outcome
+}
+
+/// Runs what asks for the schema of an array, or the like: as [`ask`], unless that is in memory, as mostly.
+pub(crate) fn look<R: Send>(py: Python<'_>, array: &Array, work: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+    // A transaction may hold its lock while it reads: without the GIL nobody waits for both.
+    if py.detach(|| array.is_at_hand()) {
+        return run_quick(py, |_| work());
+    }
+    ask(py, array.context(), &array.uri(), work)
 }
 
 /// As [`run`], for work that is over before anybody could want to stop it: done on this thread.

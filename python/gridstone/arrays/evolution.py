@@ -38,8 +38,8 @@ class Evolvable:
 
     def _load_schema(self, native: "Native") -> None:
         """Takes the schema of `native`, whatever was known."""
-        number, text = native.schema_since(None) or (-1, native.schema_json)
-        self._known = (number, text, Schema._stored(text))
+        stamp, text = native.schema_since(None) or (-1, native.schema_json)
+        self._known = (stamp, text, Schema._stored(text))
 
     @property
     def _schema(self) -> Schema:
@@ -48,9 +48,9 @@ class Evolvable:
         newer = None if native is None else native.schema_since(known[0])
         if newer is None:
             return known[2]
-        number, text = newer
+        stamp, text = newer
         made = known[2] if text == known[1] else Schema._stored(text)
-        self._known = (number, text, made)
+        self._known = (stamp, text, made)
         return made
 
     @property

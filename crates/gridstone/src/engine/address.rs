@@ -44,6 +44,23 @@ fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<Process
     Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue).with_notices(notices))
 }
 
+/// What `look` finds in the store as it was then, and that version. If a vacuum takes away what it rests on, it is opened anew; where
+/// the newest is meant and a vacuum takes that away, the one that is the newest then.
+///
+/// # Errors
+/// Those of [`snapshot_at`] and of `look`; SnapshotExpired if a version that was asked for is vacuumed meanwhile.
+pub(super) fn look_at<T>(
+    store: &Store,
+    at: At,
+    look: impl FnMut(&Snapshot) -> Result<T>,
+) -> Result<(Arc<Snapshot>, T)> {
+    let snapshot = snapshot_at(store, at)?;
+    match at {
+        At::Latest => store.settling_newest(snapshot, look),
+        At::Version(_) | At::Time(_) => store.settling(&snapshot, look),
+    }
+}
+
 /// The store as it was then.
 pub(super) fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
     match at {

@@ -1,10 +1,10 @@
 //! An array at one version of its store: reading, staging, committing.
 
-use super::address::At;
+use super::address::{At, look_at};
 use super::boxes::{ReadBox, hull_of, parse_box};
 use super::claim::Claim;
 use super::listing::{FragmentListing, VersionListing};
-use super::session::{Direct, Session, Submission};
+use super::session::{Direct, Session, Submission, settled};
 use super::sorted_copies::copy_packs;
 use super::{Call, Context, Staged};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
@@ -15,12 +15,15 @@ use crate::query::{
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Region, Schema, Subarray};
-use crate::store::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
+use crate::store::{ArrayState, Changes, LostBoxes, Operation, Rebase, Snapshot, StandardRules, Store};
 use crate::tile::{Cells, ColumnView};
 use std::sync::Arc;
 
 /// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
 const QUICK_CELLS_MAX: usize = 2_048;
+
+/// Fragments, and the boxes of damaged manifest pages, which may tell of others.
+type DescribedAround = (Vec<Arc<fragment::Description>>, LostBoxes);
 
 /// Values of a dense box, by attribute name.
 pub type DenseData<'a> = Vec<(String, ColumnView<'a>)>;
@@ -147,45 +150,41 @@ impl Array {
         if let Ok(fragments) = state.fragments(within) {
             return Ok(fragments);
         }
-        let mut found = Vec::new();
-        self.session.settle(snapshot, &mut |snapshot| {
-            found = snapshot.array_by_id(self.id)?.fragments(within)?;
-            Ok(())
-        })?;
-        Ok(found)
+        let look = |snapshot: &Snapshot| snapshot.array_by_id(self.id)?.fragments(within);
+        Ok(settled(self.session(), snapshot, look)?.1)
+    }
+
+    /// As [`Array::described`], around manifest pages that are damaged, with those. What a vacuum has taken away is not damaged.
+    pub(super) fn described_around(&self, snapshot: &Arc<Snapshot>, within: &Subarray) -> Result<DescribedAround> {
+        let mut last = None;
+        let outcome = self.session.settle(snapshot, &mut |snapshot| {
+            let (fragments, lost) = snapshot.array_by_id(self.id)?.fragments_around(Some(within))?;
+            let complete = lost.is_empty();
+            last = Some((fragments, lost));
+            if complete { Ok(()) } else { Err(Error::corruption("manifest pages cannot be read")) }
+        });
+        match (outcome, last) {
+            (Err(e), None) => Err(e),
+            (Err(e), _) if e.kind() != ErrorKind::Corruption => Err(e),
+            (_, last) => Ok(last.unwrap_or_default()),
+        }
+    }
+
+    /// What `look` finds in the version that the handle shows, and the snapshot that has it. If a vacuum has taken away what that rests
+    /// on, the same version is opened anew, and the handle keeps that.
+    pub(super) fn looked_in<T>(&self, look: impl FnMut(&Snapshot) -> Result<T>) -> Result<(Arc<Snapshot>, T)> {
+        settled(self.session(), &self.snapshot(), look)
     }
 
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
         self.session.check_open()?;
-        let snapshot = self.snapshot();
-        let state = match snapshot.array_by_id(self.id) {
-            Err(e) if e.may_be_missing() => {
-                let mut found = None;
-                let settled = self.session.settle(&snapshot, &mut |snapshot| {
-                    found = Some(snapshot.array_by_id(self.id)?);
-                    Ok(())
-                })?;
-                return Ok((settled, found.ok_or(e)?));
-            }
-            state => state?,
-        };
-        Ok((snapshot, state))
+        self.looked_in(|snapshot| snapshot.array_by_id(self.id))
     }
 
-    /// What `look` finds in the array's state. If a vacuum has taken away what that rests on, the same version is opened anew.
+    /// What `look` finds in the array's state, as [`Array::looked_in`].
     fn looked<T>(&self, look: impl Fn(&ArrayState) -> Result<T>) -> Result<T> {
-        let (snapshot, state) = self.state()?;
-        match look(&state) {
-            Err(e) if e.may_be_missing() => {
-                let mut found = None;
-                self.session.settle(&snapshot, &mut |snapshot| {
-                    found = Some(look(&*snapshot.array_by_id(self.id)?)?);
-                    Ok(())
-                })?;
-                found.ok_or(e)
-            }
-            found => found,
-        }
+        self.session.check_open()?;
+        Ok(self.looked_in(|snapshot| look(&*snapshot.array_by_id(self.id)?))?.1)
     }
 
     /// What it was opened with.
@@ -223,6 +222,11 @@ impl Array {
         self.snapshot().time_us()
     }
 
+    /// Whether what is asked of the array, but for cells and metadata, is answered without reading.
+    pub fn is_at_hand(&self) -> bool {
+        self.snapshot().is_at_hand(self.id)
+    }
+
     /// The schema at that version.
     pub fn schema(&self) -> Result<Arc<Schema>> {
         Ok(Arc::clone(self.state()?.1.schema()))
@@ -235,19 +239,14 @@ impl Array {
             return Err(Error::input("this array was opened at a version; open it without one to follow the newest"));
         }
         let newer = self.store.refresh(&self.snapshot())?;
-        newer.array_by_id(self.id)?;
+        let (newer, _) = self.store.settling_newest(newer, |newer| newer.array_by_id(self.id))?;
         self.session.move_to(newer);
         Ok(self.version())
     }
 
     /// The same array, read-only, at another version.
     pub fn at(&self, at: At) -> Result<Self> {
-        let snapshot = match at {
-            At::Latest => self.store.latest()?,
-            At::Version(version) => self.store.at_version(version)?,
-            At::Time(time_us) => self.store.at_time(time_us)?,
-        };
-        snapshot.array_by_id(self.id)?;
+        let (snapshot, _) = look_at(&self.store, at, |snapshot| snapshot.array_by_id(self.id))?;
         Ok(Self::new(self.context.clone(), self.store.clone(), snapshot, self.id, false, at != At::Latest))
     }
 

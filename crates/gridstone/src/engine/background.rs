@@ -66,7 +66,7 @@ impl Array {
 
     /// The consolidation that the policy started last, if it goes on.
     pub fn upkeep(&self) -> Option<Consolidating> {
-        let place = (self.state().ok()?.0.store(), self.id());
+        let place = (self.snapshot().store(), self.id());
         let arrays = self.context().upkeep().arrays()?;
         arrays.get(&place)?.running.clone().filter(|running| !running.is_done())
     }

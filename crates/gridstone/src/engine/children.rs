@@ -10,7 +10,7 @@ use super::{Array, Group, Opened};
 use crate::base::{Entropy, Error, ErrorKind, Id, Result};
 use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
-use crate::store::{Changes, Operation, Queueing, Rebase, Record, Snapshot, StandardRules};
+use crate::store::{Changes, Node, Operation, Queueing, Rebase, Record, Snapshot, StandardRules};
 use std::sync::Arc;
 
 /// How often a change is begun anew because the group was moved.
@@ -77,8 +77,12 @@ impl Group {
     fn change(&self, message: Option<&str>, plan: impl Fn(&Snapshot, &str) -> Result<Plan>) -> Result<Arc<Snapshot>> {
         let mut newest = self.store.refresh(&self.snapshot)?;
         for _ in 0..TRIES {
-            let path = self.state(&newest)?.path().to_owned();
-            let Plan { operations, held } = plan(&newest, &path)?;
+            let look = |newest: &Snapshot| {
+                let path = self.state(newest)?.path().to_owned();
+                plan(newest, &path).map(|plan| (path, plan))
+            };
+            let (settled, (path, Plan { operations, held })) = self.store.settling_newest(newest, look)?;
+            newest = settled;
             let changes = Changes { message: message.map(str::to_owned), operations };
             let mut rules = InGroup { group: self.id, path, held, moved: false };
             match commit_copying(&self.context, &self.store, &newest, changes, &mut rules) {
@@ -132,6 +136,8 @@ impl Group {
                     return Err(Error::input(format!("{:?} holds an array at {place:?}, not a group", self.uri())));
                 }
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
+                // A vacuum took this version away.
+                Err(e) if e.kind() == ErrorKind::SnapshotExpired => continue,
                 Err(e) => return Err(e),
             }
             let id = SystemEntropy.id();
@@ -141,23 +147,31 @@ impl Group {
             });
             match created {
                 // Another made it meanwhile: that is opened.
-                Err(e) if e.kind() == ErrorKind::Exists && !now.has_array_above(name) => {}
-                created => return self.by_id(&created?, id),
+                Err(e) if e.kind() == ErrorKind::Exists && !now.has_array_above(name)? => {}
+                created => return self.by_id(created?, id),
             }
         }
         Err(Error::conflict(format!("{name:?} is created and removed again and again by others; try again")))
     }
 
     /// Whether what is called `name` here would lie below an array.
-    fn has_array_above(&self, name: &str) -> bool {
+    fn has_array_above(&self, name: &str) -> Result<bool> {
         let path = below(self.path(), name);
-        let mut above = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
-        above.any(|place| self.snapshot.array(place).is_ok())
+        let above = |snapshot: &Snapshot| {
+            for place in path.match_indices('/').filter_map(|(end, _)| path.get(..end)).filter(|p| !p.is_empty()) {
+                if matches!(snapshot.find(place)?, Some(Node::Array(_))) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        Ok(self.store.settling_newest(Arc::clone(&self.snapshot), above)?.1)
     }
 
-    fn by_id(&self, snapshot: &Arc<Snapshot>, id: Id) -> Result<Self> {
-        match snapshot.node_by_id(id)?.map(|node| self.opened(snapshot, &node, true, false)) {
-            Some(Opened::Group(group)) => Ok(group),
+    fn by_id(&self, newest: Arc<Snapshot>, id: Id) -> Result<Self> {
+        let (snapshot, node) = self.store.settling_newest(newest, |newest| newest.node_by_id(id))?;
+        match node {
+            Some(Node::Group(group)) => Ok(Self::new(&self.context, self.store.clone(), snapshot, &group)),
             _ => Err(Error::not_found(format!("version {} has no group with the id {id}", snapshot.version()))),
         }
     }

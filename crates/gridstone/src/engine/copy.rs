@@ -4,7 +4,7 @@
 //! version as they are stored ([`crate::maintain::Copier`]). A store with its history is copied object by object
 //! ([`crate::maintain::HistoryCopier`]). Why so is told in `docs/design/013-copies.md`.
 
-use super::address::{snapshot_at, store_at, store_on};
+use super::address::{look_at, snapshot_at, store_at, store_on};
 use super::claim::Claim;
 use super::retention::tagged;
 use super::sorted_copies::commit_copying;
@@ -86,7 +86,7 @@ pub fn copy_on(
 
 fn copy_in(from: End<'_>, to: End<'_>, options: &CopyOptions<'_>, call: &Call) -> Result<CopyReport> {
     let snapshot = match options.tag {
-        Some(tag) => from.store.at_version(tagged(&*from.store.latest()?, tag)?)?,
+        Some(tag) => from.store.at_version(tagged(from.store, tag)?.1)?,
         None => snapshot_at(from.store, options.at)?,
     };
     if options.history {
@@ -134,7 +134,7 @@ fn check_free(target: &Store, options: &CopyOptions<'_>) -> Result<Option<Id>> {
     if !target.exists()? {
         return Ok(None);
     }
-    match target.latest()?.find(options.target_path)? {
+    match look_at(target, At::Latest, |newest| newest.find(options.target_path))?.1 {
         Some(node) if options.overwrite => Ok(Some(node.id())),
         Some(node) => Err(Error::exists(format!(
             "there is {} at {} in {} already; give another target_path, or overwrite=True to replace it",
@@ -148,38 +148,58 @@ fn check_free(target: &Store, options: &CopyOptions<'_>) -> Result<Option<Id>> {
 
 /// An array to be copied, and what has been written of it.
 struct Copied {
-    state: Arc<ArrayState>,
     source: Array,
     fragments: Vec<Arc<Description>>,
     staged: Staged,
 }
 
-/// What is to be copied.
+/// An array's ids in the source and in the target, and its fragments.
+type Found = (Id, Id, Vec<Arc<Description>>);
+
+/// What is to be copied. All of it is read from the manifest before the first fragment is copied.
 struct Nodes {
-    /// Arrays and groups, parents before children, with their paths and ids in the target.
-    nodes: Vec<(String, Id, Node)>,
+    /// What makes the nodes in the target, without cells, parents before children. Nothing of it refers to the source.
+    made: Vec<Operation>,
     arrays: Vec<Copied>,
     snapshot: Arc<Snapshot>,
 }
 
 impl Nodes {
     fn gather(from: End<'_>, snapshot: &Arc<Snapshot>, options: &CopyOptions<'_>, call: &Call) -> Result<Self> {
+        let look = |snapshot: &Snapshot| Self::look(snapshot, options, call);
+        let (snapshot, (made, found)) = from.store.settling(snapshot, look)?;
+        let copied = |(source, target, fragments): Found| {
+            let (context, store) = (from.context.clone(), from.store.clone());
+            let source = Array::new(context, store, snapshot.clone(), source, false, true);
+            let staged = Staged::new(target, Vec::new(), from.store.storage().clone());
+            Copied { source, fragments, staged }
+        };
+        let arrays = found.into_iter().map(copied).collect();
+        Ok(Self { made, arrays, snapshot })
+    }
+
+    /// What makes the nodes, and the arrays among them.
+    fn look(snapshot: &Snapshot, options: &CopyOptions<'_>, call: &Call) -> Result<(Vec<Operation>, Vec<Found>)> {
         let top = snapshot.node(options.path)?.path().to_owned();
-        let (mut nodes, mut arrays) = (Vec::new(), Vec::new());
+        let (mut made, mut arrays) = (Vec::new(), Vec::new());
         for node in snapshot.nodes()? {
             call.cancel.check()?;
             let Some(path) = moved_path(node.path(), &top, options.target_path) else { continue };
             let id = SystemEntropy.id();
-            if let Node::Array(state) = &node {
-                let source =
-                    Array::new(from.context.clone(), from.store.clone(), snapshot.clone(), state.id(), false, true);
-                let fragments = source.described(snapshot, state, None)?;
-                let staged = Staged::new(id, Vec::new(), from.store.storage().clone());
-                arrays.push(Copied { state: state.clone(), source, fragments, staged });
+            match &node {
+                Node::Group(_) => made.push(Operation::CreateGroup { id, path }),
+                Node::Array(state) => {
+                    made.extend(making(state, id, path)?);
+                    arrays.push((state.id(), id, state.fragments(None)?));
+                }
             }
-            nodes.push((path, id, node));
+            let metadata = node.metadata().all()?;
+            if !metadata.is_empty() {
+                let changes = metadata.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
+                made.push(Operation::SetMetadata { node: id, changes });
+            }
         }
-        Ok(Self { nodes, arrays, snapshot: snapshot.clone() })
+        Ok((made, arrays))
     }
 
     fn bytes(&self) -> u64 {
@@ -207,29 +227,14 @@ impl Nodes {
         Ok(())
     }
 
-    /// What makes the nodes in the target; in its own terms nothing of it refers to the source.
-    fn operations(&self) -> Result<Vec<Operation>> {
-        let (mut operations, mut arrays) = (Vec::new(), self.arrays.iter());
-        for (path, id, node) in &self.nodes {
-            let (id, path) = (*id, path.clone());
-            match node {
-                Node::Group(_) => operations.push(Operation::CreateGroup { id, path }),
-                Node::Array(_) => {
-                    let Some(array) = arrays.next() else { continue };
-                    operations.extend(schemas_of(&array.state, id, path)?);
-                    if !array.staged.fragments.is_empty() {
-                        let fragments = array.staged.fragments.clone();
-                        operations.push(Operation::AddFragments { array: id, fragments });
-                    }
-                }
-            }
-            let metadata = node.metadata().all()?;
-            if !metadata.is_empty() {
-                let changes = metadata.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
-                operations.push(Operation::SetMetadata { node: id, changes });
-            }
-        }
-        Ok(operations)
+    /// What makes the nodes in the target, with their cells.
+    fn operations(&self) -> Vec<Operation> {
+        let filled = self.arrays.iter().filter(|array| !array.staged.fragments.is_empty());
+        let cells = filled.map(|array| Operation::AddFragments {
+            array: array.staged.array,
+            fragments: array.staged.fragments.clone(),
+        });
+        self.made.iter().cloned().chain(cells).collect()
     }
 
     fn commit(
@@ -238,7 +243,7 @@ impl Nodes {
         message: String,
         options: &CopyOptions<'_>,
     ) -> Result<Arc<Snapshot>> {
-        let mut changes = Changes { message: Some(message), operations: self.operations()? };
+        let mut changes = Changes { message: Some(message), operations: self.operations() };
         let outcome = if target.exists()? {
             if let Some(id) = check_free(target, options)? {
                 changes.operations.insert(0, Operation::Remove { id });
@@ -252,6 +257,25 @@ impl Nodes {
         }
         outcome
     }
+}
+
+/// What makes an array at `path` with the schemas and the domain of `state`.
+fn making(state: &ArrayState, id: Id, path: String) -> Result<Vec<Operation>> {
+    let schemas = state.schemas().all()?;
+    let mut numbered = schemas.iter().map(|schema| schema.as_ref().clone()).zip(0u32..);
+    let Some((schema, _)) = numbered.next() else {
+        return Err(Error::corruption(format!("array {path} has no schema")));
+    };
+    let mut operations = vec![Operation::CreateArray { id, path, schema }];
+    operations.extend(numbered.map(|(schema, number)| Operation::AlterArray { id, number, schema }));
+    for (range, dimension) in state.domain().ranges().iter().zip(0u32..) {
+        let reached = schemas.iter().filter_map(|schema| schema.dims().get(dimension as usize)).map(|dim| dim.range());
+        let (lo, hi) = reached.fold((u64::MAX, 0), |(lo, hi), own| (lo.min(own.lo), hi.max(own.hi)));
+        if (lo, hi) != (range.lo, range.hi) {
+            operations.push(Operation::Grow { array: id, dimension, range: *range });
+        }
+    }
+    Ok(operations)
 }
 
 /// Where what lies at `path` comes to lie if `top` comes to lie at `target`; `None` if it does not lie there.
@@ -290,15 +314,22 @@ fn copy_history(
         progress: call.progress.as_ref(),
         alive: &|| claim.touch(),
     };
+    // Once all is copied the source may have forgotten the version.
+    let (_, (arrays, fragments)) = from.store.settling(snapshot, counted)?;
     let done = copier.copy(snapshot.version())?;
+    let (source_version, version) = (snapshot.version(), done.newest);
+    Ok(CopyReport { source_version, version, arrays, fragments, bytes: done.bytes })
+}
+
+/// How many arrays and fragments a version has.
+fn counted(snapshot: &Snapshot) -> Result<(u64, u64)> {
     let (mut arrays, mut fragments) = (0, 0);
     for node in snapshot.nodes()? {
         if let Node::Array(array) = node {
             (arrays, fragments) = (arrays + 1, fragments + array.count_fragments());
         }
     }
-    let (source_version, version) = (snapshot.version(), done.newest);
-    Ok(CopyReport { source_version, version, arrays, fragments, bytes: done.bytes })
+    Ok((arrays, fragments))
 }
 
 #[cfg(test)]
@@ -323,21 +354,4 @@ mod tests {
             assert_eq!(moved_path(path, top, target).as_deref(), expected, "{path} with {top} to {target}");
         }
     }
-}
-
-/// What makes an array at `path` with the schemas and the domain of `state`.
-fn schemas_of(state: &ArrayState, id: Id, path: String) -> Result<Vec<Operation>> {
-    let schemas = state.schemas().all()?;
-    let mut numbered = schemas.iter().map(|schema| schema.as_ref().clone()).zip(0u32..);
-    let Some((schema, _)) = numbered.next() else { return Err(Error::corruption(format!("{path} has no schema"))) };
-    let mut operations = vec![Operation::CreateArray { id, path, schema }];
-    operations.extend(numbered.map(|(schema, number)| Operation::AlterArray { id, number, schema }));
-    for (range, dimension) in state.domain().ranges().iter().zip(0u32..) {
-        let reached = schemas.iter().filter_map(|schema| schema.dims().get(dimension as usize)).map(|dim| dim.range());
-        let (lo, hi) = reached.fold((u64::MAX, 0), |(lo, hi), own| (lo.min(own.lo), hi.max(own.hi)));
-        if (lo, hi) != (range.lo, range.hi) {
-            operations.push(Operation::Grow { array: id, dimension, range: *range });
-        }
-    }
-    Ok(operations)
 }

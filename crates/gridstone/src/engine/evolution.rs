@@ -7,13 +7,17 @@ use crate::store::{Changes, Operation};
 use std::sync::Arc;
 
 impl Array {
-    /// The schema at the version of this handle and its number in the array's history, unless that is `number`, or the array
-    /// was removed in the transaction that the handle is a part of. An ended transaction still tells.
-    pub fn schema_since(&self, number: Option<u32>) -> Option<(u32, Arc<Schema>)> {
-        let snapshot = self.snapshot();
-        let state = snapshot.array_by_id(self.id()).ok()?;
-        let found = state.schemas().count().checked_sub(1)?;
-        (number != Some(found)).then(|| (found, Arc::clone(state.schema())))
+    /// The schema at the version of this handle, with a stamp that every other schema or domain of the array has another of.
+    /// `None` if the stamp is `known`, or the array was removed in the transaction that the handle is a part of. An ended
+    /// transaction still tells.
+    ///
+    /// # Errors
+    /// SnapshotExpired, Corruption, Storage.
+    pub fn schema_since(&self, known: Option<u64>) -> Result<Option<(u64, Arc<Schema>)>> {
+        let (_, state) = self.looked_in(|snapshot| snapshot.find_array(self.id()))?;
+        let Some(state) = state else { return Ok(None) };
+        let stamp = state.stamp();
+        Ok((known != Some(stamp)).then(|| (stamp, Arc::clone(state.schema()))))
     }
 
     /// Changes the schema as `evolution` says, in one version, moves to it and gives it; the present version if that changes
@@ -25,9 +29,13 @@ impl Array {
     /// handle; refresh and look), Storage.
     pub fn alter(&self, evolution: &Evolution, message: Option<String>) -> Result<u64> {
         self.check_writable()?;
-        let (snapshot, state) = self.state()?;
+        self.session().check_open()?;
+        let (snapshot, (state, first)) = self.looked_in(|snapshot| {
+            let state = snapshot.array_by_id(self.id())?;
+            let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
+            Ok((state, first))
+        })?;
         let schema = state.schema();
-        let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(schema));
         let next = schema.evolved(&first, evolution)?;
         let grown =
             next.dims().iter().zip(schema.dims()).zip(0u32..).filter(|((new, old), _)| new.range() != old.range());

@@ -67,13 +67,13 @@ fn lost(version: u64, error: Error) -> Error {
 /// What of its `changes`, seen in `view` over version `base`, a transaction has read. `context` is of the reads of an array.
 ///
 /// # Errors
-/// Storage, Access.
+/// Corruption, Storage, Access.
 pub(super) fn overlap(
     reads: &Reads,
     changes: &Changes,
     view: &Snapshot,
     base: u64,
-    context: impl Fn(Id) -> ReadContext,
+    context: &impl Fn(Id) -> ReadContext,
 ) -> Result<Overlap> {
     // What deletes by a condition has the order of the base.
     let staged = |state: &ArrayState| state.at_hand(base.saturating_sub(1)).into_iter().map(|d| (d.id, d)).collect();
@@ -81,17 +81,20 @@ pub(super) fn overlap(
     Overlap::of(reads, changes, view, |array, fragment, read, common| {
         let (bounds, state) = (&fragment.description.bounds, view.array_by_id(array)?);
         let staged = known.entry(array).or_insert_with(|| staged(&state));
-        let told = |fragment: &Arc<Description>, common: &mut CellSet| {
-            let under = fragment.over.and_then(|over| staged.get(&over).cloned());
-            let under = if under.is_some() { under } else { below(&state, fragment)? };
-            let footprint = Footprint { schema: state.schema(), fragment, under: under.as_ref() };
-            footprint.add_to(&context(array), read, common)
+        let told = match staged.get(&fragment.description.id) {
+            Some(fragment) => {
+                let under = fragment.over.and_then(|over| staged.get(&over).cloned());
+                let under = if under.is_some() { under } else { below(&state, fragment)? };
+                let footprint = Footprint { schema: state.schema(), fragment, under: under.as_ref() };
+                footprint.add_to(&context(array), read, common).map(|()| true)
+            }
+            None => Ok(false),
         };
-        match staged.get(&fragment.description.id).map(|fragment| told(fragment, common)) {
-            Some(Err(e)) if !e.may_be_missing() => Err(e),
-            Some(Ok(())) => Ok(()),
+        match told {
+            Err(e) if !e.may_be_missing() => Err(e),
+            Ok(true) => Ok(()),
             // What cannot be told stands for its whole box.
-            Some(Err(_)) | None => {
+            Err(_) | Ok(false) => {
                 common.add_common(read, bounds);
                 Ok(())
             }

@@ -1,5 +1,6 @@
 //! A group at one version of its store.
 
+use super::address::{At, look_at};
 use super::listing::VersionListing;
 use super::sorted_copies::commit_copying;
 use super::{Call, Context};
@@ -24,13 +25,9 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group at `path` of a snapshot; NotFound if there is none.
-    pub(super) fn at(context: &Context, store: Arc<Store>, snapshot: Arc<Snapshot>, path: &str) -> Result<Self> {
-        let id = match snapshot.node(path)? {
-            Node::Group(group) => group.id(),
-            Node::Array(_) => return Err(Error::not_found(format!("{path} is an array, not a group"))),
-        };
-        Ok(Self { context: context.clone(), store, snapshot, id, path: path.to_owned() })
+    /// A group of a snapshot.
+    pub(super) fn new(context: &Context, store: Arc<Store>, snapshot: Arc<Snapshot>, group: &GroupState) -> Self {
+        Self { context: context.clone(), store, snapshot, id: group.id(), path: group.path().to_owned() }
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {
@@ -79,15 +76,22 @@ impl Group {
     /// # Errors
     /// NotFound (it was removed), Corruption, Storage.
     pub fn refreshed(&self) -> Result<Self> {
-        let snapshot = self.store.refresh(&self.snapshot)?;
-        let path = self.state(&snapshot)?.path().to_owned();
-        Ok(Self { context: self.context.clone(), store: self.store.clone(), snapshot, id: self.id, path })
+        let newest = self.store.refresh(&self.snapshot)?;
+        let (newest, group) = self.store.settling_newest(newest, |newest| self.state(newest))?;
+        Ok(Self::new(&self.context, self.store.clone(), newest, &group))
     }
 
     /// What `look` finds in the group's state. If a vacuum has taken away what that rests on, the same version is opened anew.
     fn looked<T>(&self, look: impl Fn(&Snapshot, &GroupState) -> Result<T>) -> Result<T> {
-        let (_, found) = self.store.settling(&self.snapshot, |snapshot| look(snapshot, &*self.state(snapshot)?))?;
-        Ok(found)
+        Ok(self.looked_in(look)?.1)
+    }
+
+    /// The same, and the snapshot in which it was found.
+    pub(super) fn looked_in<T>(
+        &self,
+        look: impl Fn(&Snapshot, &GroupState) -> Result<T>,
+    ) -> Result<(Arc<Snapshot>, T)> {
+        self.store.settling(&self.snapshot, |snapshot| look(snapshot, &*self.state(snapshot)?))
     }
 
     /// The JSON text of a metadata value.
@@ -106,8 +110,8 @@ impl Group {
     /// # Errors
     /// NotFound (the group is gone), Conflict, Storage, Access.
     pub fn set_metadata(&self, changes: Vec<(String, Option<String>)>) -> Result<u64> {
-        let newest = self.store.latest()?;
-        let node = self.state(&newest)?.id();
+        let (newest, group) = look_at(&self.store, At::Latest, |newest| self.state(newest))?;
+        let node = group.id();
         if changes.is_empty() {
             return Ok(newest.version());
         }
@@ -124,8 +128,16 @@ impl Group {
         let mut snapshot = self.snapshot.clone();
         for _ in 0..TRIES {
             match self.listed(&snapshot, call) {
-                // A vacuum took the oldest of them away meanwhile.
-                Err(e) if e.kind() == ErrorKind::SnapshotExpired => {}
+                // A vacuum took the oldest of them away meanwhile, or this one as well.
+                Err(e) if e.kind() == ErrorKind::SnapshotExpired => {
+                    if !self.store.floor()?.is_some_and(|floor| floor.version > snapshot.version()) {
+                        continue;
+                    }
+                    if pinned {
+                        break;
+                    }
+                    snapshot = self.store.refresh(&snapshot)?;
+                }
                 Ok(versions) if versions.last().is_none_or(|last| last.version != snapshot.version()) => {
                     // It took this one as well.
                     if pinned {
@@ -143,8 +155,9 @@ impl Group {
         )))
     }
 
-    fn listed(&self, snapshot: &Snapshot, call: &Call) -> Result<Vec<VersionListing>> {
-        let (mut versions, tags) = (Vec::new(), snapshot.retained().tags()?);
+    fn listed(&self, snapshot: &Arc<Snapshot>, call: &Call) -> Result<Vec<VersionListing>> {
+        let (_, tags) = self.store.settling(snapshot, |snapshot| snapshot.retained().tags())?;
+        let mut versions = Vec::new();
         for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
             versions.push(VersionListing::of(&record?, None, &tags));
@@ -161,11 +174,6 @@ impl Group {
     /// Path and kind of everything below, each group followed by what is in it, sorted by name.
     pub fn walk(&self) -> Result<Vec<(String, &'static str)>> {
         self.looked(walk_below)
-    }
-
-    /// What is called `name` here, or lies at this path below.
-    pub(super) fn node(&self, name: &str) -> Result<Node> {
-        self.looked(|snapshot, group| snapshot.node(&below(group.path(), name)))
     }
 
     /// Whether something is called `name` here, or lies at this path below.

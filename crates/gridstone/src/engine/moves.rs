@@ -1,7 +1,7 @@
 //! Moving arrays and groups within a store.
 
 use super::Context;
-use super::address::{store_at, store_on};
+use super::address::{At, look_at, store_at, store_on};
 use super::sorted_copies::commit_copying;
 use crate::base::Result;
 use crate::storage::Storage;
@@ -29,8 +29,7 @@ pub fn move_node_on(
 }
 
 fn move_in(context: &Context, store: &Store, from: &str, to: &str, message: Option<String>) -> Result<u64> {
-    let newest = store.latest()?;
-    let id = newest.node(from)?.id();
+    let (newest, id) = look_at(store, At::Latest, |newest| Ok(newest.node(from)?.id()))?;
     let operations = vec![Operation::Move { id, from: from.to_owned(), path: to.to_owned() }];
     Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut StandardRules)?.version())
 }

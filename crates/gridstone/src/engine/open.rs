@@ -1,6 +1,7 @@
 //! Creating and opening stores, arrays and groups.
 
-use super::address::{At, snapshot_at, storage_at, store_at, store_on};
+use super::address::{At, look_at, storage_at, store_at, store_on};
+use super::group::below;
 use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
 use crate::base::{Entropy, Error, ErrorKind, Result};
@@ -39,13 +40,13 @@ fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at:
             "a past version is read-only: open it with mode \"r\", or open the newest with \"r+\"",
         ));
     }
-    let snapshot = snapshot_at(&store, at)?;
-    match snapshot.node(path)? {
+    let (snapshot, node) = look_at(&store, at, |snapshot| snapshot.node(path))?;
+    match node {
         Node::Array(array) => {
             let id = array.id();
             Ok(Opened::Array(Array::new(context.clone(), store, snapshot, id, writable, at != At::Latest)))
         }
-        Node::Group(_) => Ok(Opened::Group(Group::at(context, store, snapshot, path)?)),
+        Node::Group(group) => Ok(Opened::Group(Group::new(context, store, snapshot, &group))),
     }
 }
 
@@ -91,9 +92,11 @@ pub fn create_group_on(context: &Context, storage: Arc<dyn Storage>, path: &str)
 
 fn create_group_in(context: &Context, store: &Arc<Store>, path: &str) -> Result<Group> {
     let there = |exists: bool| -> Result<Option<Group>> {
-        let Some(snapshot) = exists.then(|| store.latest()).transpose()? else { return Ok(None) };
-        match snapshot.find(path)? {
-            Some(Node::Group(_)) => Group::at(context, store.clone(), snapshot, path).map(Some),
+        if !exists {
+            return Ok(None);
+        }
+        match look_at(store, At::Latest, |newest| newest.find(path))? {
+            (newest, Some(Node::Group(group))) => Ok(Some(Group::new(context, store.clone(), newest, &group))),
             _ => Ok(None),
         }
     };
@@ -104,7 +107,13 @@ fn create_group_in(context: &Context, store: &Arc<Store>, path: &str) -> Result<
     match create_node(context, store, path, create, false) {
         // Another may have created the same group meanwhile.
         Err(e) if e.kind() == ErrorKind::Exists => there(true)?.ok_or(e),
-        created => Group::at(context, store.clone(), created?, path),
+        created => {
+            let look = |snapshot: &Snapshot| snapshot.node(path);
+            match store.settling_newest(created?, look)? {
+                (snapshot, Node::Group(group)) => Ok(Group::new(context, store.clone(), snapshot, &group)),
+                (_, Node::Array(_)) => Err(Error::not_found(format!("{path} is an array, not a group"))),
+            }
+        }
     }
 }
 
@@ -122,8 +131,7 @@ fn create_node(
             other => return other,
         }
     }
-    let base = store.latest()?;
-    let taken = base.find(path)?.map(|node| node.id());
+    let (base, taken) = look_at(store, At::Latest, |newest| Ok(newest.find(path)?.map(|node| node.id())))?;
     let mut operations = Vec::new();
     match taken {
         Some(id) if overwrite => operations.push(Operation::Remove { id }),
@@ -180,17 +188,15 @@ impl Group {
     /// # Errors
     /// NotFound, Input (no name).
     pub fn open(&self, name: &str, writable: bool, pinned: bool) -> Result<Opened> {
-        Ok(self.opened(&self.snapshot, &self.node(name)?, writable, pinned))
+        let (snapshot, node) = self.looked_in(|snapshot, group| snapshot.node(&below(group.path(), name)))?;
+        Ok(self.opened(&snapshot, &node, writable, pinned))
     }
 
     pub(super) fn opened(&self, snapshot: &Arc<Snapshot>, node: &Node, writable: bool, pinned: bool) -> Opened {
         let (context, store, snapshot) = (self.context.clone(), self.store.clone(), snapshot.clone());
         match node {
             Node::Array(array) => Opened::Array(Array::new(context, store, snapshot, array.id(), writable, pinned)),
-            Node::Group(group) => {
-                let (id, path) = (group.id(), group.path().to_owned());
-                Opened::Group(Group { context, store, snapshot, id, path })
-            }
+            Node::Group(group) => Opened::Group(Group::new(&context, store, snapshot, group)),
         }
     }
 }

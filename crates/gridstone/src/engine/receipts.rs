@@ -149,7 +149,7 @@ fn check_in(
 ) -> Result<Vec<Operation>> {
     check_new(store, newest, receipts, rules)?;
     for receipt in receipts {
-        newest.array_by_id(receipt.array).map_err(|e| gone(receipt, newest, e))?;
+        newest.find_array(receipt.array)?.ok_or_else(|| gone(receipt, newest))?;
     }
     let changes = Changes::new(ReceiptRules::operations(receipts));
     StandardRules::check(newest, &changes)?;
@@ -253,7 +253,7 @@ fn check_mask(below: Option<&Description>, source: &dyn ByteSource, description:
     Mask::decode(&bytes, over, description.cells, below.cells).map(|_| ())
 }
 
-fn gone(receipt: &Receipt, newest: &Snapshot, cause: Error) -> Error {
+fn gone(receipt: &Receipt, newest: &Snapshot) -> Error {
     Error::conflict(format!(
         "the receipt {} is for the array {} (id {}), which version {} does not have any more; an array created at its path \
          later is another one. Nothing was committed",
@@ -262,7 +262,6 @@ fn gone(receipt: &Receipt, newest: &Snapshot, cause: Error) -> Error {
         receipt.array,
         newest.version()
     ))
-    .with_source(cause)
 }
 
 impl Receipt {

@@ -207,7 +207,9 @@ impl Array {
                 None => self.note(&sub),
             }
             (target.fragments, lost) = match self.described(&snapshot, &state, Some(&sub)) {
-                Err(error) if pages == LostPages::Told && is_damage(&error) => state.fragments_around(Some(&sub))?,
+                Err(error) if pages == LostPages::Told && is_damage(&error) => {
+                    self.described_around(&snapshot, &sub)?
+                }
                 described => (described?, Vec::new()),
             };
             target.fragments.retain(|d| region.is_none_or(|region| region.touches(&d.bounds)));

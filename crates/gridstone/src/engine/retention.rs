@@ -1,6 +1,6 @@
 //! Keeping and forgetting versions: tags, and vacuum. Both are about the store as a whole, whatever handle they are asked of.
 
-use super::address::store_at;
+use super::address::{look_at, store_at};
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Group, Opened, open};
 use crate::base::{Error, ErrorKind, Result};
@@ -86,21 +86,21 @@ pub fn untag(context: &Context, uri: &str, name: &str) -> Result<u64> {
 
 /// As [`untag`], in a store.
 pub(super) fn untag_in(context: &Context, store: &Store, name: &str) -> Result<u64> {
-    let newest = store.latest()?;
-    let version = tagged(&newest, name)?;
+    let (newest, version) = tagged(store, name)?;
     let operation = Operation::Untag { name: name.to_owned(), version };
     commit_copying(context, store, &newest, Changes::new(vec![operation]), &mut StandardRules)?;
     Ok(version)
 }
 
-/// The version that has the tag `name`; NotFound names the tags that there are.
-pub(super) fn tagged(snapshot: &Snapshot, name: &str) -> Result<u64> {
-    let tags = snapshot.retained().tags()?;
-    tags.get(name).copied().ok_or_else(|| {
+/// The newest version of a store, and the version that has the tag `name` there; NotFound names the tags that there are.
+pub(super) fn tagged(store: &Store, name: &str) -> Result<(Arc<Snapshot>, u64)> {
+    let (newest, tags) = look_at(store, At::Latest, |newest| newest.retained().tags())?;
+    let version = tags.get(name).copied().ok_or_else(|| {
         let known: Vec<String> = tags.keys().take(20).map(|tag| format!("{tag:?}")).collect();
         let known = if known.is_empty() { "it has none".to_owned() } else { format!("its tags: {}", known.join(", ")) };
         Error::not_found(format!("the store has no version tagged {name:?}; {known}"))
-    })
+    })?;
+    Ok((newest, version))
 }
 
 /// Opens what lies at `path` in the version tagged `name`, read-only.
@@ -108,14 +108,14 @@ pub(super) fn tagged(snapshot: &Snapshot, name: &str) -> Result<u64> {
 /// # Errors
 /// NotFound (no such tag), those of [`open`].
 pub fn open_tagged(context: &Context, uri: &str, path: &str, name: &str) -> Result<Opened> {
-    let version = tagged(&*store_at(context, uri)?.latest()?, name)?;
+    let (_, version) = tagged(&*store_at(context, uri)?, name)?;
     open(context, uri, path, false, At::Version(version))
 }
 
 impl Array {
     /// The same array, read-only, at the version tagged `name`.
     pub fn at_tag(&self, name: &str) -> Result<Self> {
-        self.at(At::Version(tagged(&*self.store().latest()?, name)?))
+        self.at(At::Version(tagged(self.store(), name)?.1))
     }
 
     /// Gives a version of the store a name; see [`tag`]. The handle moves to the version that has the tag.

@@ -56,6 +56,27 @@ pub(super) trait Session: std::fmt::Debug + Send + Sync {
     fn another(&self) -> Arc<dyn Session>;
 }
 
+/// What `look` finds in `snapshot`, one that was seen in `session`, and the snapshot in which it was found; see [`Session::settle`].
+///
+/// # Errors
+/// Those of [`Session::settle`].
+pub(super) fn settled<T>(
+    session: &(impl Session + ?Sized),
+    snapshot: &Arc<Snapshot>,
+    mut look: impl FnMut(&Snapshot) -> Result<T>,
+) -> Result<(Arc<Snapshot>, T)> {
+    let error = match look(snapshot) {
+        Err(e) if e.may_be_missing() => e,
+        found => return Ok((Arc::clone(snapshot), found?)),
+    };
+    let mut found = None;
+    let settled = session.settle(snapshot, &mut |snapshot| {
+        found = Some(look(snapshot)?);
+        Ok(())
+    })?;
+    Ok((settled, found.ok_or(error)?))
+}
+
 /// A handle's own way: each change is a commit.
 #[derive(Debug)]
 pub(super) struct Direct {

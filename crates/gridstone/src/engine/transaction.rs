@@ -7,7 +7,7 @@ use super::address::{store_at, store_on};
 use super::claim::{Claim, View};
 use super::first_committer::{FirstCommitterWins, overlap};
 use super::reading::SnapshotFiles;
-use super::session::{Session, Submission};
+use super::session::{Session, Submission, settled};
 use super::sorted_copies::copy_packs;
 use super::staged::settle;
 use super::staged_reads::{StagedCache, StagedFiles};
@@ -202,18 +202,72 @@ impl Transaction {
     }
 
     /// Remembers a read of cells or metadata.
-    fn note(&self, read: impl FnOnce(&mut Reads, &Snapshot)) {
+    fn note(&self, read: impl FnOnce(&mut Reads)) {
         // After the end nothing is read.
         let _ = self.with(|open| {
-            read(&mut open.reads, open.provisional.base());
+            read(&mut open.reads);
             Ok(())
         });
     }
 
-    /// Remembers that nodes were looked up, if it matters.
-    fn note_nodes(&self, read: impl FnOnce(&mut Reads, &Snapshot)) {
-        if self.shared.isolation == Isolation::Serializable {
-            self.note(read);
+    /// Remembers that nodes were looked up in the base, if it matters. An Input error if the transaction has ended.
+    fn note_nodes(&self, read: impl Fn(&mut Reads, &Snapshot) -> Result<()>) -> Result<()> {
+        if self.shared.isolation != Isolation::Serializable {
+            return self.check_open();
+        }
+        self.with(|open| {
+            let Open { provisional, reads, .. } = open;
+            let base = provisional.base().clone();
+            let (settled, ()) = self.shared.store.settling(&base, |base| read(reads, base))?;
+            provisional.settle_base(settled);
+            Ok(())
+        })
+    }
+
+    /// `view` on another root, if a vacuum has taken away what it rests on.
+    fn rested(&self, view: &Arc<Snapshot>) -> Result<Option<Arc<Snapshot>>> {
+        let store = &self.shared.store;
+        loop {
+            let Some(settled) = store.resettled(view)? else { return Ok(None) };
+            match store.resting_on(view, &settled) {
+                // The next vacuum has taken that away too.
+                Err(e) if e.may_be_missing() && store.floor()?.is_some_and(|f| f.version > settled.root_version()) => {}
+                rested => return Ok(Some(rested?).filter(|rested| !Arc::ptr_eq(rested, view))),
+            }
+        }
+    }
+
+    /// Stages what `plan` makes of the view, with the files that it needs. If a vacuum has taken away what the view rests on, the same
+    /// version is opened anew.
+    fn stage(&self, files: &mut Vec<Staged>, plan: impl Fn(&Snapshot) -> Result<Vec<Operation>>) -> Result<()> {
+        self.with(|open| {
+            loop {
+                let view = open.provisional.view().clone();
+                match plan(&view).and_then(|operations| open.provisional.stage(operations, &SystemEntropy)) {
+                    Err(e) if e.may_be_missing() => {
+                        let rested = self.rested(&view)?.ok_or(e)?;
+                        open.provisional.rest(&view, rested);
+                    }
+                    outcome => {
+                        outcome?;
+                        open.staged.append(files);
+                        return Ok(());
+                    }
+                }
+            }
+        })
+    }
+
+    /// From now on `rested` is seen instead of `view`, the same state on another root, unless something was staged since.
+    fn keep(&self, view: &Arc<Snapshot>, rested: &Arc<Snapshot>) {
+        if !self.shared.owner.is_here() {
+            return;
+        }
+        let mut state = self.lock();
+        if let Some(open) = &mut state.open {
+            open.provisional.rest(view, rested.clone());
+        } else if Arc::ptr_eq(&state.view, view) {
+            state.view = rested.clone();
         }
     }
 
@@ -235,18 +289,7 @@ impl Transaction {
     /// What `look` finds in what the transaction sees, and the view that it was found in. If a vacuum has taken away what that
     /// rests on, the same version is opened anew.
     fn looked<T>(&self, look: impl Fn(&Snapshot) -> Result<T>) -> Result<(Arc<Snapshot>, T)> {
-        let view = self.view();
-        match look(&view) {
-            Err(e) if e.may_be_missing() => {
-                let mut found = None;
-                let view = Session::settle(self, &view, &mut |view| {
-                    found = Some(look(view)?);
-                    Ok(())
-                })?;
-                Ok((view, found.ok_or(e)?))
-            }
-            found => Ok((view, found?)),
-        }
+        settled(self, &self.view(), look)
     }
 
     /// The array at `path`, for reading and writing within the transaction.
@@ -254,8 +297,7 @@ impl Transaction {
     /// # Errors
     /// NotFound if there is none, or a group.
     pub fn array(&self, path: &str) -> Result<Array> {
-        self.note_nodes(|reads, base| reads.note_node(base, path));
-        self.check_open()?;
+        self.note_nodes(|reads, base| reads.note_node(base, path))?;
         let (view, id) = self.looked(|view| Ok(view.array(path)?.id()))?;
         let Shared { context, store, .. } = self.shared.as_ref();
         Ok(Array::new(context.clone(), store.clone(), view, id, true, false).through(Arc::new(self.clone())))
@@ -263,18 +305,16 @@ impl Transaction {
 
     /// What lies at `path`: "array", "group" or `None`.
     pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
-        self.note_nodes(|reads, base| reads.note_node(base, path));
-        self.check_open()?;
+        self.note_nodes(|reads, base| reads.note_node(base, path))?;
         Ok(self.looked(|view| view.find(path))?.1.map(|node| node.kind()))
     }
 
     /// Name and kind of every child of the group at `path`, sorted by name.
     pub fn children(&self, path: &str) -> Result<Vec<(String, &'static str)>> {
         self.note_nodes(|reads, base| {
-            reads.note_node(base, path);
-            reads.note_listing(base, path);
-        });
-        self.check_open()?;
+            reads.note_node(base, path)?;
+            reads.note_listing(base, path)
+        })?;
         let (_, children) = self.looked(|view| view.children(path))?;
         Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
@@ -286,7 +326,7 @@ impl Transaction {
     pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
         let schema = schema.renumbered();
         let create = Operation::CreateArray { id: SystemEntropy.id(), path: path.to_owned(), schema };
-        self.create(path, create, overwrite)?;
+        self.create(path, &create, overwrite)?;
         self.array(path)
     }
 
@@ -298,24 +338,17 @@ impl Transaction {
         if self.kind(path)? == Some("group") {
             return Ok(());
         }
-        self.create(path, Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() }, false)
+        self.create(path, &Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() }, false)
     }
 
-    fn create(&self, path: &str, create: Operation, overwrite: bool) -> Result<()> {
-        self.note_nodes(|reads, base| reads.note_node(base, path));
-        self.with(|open| {
-            let there = open.provisional.view().find(path)?.map(|node| node.id());
-            let operations = match there {
-                None => vec![create],
-                Some(id) if overwrite => vec![Operation::Remove { id }, create],
-                Some(_) => {
-                    return Err(Error::exists(format!(
-                        "{path} exists in the store, or was created in this transaction; use it, or pass overwrite=True to \
-                         replace it"
-                    )));
-                }
-            };
-            open.provisional.stage(operations, &SystemEntropy)
+    fn create(&self, path: &str, create: &Operation, overwrite: bool) -> Result<()> {
+        self.note_nodes(|reads, base| reads.note_node(base, path))?;
+        self.stage(&mut Vec::new(), |view| match view.find(path)?.map(|node| node.id()) {
+            None => Ok(vec![create.clone()]),
+            Some(id) if overwrite => Ok(vec![Operation::Remove { id }, create.clone()]),
+            Some(_) => Err(Error::exists(format!(
+                "{path} exists in the store, or was created in this transaction; use it, or pass overwrite=True to replace it"
+            ))),
         })
     }
 
@@ -324,16 +357,13 @@ impl Transaction {
     /// # Errors
     /// NotFound; Input for the root, which can only be replaced.
     pub fn remove(&self, path: &str) -> Result<()> {
-        self.note_nodes(|reads, base| reads.note_node(base, path));
+        self.note_nodes(|reads, base| reads.note_node(base, path))?;
         if path == "/" {
             return Err(Error::input(
                 "the root of a store cannot be removed; create(\"/\", …, overwrite=True) replaces it",
             ));
         }
-        self.with(|open| {
-            let id = open.provisional.view().node(path)?.id();
-            open.provisional.stage(vec![Operation::Remove { id }], &SystemEntropy)
-        })
+        self.stage(&mut Vec::new(), |view| Ok(vec![Operation::Remove { id: view.node(path)?.id() }]))
     }
 
     /// Moves what lies at `from`, with everything below it, to the free path `to`; groups above that are missing are created.
@@ -342,13 +372,12 @@ impl Transaction {
     /// NotFound; Exists; Input for the root, and for a move of a group into itself.
     pub fn move_node(&self, from: &str, to: &str) -> Result<()> {
         self.note_nodes(|reads, base| {
-            reads.note_node(base, from);
-            reads.note_node(base, to);
-        });
-        self.with(|open| {
-            let id = open.provisional.view().node(from)?.id();
-            let moved = Operation::Move { id, from: from.to_owned(), path: to.to_owned() };
-            open.provisional.stage(vec![moved], &SystemEntropy)
+            reads.note_node(base, from)?;
+            reads.note_node(base, to)
+        })?;
+        self.stage(&mut Vec::new(), |view| {
+            let id = view.node(from)?.id();
+            Ok(vec![Operation::Move { id, from: from.to_owned(), path: to.to_owned() }])
         })
     }
 
@@ -360,19 +389,19 @@ impl Transaction {
     /// what it has read; Exists, NotFound; CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
     pub fn commit(&self, message: Option<String>) -> Result<u64> {
         let Open { provisional, staged, reads, deletes, claim } = self.end("failed to commit")?;
-        let view = provisional.view().clone();
-        let changes = Changes { message, operations: provisional.into_operations() };
+        let base = provisional.base().clone();
+        let (view, removed) = settled(self, provisional.view(), |view| provisional.removed(view))?;
+        let changes = Changes { message, operations: provisional.into_operations(&removed) };
         let grown = grown(&changes.operations);
         let outcome = if changes.operations.is_empty() {
-            Ok(self.shared.base.clone())
+            Ok(base.clone())
         } else {
             self.rules(reads, &changes, &view, &claim, deletes)
-                .and_then(|mut rules| self.shared.store.commit(&self.shared.base, changes, rules.as_mut()))
+                .and_then(|mut rules| self.shared.store.commit(&base, changes, rules.as_mut()))
         };
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             // Files of arrays that were removed again go.
-            // A node that cannot be looked up may be there.
-            let lives = |s: &Staged| view.node_by_id(s.array).map_or(true, |node| node.is_some());
+            let lives = |s: &Staged| !removed.contains(&s.array);
             staged.into_iter().filter(lives).for_each(|mut s| s.keep_files());
         }
         let newer = outcome?;
@@ -380,8 +409,8 @@ impl Transaction {
             let mut state = self.lock();
             (state.end, state.committed) = ("was committed", Some(newer.version()));
         }
-        let Shared { context, store, base, .. } = self.shared.as_ref();
-        copy_packs(context, store, base, &newer);
+        let Shared { context, store, .. } = self.shared.as_ref();
+        copy_packs(context, store, &base, &newer);
         context.look_after(store, &newer, grown);
         Ok(newer.version())
     }
@@ -391,7 +420,7 @@ impl Transaction {
         &self,
         reads: Reads,
         changes: &Changes,
-        view: &Snapshot,
+        view: &Arc<Snapshot>,
         claim: &Arc<Claim>,
         deletes: BTreeSet<Id>,
     ) -> Result<Box<dyn Rebase>> {
@@ -403,7 +432,8 @@ impl Transaction {
                     let (files, cache) = self.reading_under(claim.clone(), array);
                     ReadContext { cache, ..context.read_context(base.store(), files, &Call::default()) }
                 };
-                match overlap(&reads, changes, view, base.version(), reading)? {
+                let look = |view: &Snapshot| overlap(&reads, changes, view, base.version(), &reading);
+                match settled(self, view, look)?.1 {
                     nothing if nothing.is_empty() => Box::new(StandardRules),
                     both => Box::new(FirstCommitterWins::new(context.clone(), store.clone(), both)),
                 }
@@ -449,27 +479,14 @@ impl Session for Transaction {
     fn move_to(&self, _: Arc<Snapshot>) {}
 
     fn settle(&self, view: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<Arc<Snapshot>> {
-        let (store, mut view) = (&self.shared.store, Arc::clone(view));
+        let mut view = Arc::clone(view);
         loop {
             let error = match look(&view) {
                 Err(e) if e.may_be_missing() => e,
                 outcome => return outcome.map(|()| view),
             };
-            let Some(settled) = store.resettled(&view)? else { return Err(error) };
-            let rested = match store.resting_on(&view, &settled) {
-                // The next vacuum has taken that away too.
-                Err(e) if e.may_be_missing() && store.floor()?.is_some_and(|f| f.version > settled.root_version()) => {
-                    continue;
-                }
-                rested => rested?,
-            };
-            if Arc::ptr_eq(&rested, &view) {
-                return Err(error);
-            }
-            self.with(|open| {
-                open.provisional.rest(&view, rested.clone());
-                Ok(())
-            })?;
+            let rested = self.rested(&view)?.ok_or(error)?;
+            self.keep(&view, &rested);
             view = rested;
         }
     }
@@ -482,7 +499,7 @@ impl Session for Transaction {
     }
 
     fn note(&self, read: &mut dyn FnMut(&mut Reads)) {
-        Self::note(self, |reads, _| read(reads));
+        Self::note(self, |reads| read(reads));
     }
 
     fn make_room(&self, staged: &mut [Staged]) -> Result<()> {
@@ -505,11 +522,8 @@ impl Session for Transaction {
                 self.shared.cache.keep(*array, fragments.iter().map(|f| f.description.id));
             }
         }
-        self.with(|open| {
-            open.provisional.stage(changes.operations, &SystemEntropy)?;
-            open.staged.append(&mut staged);
-            Ok(Submission::Kept(self.base_version()))
-        })
+        self.stage(&mut staged, |_| Ok(changes.operations.clone()))?;
+        Ok(Submission::Kept(self.base_version()))
     }
 
     fn deletes_as_of_base(&self, array: Id) -> Result<()> {

@@ -11,7 +11,7 @@ use super::snapshot::Snapshot;
 use super::wording::{Bodies, OperationText, Place, read_operation};
 use crate::base::{ByteRange, ByteSource, Entropy, Error, FileRef, Id, Pending, Ready, Result};
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Staged changes over a snapshot.
@@ -52,6 +52,14 @@ impl Provisional {
         }
     }
 
+    /// Replaces the base by `settled`, the same version on another root.
+    pub fn settle_base(&mut self, settled: Arc<Snapshot>) {
+        if Arc::ptr_eq(&self.view, &self.base) {
+            self.view = Arc::clone(&settled);
+        }
+        self.base = settled;
+    }
+
     /// The version in the order of staged fragments.
     pub fn version(&self) -> u64 {
         self.base.version() + 1
@@ -88,9 +96,26 @@ impl Provisional {
         Ok(())
     }
 
-    /// The operations to commit: everything staged, except fragments of arrays that were removed again. Consecutive
+    /// The arrays that fragments were staged for and that `view`, the base with everything staged, does not have: they
+    /// were removed again.
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn removed(&self, view: &Snapshot) -> Result<HashSet<Id>> {
+        let mut removed = HashSet::new();
+        for operation in &self.operations {
+            if let Operation::AddFragments { array, .. } = operation
+                && view.node_by_id(*array)?.is_none()
+            {
+                removed.insert(*array);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The operations to commit: everything staged, except fragments of arrays that were `removed` again. Consecutive
     /// additions to one array are joined.
-    pub fn into_operations(self) -> Vec<Operation> {
+    pub fn into_operations(self, removed: &HashSet<Id>) -> Vec<Operation> {
         let by_id = |operation: &Operation| match operation {
             Operation::Remove { id } | Operation::Move { id, .. } => Some(*id),
             _ => None,
@@ -105,8 +130,7 @@ impl Provisional {
                 made.push(operation);
                 continue;
             };
-            // An array that cannot be looked up may be there.
-            if self.view.node_by_id(array).is_ok_and(|node| node.is_none()) {
+            if removed.contains(&array) {
                 continue;
             }
             match made.last_mut() {

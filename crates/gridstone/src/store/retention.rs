@@ -198,6 +198,24 @@ impl Store {
         }
     }
 
+    /// Like [`Store::settling`] on the newest version, which `newest` was when it was opened. If a vacuum has removed that
+    /// version, the look is repeated on the version that is the newest then.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub fn settling_newest<T>(
+        &self,
+        mut newest: Arc<Snapshot>,
+        mut look: impl FnMut(&Snapshot) -> Result<T>,
+    ) -> Result<(Arc<Snapshot>, T)> {
+        loop {
+            match self.settling(&newest, &mut look) {
+                Err(e) if e.kind() == ErrorKind::SnapshotExpired => newest = self.latest()?,
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// The leases in the store by their names; `None` for an object that is no lease of this format.
     ///
     /// # Errors

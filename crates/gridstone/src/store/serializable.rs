@@ -59,10 +59,10 @@ pub struct Reads {
     cells: HashMap<Id, CellSet>,
     /// Metadata keys by node.
     keys: HashMap<Id, Keys>,
-    /// The node found at each path; `None`: it could not be looked up, and counts as changed.
-    nodes: BTreeMap<String, Option<Option<Id>>>,
+    /// The node found at each path.
+    nodes: BTreeMap<String, Option<Id>>,
     /// The children found in each group.
-    listings: BTreeMap<String, Option<Vec<(String, Id)>>>,
+    listings: BTreeMap<String, Vec<(String, Id)>>,
 }
 
 impl Reads {
@@ -114,13 +114,25 @@ impl Reads {
     }
 
     /// Notes that the node at `path` in `base` was looked up.
-    pub fn note_node(&mut self, base: &Snapshot, path: &str) {
-        self.nodes.entry(path.to_owned()).or_insert_with(|| node_at(base, path).ok());
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read; nothing is noted then.
+    pub fn note_node(&mut self, base: &Snapshot, path: &str) -> Result<()> {
+        if !self.nodes.contains_key(path) {
+            self.nodes.insert(path.to_owned(), node_at(base, path)?);
+        }
+        Ok(())
     }
 
     /// Notes that the children of the group at `path` in `base` were listed.
-    pub fn note_listing(&mut self, base: &Snapshot, path: &str) {
-        self.listings.entry(path.to_owned()).or_insert_with(|| listing_of(base, path).ok());
+    ///
+    /// # Errors
+    /// Those of [`Reads::note_node`].
+    pub fn note_listing(&mut self, base: &Snapshot, path: &str) -> Result<()> {
+        if !self.listings.contains_key(path) {
+            self.listings.insert(path.to_owned(), listing_of(base, path)?);
+        }
+        Ok(())
     }
 
     /// A Conflict error if `record`, after which the store is `newest`, changed something that was read.
@@ -130,12 +142,12 @@ impl Reads {
             self.check_operation(operation, newest).map_err(|what| overtaken(version, &what))?;
         }
         for (path, id) in &self.nodes {
-            if Some(node_at(newest, path)?) != *id {
+            if node_at(newest, path)? != *id {
                 return Err(overtaken(version, &format!("changed what lies at {path}, which was looked up")));
             }
         }
         for (path, found) in &self.listings {
-            if Some(listing_of(newest, path)?) != *found {
+            if listing_of(newest, path)? != *found {
                 return Err(overtaken(version, &format!("changed the children of {path}, which were listed")));
             }
         }
@@ -165,7 +177,7 @@ impl Reads {
             }
             Recorded::AlterArray { id, .. } => {
                 // A lookup of an array includes its schema.
-                if self.cells.contains_key(id) || self.nodes.values().any(|found| found == &Some(Some(*id))) {
+                if self.cells.contains_key(id) || self.nodes.values().any(|found| *found == Some(*id)) {
                     return Err(format!("changed the schema of {}, which was looked at", self.named(*id, newest)));
                 }
                 Ok(())
@@ -195,8 +207,7 @@ impl Reads {
 
     /// The path of a node: in `newest` or, if it was removed, the path at which it was looked up.
     fn named(&self, id: Id, newest: &Snapshot) -> String {
-        let looked_up =
-            || self.nodes.iter().find(|(_, found)| **found == Some(Some(id))).map(|(path, _)| path.as_str());
+        let looked_up = || self.nodes.iter().find(|(_, found)| **found == Some(id)).map(|(path, _)| path.as_str());
         let node = newest.node_by_id(id).ok().flatten();
         let path = node.as_ref().map(super::Node::path).or_else(looked_up);
         path.map_or_else(|| "an array or group".to_owned(), |path| format!("{path:?}"))

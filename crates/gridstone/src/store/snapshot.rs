@@ -216,6 +216,11 @@ impl Snapshot {
         self.tree.get(id)
     }
 
+    /// Whether the node with this id was read before, so that it is found without reading.
+    pub fn is_at_hand(&self, id: Id) -> bool {
+        self.tree.is_known(id)
+    }
+
     /// The array at `path`; NotFound if there is none, or a group.
     pub fn array(&self, path: &str) -> Result<Arc<ArrayState>> {
         match self.node(path)? {

@@ -14,7 +14,7 @@ use super::rows::RowMap;
 use super::rows::key::{self, NodeRow};
 use super::schemas::Schemas;
 use super::shelf::Shelf;
-use crate::base::{Error, ErrorKind, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{KeyRange, Schema, Subarray};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -137,6 +137,14 @@ impl ArrayState {
     /// The domain at this version.
     pub fn domain(&self) -> &Subarray {
         &self.domain
+    }
+
+    /// A number that tells its schema and domain from all others that it had: the checksum of the number of schemas and of
+    /// the domain.
+    pub fn stamp(&self) -> u64 {
+        let keys = self.domain.ranges().iter().flat_map(|range| [range.lo, range.hi]);
+        let words: Vec<u8> = [u64::from(self.schemas.count())].into_iter().chain(keys).flat_map(u64::to_le_bytes).collect();
+        xxh3(&words)
     }
 
     /// Makes the domain reach as far as `range` along an axis.

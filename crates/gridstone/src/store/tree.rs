@@ -182,6 +182,11 @@ impl Tree {
         self.built.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
+    /// Whether the node, or that there is none, is known without reading.
+    pub(super) fn is_known(&self, id: Id) -> bool {
+        self.known(id).is_some()
+    }
+
     /// The node with this id, if it exists.
     ///
     /// # Errors

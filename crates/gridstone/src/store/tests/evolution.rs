@@ -165,11 +165,11 @@ fn who_looked_at_an_array_conflicts_with_a_change_of_its_schema() {
     let id = |path: &str| base.node(path).unwrap().id();
     altered(&store, &base, id("/a"), &added("q"));
     let mut looked = Reads::default();
-    looked.note_node(&base, "/a");
+    looked.note_node(&base, "/a").unwrap();
     let mut read = Reads::default();
     read.note_box(id("/a"), &cells(0, 0));
     let mut elsewhere = Reads::default();
-    elsewhere.note_node(&base, "/b");
+    elsewhere.note_node(&base, "/b").unwrap();
     for (reads, stands) in [(looked, false), (read, false), (elsewhere, true)] {
         let outcome = store.commit(&base, add(id("/b"), vec![inline(0, 9)]), &mut Serializable::new(reads));
         match outcome {

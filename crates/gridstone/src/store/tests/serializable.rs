@@ -94,7 +94,7 @@ fn a_conflict_names_paths_and_coordinates() {
     assert!(text.contains("\"unit\" of \"/g/c\""), "{text}");
     let remove = |w: &World| Operation::Remove { id: w.id("/g/c") };
     let text = told(&remove, &|w, r| {
-        r.note_node(&w.base, "/g/c");
+        r.note_node(&w.base, "/g/c").unwrap();
         r.note_box(w.id("/g/c"), &cells(0, 0));
     });
     assert!(text.contains("removed \"/g/c\", which was read"), "{text}");
@@ -151,7 +151,7 @@ fn metadata_keys_that_were_read_must_not_be_set() {
 
 #[test]
 fn nodes_that_were_looked_up_must_stay_as_they_were() {
-    let looked = |world: &World, path: &str| reads(|r| r.note_node(&world.base, path));
+    let looked = |world: &World, path: &str| reads(|r| r.note_node(&world.base, path).unwrap());
     let world = World::new();
     world.theirs(Operation::CreateGroup { id: fresh(), path: "/g/new/deep".to_owned() });
     for (path, stands) in [("/g/new/deep", false), ("/g/new", false), ("/g", true), ("/g/c", true), ("/x", true)] {
@@ -175,7 +175,7 @@ fn nodes_that_were_looked_up_must_stay_as_they_were() {
 
 #[test]
 fn groups_that_were_listed_must_keep_their_children() {
-    let listed = |world: &World, path: &str| reads(|r| r.note_listing(&world.base, path));
+    let listed = |world: &World, path: &str| reads(|r| r.note_listing(&world.base, path).unwrap());
     let world = World::new();
     world.theirs(Operation::CreateGroup { id: fresh(), path: "/g/new".to_owned() });
     assert!(!world.stands(listed(&world, "/g")));
