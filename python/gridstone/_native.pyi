@@ -364,10 +364,12 @@ class Array:
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
     @property
-    def in_transaction(self) -> bool: ...
-    def note_ends(self) -> None: ...
+    def in_transaction(self) -> bool:
+        """Whether the handle is one of a transaction."""
+    def note_ends(self) -> None:
+        """In a transaction: all beyond the ends of the domain counts as read."""
     def schema_since(self, known: int | None) -> tuple[int, str] | None:
-        """The schema's number and JSON, unless the number is `number`."""
+        """A stamp of the schema and its JSON, unless the stamp is `known`."""
     def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(

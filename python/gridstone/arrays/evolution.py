@@ -11,6 +11,7 @@ from ..base.arguments import checked, mapping, several
 from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError, SchemaError, UnsupportedError
+from ..query.axis import counts_from_an_end
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr, category_texts
 from ..schema.dimension import Dim
@@ -52,6 +53,12 @@ class Evolvable:
         made = known[2] if text == known[1] else Schema._stored(text)
         self._known = (stamp, text, made)
         return made
+
+    def _note_ends(self, key: Any = ...) -> None:
+        """In a transaction: what lies beyond the ends of the domain counts as read, if a key chooses by them."""
+        native = self._native
+        if native is not None and native.in_transaction and counts_from_an_end(key):
+            native.note_ends()
 
     @property
     def schema(self) -> Schema:

@@ -117,9 +117,9 @@ impl Array {
     /// cells beyond it count as read.
     ///
     /// # Errors
-    /// Those of a lookup of the array.
+    /// Those of a lookup of the array. An ended transaction notes nothing.
     pub fn note_ends(&self) -> Result<()> {
-        if self.in_transaction() {
+        if self.in_transaction() && self.session.check_open().is_ok() {
             let beyond = self.state()?.1.domain().beyond();
             self.session.note(&mut |reads| beyond.iter().for_each(|sub| reads.note_box(self.id, sub)));
         }

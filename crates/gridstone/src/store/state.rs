@@ -143,7 +143,8 @@ impl ArrayState {
     /// the domain.
     pub fn stamp(&self) -> u64 {
         let keys = self.domain.ranges().iter().flat_map(|range| [range.lo, range.hi]);
-        let words: Vec<u8> = [u64::from(self.schemas.count())].into_iter().chain(keys).flat_map(u64::to_le_bytes).collect();
+        let words: Vec<u8> =
+            [u64::from(self.schemas.count())].into_iter().chain(keys).flat_map(u64::to_le_bytes).collect();
         xxh3(&words)
     }
 
