@@ -363,8 +363,13 @@ class Array:
         """Deletes every cell of the boxes that is older than the commit."""
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
-    def schema_since(self, number: int | None) -> tuple[int, str] | None:
-        """The schema's number and JSON, unless the number is `number`."""
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the handle is one of a transaction."""
+    def note_ends(self) -> None:
+        """In a transaction: all beyond the ends of the domain counts as read."""
+    def schema_since(self, known: int | None) -> tuple[int, str] | None:
+        """A stamp of the schema and its JSON, unless the stamp is `known`."""
     def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(

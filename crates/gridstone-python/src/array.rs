@@ -444,10 +444,20 @@ impl Array {
         interrupt::commit(py, self.inner.context(), alter)
     }
 
-    #[pyo3(signature = (number))]
-    fn schema_since(&self, py: Python<'_>, number: Option<u32>) -> PyResult<Option<(u32, String)>> {
-        let newer = self.look(py, || self.inner.schema_since(number))?;
-        Ok(newer.map(|(number, schema)| (number, schema.to_json())))
+    #[pyo3(signature = (known))]
+    fn schema_since(&self, py: Python<'_>, known: Option<u64>) -> PyResult<Option<(u64, String)>> {
+        let newer = self.look(py, || self.inner.schema_since(known))?;
+        Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json())))
+    }
+
+    /// Whether the handle is one of a transaction.
+    #[getter]
+    fn in_transaction(&self) -> bool {
+        self.inner.in_transaction()
+    }
+
+    fn note_ends(&self, py: Python<'_>) -> PyResult<()> {
+        self.look(py, || self.inner.note_ends())
     }
 
     #[pyo3(signature = (r#box, attrs))]

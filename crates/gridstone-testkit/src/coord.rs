@@ -70,6 +70,9 @@ pub struct Dim {
     pub lo: Coord,
     /// The greatest coordinate; for text one that is greater than all.
     pub hi: Coord,
+    /// The least and the greatest coordinate when the array was made: tiles are counted from the least, and a Hilbert curve spans
+    /// both.
+    pub first: (Coord, Coord),
     /// The tile extent; `None`: one tile.
     pub extent: Option<Coord>,
     /// The length of the longest text in bytes of UTF-8, for a text dimension.
@@ -87,11 +90,13 @@ impl Dim {
         let Some(axis) = dim.number() else {
             let above = std::iter::repeat_n(char::MAX, max_bytes.unwrap() / 4 + 1).collect::<String>();
             let (lo, hi) = (Coord::of_text(""), Coord::of_text(&above));
-            return Self { datatype, lo, hi, extent: None, max_bytes };
+            return Self { datatype, lo, hi, first: (lo, hi), extent: None, max_bytes };
         };
         let (lo, hi, tile) = axis.texts();
-        let mut made = Self { datatype, lo: Coord::Int(0), hi: Coord::Int(0), extent: None, max_bytes };
+        let zero = Coord::Int(0);
+        let mut made = Self { datatype, lo: zero, hi: zero, first: (zero, zero), extent: None, max_bytes };
         (made.lo, made.hi) = (made.coord(&lo), made.coord(&hi));
+        made.first = (made.lo, made.hi);
         // An extent of 32-bit floats need not be a 32-bit float.
         made.extent = tile.map(|text| match datatype.is_float() {
             true => Coord::Float(text.parse().unwrap()),
@@ -110,36 +115,36 @@ impl Dim {
         }
     }
 
-    /// The space tile of a coordinate: the number of whole extents between the low end and it.
+    /// The space tile of a coordinate: the number of whole extents between the first low end and it, below 0 before that.
     pub fn tile(&self, at: Coord) -> i128 {
-        match (at, self.lo, self.extent) {
+        match (at, self.first.0, self.extent) {
             (_, _, None) => 0,
             (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => (v - lo).div_euclid(n),
             (Coord::Float(v), Coord::Float(lo), Some(Coord::Float(n))) => {
-                ((v - lo) / n).floor().min(2f64.powi(53)) as i128
+                ((v - lo) / n).floor().clamp(-(2f64.powi(53)), 2f64.powi(53)) as i128
             }
             _ => panic!("coordinates of two kinds"),
         }
     }
 
-    /// The distance of a coordinate from the low end of its tile; for a float, or without an extent, from that of the
-    /// domain. Floats count in steps from one to the next.
-    fn offset(&self, at: Coord) -> u64 {
-        match (at, self.lo, self.extent) {
-            (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => ((v - lo) % n) as u64,
-            (Coord::Int(v), Coord::Int(lo), None) => (v - lo) as u64,
-            (Coord::Float(v), Coord::Float(lo), _) => steps(v) - steps(lo),
+    /// The distance of a coordinate from the low end of its tile; for a float, or without an extent, from the first low end of
+    /// the domain. Floats count in steps from one to the next.
+    fn offset(&self, at: Coord) -> i128 {
+        match (at, self.first.0, self.extent) {
+            (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => (v - lo).rem_euclid(n),
+            (Coord::Int(v), Coord::Int(lo), None) => v - lo,
+            (Coord::Float(v), Coord::Float(lo), _) => i128::from(steps(v)) - i128::from(steps(lo)),
             _ => panic!("coordinates of two kinds"),
         }
     }
 
-    /// The bits that the largest offset takes.
-    pub(crate) fn offset_bits(&self) -> u32 {
+    /// The bits that the largest offset took when the array was made.
+    fn offset_bits(&self) -> u32 {
         let largest = match self.extent {
-            Some(Coord::Int(n)) => (n - 1) as u64,
-            _ => self.offset(self.hi),
+            Some(Coord::Int(n)) => n - 1,
+            _ => self.offset(self.first.1),
         };
-        u64::BITS - largest.leading_zeros()
+        i128::BITS - largest.leading_zeros()
     }
 
     /// A coordinate as a user writes it.
@@ -209,7 +214,9 @@ pub(crate) fn compare_plain(order: Order, a: &Place, b: &Place) -> Ordering {
 /// The index of a cell along the Hilbert curve of its tile, bit by bit, as the page on keys of the format defines it.
 fn along_curve(dims: &[Dim], place: &Place) -> Vec<u64> {
     let bits = dims.iter().map(Dim::offset_bits).max().unwrap_or(0);
-    let mut x: Vec<u64> = place.iter().zip(dims).map(|(c, d)| d.offset(*c)).collect();
+    // What lies outside of the cube has the place of its nearest end.
+    let last = (1i128 << bits) - 1;
+    let mut x: Vec<u64> = place.iter().zip(dims).map(|(c, d)| d.offset(*c).clamp(0, last) as u64).collect();
     for bit in (1..bits).rev() {
         let low = (1u64 << bit) - 1;
         for d in 0..x.len() {
@@ -234,7 +241,7 @@ fn along_curve(dims: &[Dim], place: &Place) -> Vec<u64> {
 pub(crate) fn compare_global(schema: &Schema, dims: &[Dim], a: &Place, b: &Place) -> Ordering {
     let tiles = |p: &Place| p.iter().zip(dims).map(|(c, d)| Coord::Int(d.tile(*c))).collect::<Place>();
     compare_plain(schema.options().tile_order, &tiles(a), &tiles(b)).then_with(|| match schema.options().cell_order {
-        Order::Hilbert => along_curve(dims, a).cmp(&along_curve(dims, b)),
+        Order::Hilbert => along_curve(dims, a).cmp(&along_curve(dims, b)).then_with(|| a.cmp(b)),
         plain => compare_plain(plain, a, b),
     })
 }

@@ -8,7 +8,7 @@ use crate::plan::{Plan, Size, attribute, limits};
 use crate::session::{Session, context, opened};
 use gridstone::base::{ElementKind, ErrorKind};
 use gridstone::engine::At;
-use gridstone::schema::{Attribute, Dimension, Evolution, Order, Schema};
+use gridstone::schema::{Attribute, Dimension, Evolution, Schema};
 use gridstone::storage::Fault;
 use std::sync::Arc;
 
@@ -48,17 +48,14 @@ fn grown(dim: &Dim, sparse: bool, used: &[Coord], room: usize, dice: &mut Dice) 
             let (least, greatest) = limits(dim.datatype);
             let far = (hi - lo + 6).min(40);
             let up = dice.between(0, far).min(greatest - hi);
-            let down = match dim.extent {
-                Some(Coord::Int(n)) => dice.between(0, 2).min((lo - least) / n) * n,
-                _ => dice.between(0, far).min(lo - least),
-            };
+            let down = dice.between(0, far).min(lo - least);
             (Coord::Int(lo - down), Coord::Int(hi + up))
         }
         (Coord::Float(lo), Coord::Float(hi)) => {
             let narrow = |v: f64| if dim.datatype.width() == Some(4) { f64::from(v as f32) } else { v };
             let narrow = |v: f64| if v == 0.0 { 0.0 } else { narrow(v) };
             let share = dice.below(100) as f64 / 100.0;
-            let low = if dim.extent.is_none() { narrow(lo - (hi - lo) * share) } else { lo };
+            let low = if dice.chance(50) { narrow(lo - (hi - lo) * share) } else { lo };
             (Coord::Float(low), Coord::Float(narrow(hi + (hi - lo) * share)))
         }
         _ => panic!("coordinates of two kinds"),
@@ -75,13 +72,6 @@ fn grown(dim: &Dim, sparse: bool, used: &[Coord], room: usize, dice: &mut Dice) 
     used.sort();
     used.dedup();
     (lo, hi, used)
-}
-
-/// Whether cells would move along a Hilbert curve.
-fn moves_curve(dims: &[Dim], before: &[Dim]) -> bool {
-    let bits = |dims: &[Dim]| dims.iter().map(Dim::offset_bits).max();
-    let moved = |(d, old): (&Dim, &Dim)| !matches!(d.extent, Some(Coord::Int(_))) && d.lo != old.lo;
-    bits(dims) != bits(before) || dims.iter().zip(before).any(moved)
 }
 
 impl Step {
@@ -102,10 +92,8 @@ impl Step {
         step.shape.keys = attrs.iter().map(|(key, _)| *key).collect();
         let attrs = attrs.into_iter().map(|(_, attr)| attr).collect();
         let schema = Arc::new(Schema::new(dims, attrs, plan.schema.options().clone()).ok()?);
-        let dims = Dim::all(&schema);
-        if schema.options().cell_order == Order::Hilbert && moves_curve(&dims, &shape.dims) {
-            return None;
-        }
+        let mut dims = Dim::all(&schema);
+        dims.iter_mut().zip(&shape.dims).for_each(|(dim, before)| dim.first = before.first);
         (step.shape.dims, step.shape.schema, step.plan.schema) = (dims, schema.clone(), schema);
         Some(step)
     }

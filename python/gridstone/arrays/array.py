@@ -132,6 +132,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     @property
     def shape(self) -> tuple[int, ...]:
         """Positions per dimension; a `SchemaError` if one is float or string."""
+        self._note_ends()
         return self._schema.shape
 
     @property
@@ -174,6 +175,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     @property
     def domain(self) -> tuple[Any, ...]:
         """The lowest and highest coordinate per dimension, inclusive; None for a dimension of texts."""
+        self._note_ends()
         return tuple(dim.domain for dim in self._schema.dims)
 
     @property
@@ -262,6 +264,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         """
         if isinstance(key, str):
             return AttrView(self, key)
+        self._note_ends(key)
         if self.sparse:
             return self._retry_if_schema_moved(lambda schema: positions.read(self, schema, key, None))
 
@@ -346,6 +349,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         if isinstance(key, str):
             self[key][...] = value
             return
+        self._note_ends(key)
         fancy.assign(self, None, key, value)
 
     @overload

@@ -11,6 +11,7 @@ from ..base.arguments import checked, mapping, several
 from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError, SchemaError, UnsupportedError
+from ..query.axis import counts_from_an_end
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr, category_texts
 from ..schema.dimension import Dim
@@ -38,8 +39,8 @@ class Evolvable:
 
     def _load_schema(self, native: "Native") -> None:
         """Takes the schema of `native`, whatever was known."""
-        number, text = native.schema_since(None) or (-1, native.schema_json)
-        self._known = (number, text, Schema._stored(text))
+        stamp, text = native.schema_since(None) or (-1, native.schema_json)
+        self._known = (stamp, text, Schema._stored(text))
 
     @property
     def _schema(self) -> Schema:
@@ -48,10 +49,16 @@ class Evolvable:
         newer = None if native is None else native.schema_since(known[0])
         if newer is None:
             return known[2]
-        number, text = newer
+        stamp, text = newer
         made = known[2] if text == known[1] else Schema._stored(text)
-        self._known = (number, text, made)
+        self._known = (stamp, text, made)
         return made
+
+    def _note_ends(self, key: Any = ...) -> None:
+        """In a transaction: what lies beyond the ends of the domain counts as read, if a key chooses by them."""
+        native = self._native
+        if native is not None and native.in_transaction and counts_from_an_end(key):
+            native.note_ends()
 
     @property
     def schema(self) -> Schema:
@@ -62,8 +69,8 @@ class Evolvable:
     def resize(self, domain: Any = None, /, *, message: Message = None, **domains: Any) -> int:
         """Makes the domain larger. It never shrinks: delete cells instead.
 
-        The high end of a dimension may go anywhere; the low end moves down by whole tiles, or anywhere where the
-        dimension is one tile. Positions count from the low end, so they shift when it moves.
+        Both ends of a dimension may go anywhere. Positions count from the low end, so they shift when it moves. Others may
+        write meanwhile, and make the domain grow too: it becomes the union.
 
         Args:
             domain: a dict `{dim: (lowest, highest)}` in the dimensions' own coordinates, both inclusive; or the new
@@ -76,8 +83,8 @@ class Evolvable:
             The version committed; the present one if nothing is larger.
 
         Raises:
-            SchemaError: a domain that does not hold the old one, or that would move tiles; says what is possible.
-            ConflictError: another commit changed the schema.
+            SchemaError: a domain that does not hold the old one, or is not of the dimension's type.
+            ConflictError: another commit removed the array.
         """
         wanted = _domains(self._schema, domain, domains)
         category_texts = [[dim.name, *_ends(dim, ends)] for dim, ends in wanted]

@@ -36,6 +36,8 @@ class Viewed(Handle, Protocol):
 
     def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = ...) -> list[str]: ...
 
+    def _note_ends(self, key: Any = ...) -> None: ...
+
     def _cells_held(self) -> int: ...
 
     def _as_numpy(self, name: str, dtype: Any, copy: bool | None) -> AnyArray: ...
@@ -131,6 +133,7 @@ class AttrView:
 
     def __getitem__(self, key: Any) -> Any:
         array, name = self._array, self.name
+        array._note_ends(key)
         if array.sparse:
             return array._retry_if_schema_moved(lambda schema: positions.read(array, schema, key, [name])[name])
 
@@ -141,6 +144,7 @@ class AttrView:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")
+        self._array._note_ends(key)
         fancy.assign(self._array, self.name, key, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:

@@ -48,6 +48,18 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
     return (*parts[:at], *fill, *parts[at + len(dots) :])
 
 
+def counts_from_an_end(key: Any) -> bool:
+    """Whether a key may choose by the high end of an axis: a negative position, a slice without an end, a list, a mask."""
+
+    def counts(part: Any) -> bool:
+        if isinstance(part, slice):
+            ends = (part.start, part.stop)
+            return part.stop is None or any(isinstance(end, int) and end < 0 for end in ends)
+        return not isinstance(part, int) or part < 0
+
+    return any(counts(part) for part in (key if isinstance(key, tuple) else (key,)))
+
+
 def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:
     """The positions that `a[key]` asks for, by NumPy's rules."""
     parts = expand(key, schema.ndim)

@@ -12,7 +12,7 @@ import gridstone as gs
 
 SIDE, TILE = 100, 10
 ASKED = "schema_since"
-"""What `Array._schema` asks of the engine: a number kept in memory is compared with the one known."""
+"""What `Array._schema` asks of the engine: a stamp kept in memory is compared with the one known."""
 
 
 def called(operation: Callable[[], object]) -> list[str]:

@@ -36,19 +36,13 @@ def bits_of(dims: Sequence[gs.Dim]) -> int:
     return largest.bit_length()
 
 
-def may_follow(old: Sequence[gs.Dim], new: Sequence[gs.Dim]) -> bool:
-    """Whether cells keep their order along the curve when domains grow so."""
-    origin = all(_extent(a) is not None or _ends(a)[0] == _ends(b)[0] for a, b in zip(old, new, strict=True))
-    return origin and bits_of(old) == bits_of(new)
-
-
 def index(dims: Sequence[gs.Dim], place: Sequence[Any]) -> int:
-    """The place of a cell along the curve of its tile."""
-    x = []
+    """The place of a cell along the curve of its tile; `dims` are those that the array was made with."""
+    x, count = [], bits_of(dims)
     for dim, value in zip(dims, place, strict=True):
         offset, extent = _key(dim, value) - _ends(dim)[0], _extent(dim)
-        x.append(offset if extent is None else offset % extent)
-    count = bits_of(dims)
+        # What lies beyond the frame has the place of its nearest end.
+        x.append(min(max(offset, 0), 2**count - 1) if extent is None else offset % extent)
     for bit in reversed(range(1, count)):
         below = 2**bit - 1
         for d in range(len(x)):

@@ -210,6 +210,8 @@ class Model:
 
     def __init__(self, schema: gs.Schema) -> None:
         self.schema = schema
+        # Tiles are counted, and a curve is framed, from the first domain.
+        self.first_dims = schema.dims
         self.dtypes = {attr.name: attr.dtype for attr in schema.attrs}
         self.now = State(boxes={attr.name: {} for attr in schema.attrs})
         self.versions: dict[int, State] = {}
@@ -296,10 +298,10 @@ class Model:
             return place
         if order == "col":
             return place[::-1]
-        tiles = tuple(self._tile(dim, c) for dim, c in zip(self.schema.dims, place, strict=True))
+        tiles = tuple(self._tile(dim, c) for dim, c in zip(self.first_dims, place, strict=True))
         tiles = tiles if self.schema.tile_order == "row" else tiles[::-1]
         if self.schema.cell_order == "hilbert":
-            return tiles, curve.index(self.schema.dims, place)
+            return tiles, curve.index(self.first_dims, place), place
         return tiles, place if self.schema.cell_order == "row" else place[::-1]
 
     @staticmethod

@@ -201,10 +201,20 @@ impl World {
     pub(crate) fn alter(&mut self, path: &str, evolution: &Evolution) -> Result<()> {
         let entry = self.entry(path)?;
         let schema = entry.model.schema.evolved(entry.schemas.first().unwrap_or(&entry.model.schema), evolution)?;
-        let (id, number) = (entry.id, entry.schemas.len() as u32);
+        let (id, number, before) = (entry.id, entry.schemas.len() as u32, entry.model.schema.clone());
         entry.model.evolve(schema.clone());
-        entry.schemas.push(schema.clone());
-        self.operations.push(Operation::AlterArray { id, number, schema });
+        let is_altered = schema != before.reaching(&schema.domain());
+        if is_altered {
+            entry.schemas.push(schema.clone());
+        }
+        let dims = schema.dims().iter().zip(before.dims()).zip(0u32..);
+        let grown = dims.filter(|((new, old), _)| new.range() != old.range());
+        let grown: Vec<Operation> =
+            grown.map(|((new, _), dimension)| Operation::Grow { array: id, dimension, range: new.range() }).collect();
+        self.operations.extend(grown);
+        if is_altered {
+            self.operations.push(Operation::AlterArray { id, number, schema });
+        }
         Ok(())
     }
 

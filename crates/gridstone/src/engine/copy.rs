@@ -13,7 +13,6 @@ use crate::base::{Entropy, Error, ErrorKind, Id, Result};
 use crate::fragment::Description;
 use crate::maintain::{Copier, HistoryCopier};
 use crate::runtime::SystemEntropy;
-use crate::schema::Schema;
 use crate::storage::Storage;
 use crate::store::{ArrayState, Changes, Node, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
@@ -260,17 +259,23 @@ impl Nodes {
     }
 }
 
-/// What makes an array at `path` with all its schemas.
-fn making(state: &ArrayState, id: Id, path: String) -> Result<impl Iterator<Item = Operation>> {
-    let mut schemas = state.schemas().all()?.into_iter().zip(0u32..);
-    let (first, _) = schemas.next().ok_or_else(|| Error::corruption(format!("array {path} has no schema")))?;
-    let create = Operation::CreateArray { id, path, schema: first.as_ref().clone() };
-    let alter = move |(schema, number): (Arc<Schema>, u32)| Operation::AlterArray {
-        id,
-        number,
-        schema: schema.as_ref().clone(),
+/// What makes an array at `path` with the schemas and the domain of `state`.
+fn making(state: &ArrayState, id: Id, path: String) -> Result<Vec<Operation>> {
+    let schemas = state.schemas().all()?;
+    let mut numbered = schemas.iter().map(|schema| schema.as_ref().clone()).zip(0u32..);
+    let Some((schema, _)) = numbered.next() else {
+        return Err(Error::corruption(format!("array {path} has no schema")));
     };
-    Ok(std::iter::once(create).chain(schemas.map(alter)))
+    let mut operations = vec![Operation::CreateArray { id, path, schema }];
+    operations.extend(numbered.map(|(schema, number)| Operation::AlterArray { id, number, schema }));
+    for (range, dimension) in state.domain().ranges().iter().zip(0u32..) {
+        let reached = schemas.iter().filter_map(|schema| schema.dims().get(dimension as usize)).map(|dim| dim.range());
+        let (lo, hi) = reached.fold((u64::MAX, 0), |(lo, hi), own| (lo.min(own.lo), hi.max(own.hi)));
+        if (lo, hi) != (range.lo, range.hi) {
+            operations.push(Operation::Grow { array: id, dimension, range: *range });
+        }
+    }
+    Ok(operations)
 }
 
 /// Where what lies at `path` comes to lie if `top` comes to lie at `target`; `None` if it does not lie there.

@@ -2,21 +2,22 @@
 
 use super::Array;
 use crate::base::Result;
-use crate::schema::{Evolution, Schema};
+use crate::schema::{Dimension, Evolution, Schema};
 use crate::store::{Changes, Operation};
 use std::sync::Arc;
 
 impl Array {
-    /// The schema at the version of this handle and its number in the array's history, unless that is `number`, or the array
-    /// was removed in the transaction that the handle is a part of. An ended transaction still tells.
+    /// The schema at the version of this handle, with a stamp that every other schema or domain of the array has another of.
+    /// `None` if the stamp is `known`, or the array was removed in the transaction that the handle is a part of. An ended
+    /// transaction still tells.
     ///
     /// # Errors
     /// SnapshotExpired, Corruption, Storage.
-    pub fn schema_since(&self, number: Option<u32>) -> Result<Option<(u32, Arc<Schema>)>> {
+    pub fn schema_since(&self, known: Option<u64>) -> Result<Option<(u64, Arc<Schema>)>> {
         let (_, state) = self.looked_in(|snapshot| snapshot.find_array(self.id()))?;
         let Some(state) = state else { return Ok(None) };
-        let found = state.schemas().count().saturating_sub(1);
-        Ok((number != Some(found)).then(|| (found, Arc::clone(state.schema()))))
+        let stamp = state.stamp();
+        Ok((known != Some(stamp)).then(|| (stamp, Arc::clone(state.schema()))))
     }
 
     /// Changes the schema as `evolution` says, in one version, moves to it and gives it; the present version if that changes
@@ -36,11 +37,20 @@ impl Array {
         })?;
         let schema = state.schema();
         let next = schema.evolved(&first, evolution)?;
-        if next == **schema {
+        let grown =
+            next.dims().iter().zip(schema.dims()).zip(0u32..).filter(|((new, old), _)| new.range() != old.range());
+        let grow = |((new, _), dimension): ((&Dimension, _), u32)| Operation::Grow {
+            array: self.id(),
+            dimension,
+            range: new.range(),
+        };
+        let mut operations: Vec<Operation> = grown.map(grow).collect();
+        if next != schema.reaching(&next.domain()) {
+            operations.push(Operation::AlterArray { id: self.id(), number: state.schemas().count(), schema: next });
+        }
+        if operations.is_empty() {
             return Ok(snapshot.version());
         }
-        let number = state.schemas().count();
-        let operations = vec![Operation::AlterArray { id: self.id(), number, schema: next }];
         self.commit_changes(&snapshot, Changes { message, operations })
     }
 }

@@ -1,6 +1,6 @@
 //! The schema of an array. A `Schema` value is always valid.
 
-use super::{Attribute, Coordinate, Dimension, Extent, Filters, KeyRange, Order, Subarray};
+use super::{Attribute, Coordinate, Dimension, Extent, Filters, Frame, KeyRange, Order, Subarray};
 use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
 use std::collections::HashSet;
 
@@ -44,6 +44,8 @@ pub struct Schema {
     /// The permanent number of the next attribute: numbers of dropped ones are never reused.
     next_id: u32,
     options: SchemaOptions,
+    /// The frame of the Hilbert curve, if it is given; else it follows from the domain.
+    frame: Option<Frame>,
 }
 
 impl Schema {
@@ -68,7 +70,7 @@ impl Schema {
         next_id: u32,
         options: SchemaOptions,
     ) -> Result<Self> {
-        let schema = Self { dims, attrs, next_id, options };
+        let schema = Self { dims, attrs, next_id, options, frame: None };
         schema.check_numbers()?;
         schema.check_names()?;
         schema.check_texts()?;
@@ -77,6 +79,39 @@ impl Schema {
             schema.check_dense()?;
         }
         Ok(schema)
+    }
+
+    /// The same schema over the domain that reaches as far as its own and `domain`. Tiles and the frame of the Hilbert
+    /// curve stay.
+    #[must_use]
+    pub fn reaching(&self, domain: &Subarray) -> Self {
+        let frame = self.is_on_curve().then(|| self.frame());
+        let joined = |(dim, range): (&Dimension, &KeyRange)| {
+            let own = dim.range();
+            dim.over(KeyRange::new(own.lo.min(range.lo), own.hi.max(range.hi)))
+        };
+        let dims = self.dims.iter().zip(domain.ranges()).map(joined).collect();
+        Self { dims, frame, ..self.clone() }
+    }
+
+    fn is_on_curve(&self) -> bool {
+        self.options.cell_order == Order::Hilbert
+    }
+
+    /// The frame of the Hilbert curve of an array with one: the given one, or one place for each key of the domain.
+    pub fn frame(&self) -> Frame {
+        self.frame.clone().unwrap_or_else(|| Frame::of_keys(&self.dims))
+    }
+
+    /// The frame, unless it is the one that follows from the domain.
+    pub(super) fn given_frame(&self) -> Option<&Frame> {
+        self.frame.as_ref().filter(|frame| **frame != Frame::of_keys(&self.dims))
+    }
+
+    /// The same schema with this frame of its Hilbert curve.
+    #[must_use]
+    pub(super) fn framed(self, frame: Option<Frame>) -> Self {
+        Self { frame: frame.filter(|_| self.is_on_curve()), ..self }
     }
 
     /// The same schema with its attributes numbered by their positions, for a new array.
@@ -188,6 +223,12 @@ impl Schema {
             }
         }
         Ok(())
+    }
+
+    /// A Schema error if a tile has more cells than one may have, as it may after the domain grew along a dimension
+    /// without tiles.
+    pub fn check_limits(&self) -> Result<()> {
+        if self.options.sparse { Ok(()) } else { self.check_dense() }
     }
 
     fn check_dense(&self) -> Result<()> {

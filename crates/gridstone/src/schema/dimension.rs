@@ -24,7 +24,12 @@ pub struct Dimension {
     name: String,
     datatype: Datatype,
     range: KeyRange,
+    /// Where a tile begins: the borders of all others follow from it. It stays when the domain grows, and may lie
+    /// outside of the domain.
+    origin: u64,
     extent: Extent,
+    /// How far the low end lies behind the border of its tile. The domain, or the type, may cut the first tile.
+    lead: u64,
     word: Option<Word>,
 }
 
@@ -58,7 +63,39 @@ impl Dimension {
         {
             return Err(wrong(format!("the tile extent {cells} is longer than the domain ({lo}, {hi})")));
         }
-        Ok(Self { name: name.to_owned(), datatype, range: KeyRange::new(lo_key, hi_key), extent, word: None })
+        let range = KeyRange::new(lo_key, hi_key);
+        Ok(Self { name: name.to_owned(), datatype, range, origin: lo_key, extent, lead: 0, word: None })
+    }
+
+    /// The same dimension with a tile that begins at `origin`, written as text.
+    ///
+    /// # Errors
+    /// Schema if that is no coordinate, or not finite.
+    pub fn with_origin(self, origin: &str) -> Result<Self> {
+        let wrong = |e: Error| e.context(format!("dimension {:?}, origin of tiles", self.name));
+        let origin = text_key(self.datatype, origin).map_err(wrong)?;
+        if self.datatype.is_float() && !to_float(origin).is_finite() {
+            return Err(wrong(Error::schema("it must be finite")));
+        }
+        Ok(Self { origin, ..self }.led())
+    }
+
+    /// With the distance of the low end from its border.
+    fn led(mut self) -> Self {
+        self.lead = match self.extent {
+            Extent::Cells(n) => match self.range.lo.checked_sub(self.origin) {
+                Some(after) => after % n,
+                None => (n - (self.origin - self.range.lo) % n) % n,
+            },
+            Extent::Whole | Extent::Length(_) => 0,
+        };
+        self
+    }
+
+    /// The same dimension over `range`, with the same tiles.
+    #[must_use]
+    pub fn over(&self, range: KeyRange) -> Self {
+        Self { range, ..self.clone() }.led()
     }
 
     /// The axes of a text dimension: one per word of texts of up to `max_bytes` bytes of UTF-8. A Schema error if that
@@ -74,7 +111,9 @@ impl Dimension {
             name: name.to_owned(),
             datatype: Datatype::UInt64,
             range: KeyRange::new(0, u64::MAX),
+            origin: 0,
             extent: Extent::Whole,
+            lead: 0,
             word: Some(Word { number, max_bytes }),
         };
         Ok((0..word_count(max_bytes)).map(axis).collect())
@@ -106,6 +145,11 @@ impl Dimension {
     /// The domain as ordered keys.
     pub fn range(&self) -> KeyRange {
         self.range
+    }
+
+    /// A coordinate at which a tile begins, as an ordered key.
+    pub fn origin(&self) -> u64 {
+        self.origin
     }
 
     /// The tile extent.
@@ -140,12 +184,11 @@ impl Dimension {
     /// The same dimension as one tile.
     #[must_use]
     pub fn untiled(&self) -> Self {
-        Self { extent: Extent::Whole, ..self.clone() }
+        Self { extent: Extent::Whole, lead: 0, ..self.clone() }
     }
 
-    /// The same dimension over the larger domain `lo ..= hi`, written as text. Every space tile keeps its coordinates,
-    /// so that cells written before stay in global order. A Schema error if the domain would not contain the old one,
-    /// or would move its low end into a tile.
+    /// The same dimension over the larger domain `lo ..= hi`, written as text. Tiles stay where they are. A Schema error
+    /// if the domain would not contain the old one.
     pub fn grown(&self, lo: &str, hi: &str) -> Result<Self> {
         if self.word.is_some() {
             return Err(Error::schema(format!(
@@ -154,47 +197,46 @@ impl Dimension {
                 self.name
             )));
         }
-        let tile = self.texts().2;
-        let larger = Self::new(&self.name, self.datatype, lo, hi, tile.as_deref())?;
+        let range = Self::new(&self.name, self.datatype, lo, hi, None)?.range;
+        let larger = self.over(range);
         larger.check_grown(self)?;
         Ok(larger)
+    }
+
+    /// A Schema error unless both ends of `range` are coordinates that a domain may have.
+    pub fn check_range(&self, range: KeyRange) -> Result<()> {
+        let is_end = |key: u64| self.key(&self.text(key)).is_ok_and(|found| found == key);
+        let is_finite = |key: u64| !self.datatype.is_float() || to_float(key).is_finite();
+        if self.word.is_none() && [range.lo, range.hi].into_iter().all(|end| is_end(end) && is_finite(end)) {
+            return Ok(());
+        }
+        let why = "its type does not have the ends that its domain should reach";
+        Err(Error::schema(format!("dimension {:?}: {why}", self.name)))
     }
 
     /// A Schema error unless this is `before` over a domain that contains its domain, with the same tiles.
     pub(super) fn check_grown(&self, before: &Self) -> Result<()> {
         let wrong = |why: String| Err(Error::schema(format!("dimension {:?}: {why}", before.name)));
         let fixed = |dim: &Self| (dim.datatype, dim.extent, dim.word);
-        if self.name != before.name || fixed(self) != fixed(before) {
-            return wrong("its name, type, tile extent and max_bytes cannot change".to_owned());
+        if self.name != before.name || fixed(self) != fixed(before) || !self.has_borders_of(before) {
+            return wrong("its name, type, tile extent, origin of tiles and max_bytes cannot change".to_owned());
         }
-        let (old, new) = (before.texts(), self.texts());
         if self.range.lo > before.range.lo || self.range.hi < before.range.hi {
+            let (old, new) = (before.texts(), self.texts());
             return wrong(format!(
                 "the domain ({}, {}) cannot become ({}, {}): a domain only grows; delete cells instead",
                 old.0, old.1, new.0, new.1
             ));
         }
+        Ok(())
+    }
+
+    /// Whether all borders of tiles are those of `other`, which has the same extent.
+    fn has_borders_of(&self, other: &Self) -> bool {
         match self.extent {
-            Extent::Length(_) if self.range.lo < before.range.lo => wrong(format!(
-                "the low end {} of a float dimension with tiles cannot move, since the borders of tiles would not stay exactly \
-                 where they are; the high end can",
-                old.0
-            )),
-            Extent::Cells(n) if !(before.range.lo - self.range.lo).is_multiple_of(n) => {
-                let tiles = (before.range.lo - self.range.lo).div_ceil(n);
-                let lower = before.range.lo.checked_sub(tiles.saturating_mul(n));
-                let higher = before.text(before.range.lo - (tiles - 1) * n);
-                // Not every key is a key of the type.
-                let exists = |key: &u64| before.key(&before.text(*key)).is_ok_and(|found| found == *key);
-                let lower = lower.filter(exists).map(|key| before.text(key));
-                let possible = lower.map_or_else(|| higher.clone(), |lower| format!("{lower} or {higher}"));
-                wrong(format!(
-                    "the low end {} can move down by whole tiles of {n} only, so that tiles stay where they are; not to {}, but \
-                     to {possible}",
-                    old.0, new.0
-                ))
-            }
-            _ => Ok(()),
+            Extent::Whole => true,
+            Extent::Cells(n) => self.origin.abs_diff(other.origin).is_multiple_of(n),
+            Extent::Length(_) => self.origin == other.origin,
         }
     }
 
@@ -202,34 +244,69 @@ impl Dimension {
     pub fn tiles(&self) -> u128 {
         match self.extent {
             Extent::Whole => 1,
-            Extent::Cells(n) => self.range.count().div_ceil(u128::from(n)),
-            Extent::Length(_) => u128::from(self.raw_tile_of(self.range.hi)) + 1,
+            Extent::Cells(n) => (self.range.count() + u128::from(self.lead)).div_ceil(u128::from(n)),
+            Extent::Length(length) => u128::from(self.float_tile(self.range.hi, length)) + 1,
         }
     }
 
-    /// The space tile of a key in the domain, counted from the low end.
-    pub fn tile_of(&self, key: u64) -> u64 {
-        self.raw_tile_of(key.clamp(self.range.lo, self.range.hi))
+    /// How far the low end lies behind the border of its tile, in cells: the first tile lacks as many. 0 if tiles do not
+    /// have a number of cells.
+    pub fn lead(&self) -> u64 {
+        self.lead
     }
 
-    /// `floor((v - lo) / extent)` is monotone in v, since each of the three steps is, rounding included.
-    fn raw_tile_of(&self, key: u64) -> u64 {
+    /// The space tile of a key in the domain, counted from that of the low end.
+    pub fn tile_of(&self, key: u64) -> u64 {
+        let key = key.clamp(self.range.lo, self.range.hi);
         match self.extent {
             Extent::Whole => 0,
-            Extent::Cells(n) => (key - self.range.lo) / n,
-            Extent::Length(length) => {
-                let position = (to_float(key) - to_float(self.range.lo)) / length;
-                position.floor().clamp(0.0, 9_007_199_254_740_992.0) as u64
-            }
+            Extent::Cells(n) => match (key - self.range.lo).checked_add(self.lead) {
+                Some(offset) => offset / n,
+                None => ((u128::from(key - self.range.lo) + u128::from(self.lead)) / u128::from(n)) as u64,
+            },
+            Extent::Length(length) => self.float_tile(key, length),
         }
+    }
+
+    /// How far a key of the domain lies behind the border of its tile, for tiles of `cells`.
+    pub fn offset_in_tile(&self, key: u64, cells: u64) -> u64 {
+        match (key - self.range.lo).checked_add(self.lead) {
+            Some(offset) => offset % cells,
+            None => ((u128::from(key - self.range.lo) + u128::from(self.lead)) % u128::from(cells)) as u64,
+        }
+    }
+
+    /// The cells of a whole tile, as far as the domain can hold one; of a dimension of integers.
+    pub fn tile_cells(&self) -> u64 {
+        let all = (self.range.hi - self.range.lo).saturating_add(1);
+        match self.extent {
+            Extent::Cells(n) => n.min(all),
+            Extent::Whole | Extent::Length(_) => all,
+        }
+    }
+
+    fn float_tile(&self, key: u64, length: f64) -> u64 {
+        self.number_of(key, length).abs_diff(self.number_of(self.range.lo, length))
+    }
+
+    /// The tile of a float counted from the origin. `floor((v - origin) / length)` is monotone in v, since each of the
+    /// three steps is, rounding included.
+    fn number_of(&self, key: u64, length: f64) -> i64 {
+        const FAR: f64 = 9_007_199_254_740_992.0;
+        ((to_float(key) - to_float(self.origin)) / length).floor().clamp(-FAR, FAR) as i64
     }
 
     /// The keys of integer space tile `tile`, clipped to the domain; for floats the whole domain where not integer.
     pub fn tile_range(&self, tile: u64) -> KeyRange {
         match self.extent {
             Extent::Cells(n) => {
-                let lo = self.range.lo.saturating_add(tile.saturating_mul(n));
-                KeyRange::new(lo, lo.saturating_add(n - 1).min(self.range.hi))
+                let first = n - self.lead;
+                let lo = match tile.checked_sub(1) {
+                    None => self.range.lo,
+                    Some(whole) => self.range.lo.saturating_add(first).saturating_add(whole.saturating_mul(n)),
+                };
+                let cells = if tile == 0 { first } else { n };
+                KeyRange::new(lo, lo.saturating_add(cells - 1).min(self.range.hi))
             }
             Extent::Whole | Extent::Length(_) => self.range,
         }
@@ -238,7 +315,10 @@ impl Dimension {
     /// The low end of a float dimension's tile `tile`, for drawing; for an integer dimension its first coordinate.
     pub fn tile_edge(&self, tile: u64) -> u64 {
         match self.extent {
-            Extent::Length(length) => from_float(to_float(self.range.lo) + tile as f64 * length),
+            Extent::Length(length) => {
+                let number = self.number_of(self.range.lo, length) as f64 + tile as f64;
+                from_float(to_float(self.origin) + number * length)
+            }
             _ => self.tile_range(tile).lo,
         }
     }
@@ -288,17 +368,27 @@ mod tests {
     }
 
     #[test]
-    fn domains_grow_by_whole_tiles_at_the_low_end() {
+    fn domains_grow_at_both_ends_and_tiles_stay() {
         let tiled = Dimension::new("x", Datatype::Int8, "-10", "14", Some("10")).unwrap();
         assert_eq!(tiled.grown("-10", "127").unwrap().tiles(), 14);
         assert_eq!(tiled.grown("-30", "14").unwrap().tile_of(tiled.key("-10").unwrap()), 2);
         assert_eq!(tiled.grown("-10", "14").unwrap(), tiled);
+        // The first tile is cut: by the domain, and by the type.
+        let cut = tiled.grown("-13", "14").unwrap();
+        let texts = |d: &Dimension, tile| [d.text(d.tile_range(tile).lo), d.text(d.tile_range(tile).hi)];
+        assert_eq!((cut.tiles(), cut.lead()), (4, 7));
+        assert_eq!(
+            (texts(&cut, 0), texts(&cut, 1)),
+            (["-13", "-11"].map(str::to_owned), ["-10", "-1"].map(str::to_owned))
+        );
+        let least = tiled.grown("-128", "14").unwrap();
+        assert_eq!((texts(&least, 0), least.tiles()), (["-128", "-121"].map(str::to_owned), 15));
+        let edge = Dimension::new("u", Datatype::UInt8, "5", "19", Some("7")).unwrap().grown("0", "255").unwrap();
+        assert_eq!((texts(&edge, 0), texts(&edge, 1)), (["0", "4"].map(str::to_owned), ["5", "11"].map(str::to_owned)));
         let refuse = |dim: &Dimension, lo, hi, word: &str| {
             let error = dim.grown(lo, hi).unwrap_err();
             assert!(error.message().contains(word), "{error}");
         };
-        refuse(&tiled, "-13", "14", "to -20 or -10");
-        refuse(&tiled, "-125", "14", "to -120");
         refuse(&tiled, "-9", "14", "only grows");
         refuse(&tiled, "-10", "13", "only grows");
         refuse(&tiled, "-10", "128", "int8");
@@ -306,11 +396,22 @@ mod tests {
         assert_eq!(whole.grown("-7", "12").unwrap().tiles(), 1);
         let float = Dimension::new("x", Datatype::Float64, "0", "9", Some("2.5")).unwrap();
         assert_eq!(float.grown("0", "99").unwrap().tile_of(float.range().hi), 3);
-        refuse(&float, "-2.5", "9", "float");
-        let untiled = Dimension::new("x", Datatype::Float64, "0", "9", None).unwrap();
-        assert!(untiled.grown("-2.5", "9").is_ok());
-        let edge = Dimension::new("u", Datatype::UInt64, "3", "9", Some("5")).unwrap();
-        refuse(&edge, "0", "9", "but to 3");
+        let lower = float.grown("-2.6", "9").unwrap();
+        assert_eq!((lower.tile_of(lower.key("-2.5").unwrap()), lower.tile_of(float.range().hi)), (1, 5));
+        assert_eq!((lower.tiles(), lower.text(lower.tile_edge(2))), (6, "0.0".to_owned()));
+    }
+
+    #[test]
+    fn an_origin_may_lie_anywhere() {
+        for origin in [0, 3, 7, u64::MAX, u64::MAX / 2] {
+            let all = Dimension::new("u", Datatype::UInt64, "0", "18446744073709551615", Some("7")).unwrap();
+            let d = all.with_origin(&origin.to_string()).unwrap();
+            let last = d.tile_of(u64::MAX);
+            assert_eq!(u128::from(last) + 1, d.tiles());
+            assert_eq!((d.tile_range(0).lo, d.tile_range(last).hi), (0, u64::MAX));
+            let near = d.tile_of(origin);
+            assert_eq!(d.tile_range(near).lo, origin);
+        }
     }
 
     proptest! {

@@ -5,7 +5,7 @@
 //! the orders in place, the types of attributes, and what may be null. A fragment of any older schema then is in global
 //! order, and has valid values, under the newer one.
 
-use super::{Attribute, Dimension, Extent, Order, Schema};
+use super::{Attribute, Order, Schema};
 use crate::base::{Error, Result};
 
 /// The changes. Attributes are referred to by their names before them.
@@ -120,7 +120,8 @@ impl Schema {
             attrs.push(new.clone().with_id(next_id));
             next_id = next_id.checked_add(1).ok_or_else(|| Error::schema("the array has had 2^32 attributes"))?;
         }
-        let schema = Self::numbered(dims, attrs, next_id, self.options().clone())?;
+        let frame = (self.options().cell_order == Order::Hilbert).then(|| self.frame());
+        let schema = Self::numbered(dims, attrs, next_id, self.options().clone())?.framed(frame);
         schema.check_follows(self, first)?;
         Ok(schema)
     }
@@ -173,37 +174,15 @@ impl Schema {
         Ok(())
     }
 
-    /// A Schema error if the cells of `before` would have another order along a Hilbert curve: its origin and its size
-    /// must stay.
+    /// A Schema error if the cells of `before` would have another order along a Hilbert curve.
     fn check_curve(&self, before: &Self) -> Result<()> {
-        if self.options().cell_order != Order::Hilbert {
+        if self.options().cell_order != Order::Hilbert || self.frame() == before.frame() {
             return Ok(());
         }
-        let untiled = |d: &&Dimension| !matches!(d.extent(), Extent::Cells(_));
-        let moved = self.dims().iter().zip(before.dims()).find(|(d, old)| untiled(d) && d.range().lo != old.range().lo);
-        let (now, then) = (curve_bits(self), curve_bits(before));
-        if moved.is_none() && now == then {
-            return Ok(());
-        }
-        let name = moved.map_or("", |(d, _)| d.name());
-        let what = match moved {
-            Some(_) => format!("dimension {name:?}: its low end cannot move"),
-            None => format!("the greatest offset along a dimension takes {now} bits, it took {then}"),
-        };
-        Err(Error::schema(format!(
-            "{what}: the cells that are there would stand elsewhere along the Hilbert curve. Dimensions with integer tiles \
-             grow freely; for others create another array and copy the cells"
-        )))
+        Err(Error::schema(
+            "the frame of the Hilbert curve cannot change: cells that are there would have another order",
+        ))
     }
-}
-
-/// The bits of the largest offset on the curve of an array.
-fn curve_bits(schema: &Schema) -> u32 {
-    let largest = |d: &Dimension| match d.extent() {
-        Extent::Cells(n) => n.saturating_sub(1),
-        _ => d.range().hi - d.range().lo,
-    };
-    schema.dims().iter().map(|d| u64::BITS - largest(d).leading_zeros()).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -345,11 +324,16 @@ mod tests {
             let domains = vec![(text(name), text(lo), text(hi))];
             first.evolved(&first, &Evolution { domains, ..Evolution::default() })
         };
-        assert!(grown("x", "0", "127").is_ok() && grown("y", "-1000", "999").is_ok());
-        let error = grown("x", "0", "128").unwrap_err();
-        assert!(error.message().contains("takes 8 bits, it took 7"), "{error}");
-        let error = grown("x", "-1", "99").unwrap_err();
-        assert!(error.message().contains("\"x\": its low end cannot move"), "{error}");
+        for (name, lo, hi) in [("x", "0", "99999"), ("x", "-70", "99"), ("y", "-1003", "999")] {
+            let next = grown(name, lo, hi).unwrap();
+            assert_eq!((next.frame(), next.frame().bits()), (first.frame(), 7), "{name} {lo} {hi}");
+            let stored = Schema::from_stored_json(&next.to_stored_json()).unwrap();
+            assert_eq!((stored.frame(), stored.dims()), (next.frame(), next.dims()));
+        }
+        // Another frame is another order.
+        let next = grown("x", "-70", "99").unwrap().framed(None);
+        let error = next.check_follows(&first, &first).unwrap_err();
+        assert!(error.message().contains("frame of the Hilbert curve"), "{error}");
     }
 
     #[test]

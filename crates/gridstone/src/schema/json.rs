@@ -12,10 +12,15 @@
 //! `attrs` may be omitted. Unknown keys are an error, so that a schema is never half understood.
 //!
 //! The log's form also has the attributes' permanent numbers (`"id"` of each attribute, and `"next_id"`), if they
-//! differ from the positions: in the schemas of arrays that lost an attribute.
+//! differ from the positions: in the schemas of arrays that lost an attribute. Where they do not follow from the domain
+//! it has the `origin` of the tiles of a dimension, a coordinate; and the `frame` of a Hilbert curve:
+//! `{"by": "key", "bits": 32, "sides": [["0", "4294967295"]]}`, with ordered keys, or offsets in a tile, as decimal text.
 
 use super::text::TEXT_BYTES;
-use super::{Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
+use super::{
+    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange,
+    Order, Schema, SchemaOptions,
+};
 use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +43,16 @@ struct SchemaJson {
     attrs: Vec<AttributeJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next_id: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    frame: Option<FrameJson>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FrameJson {
+    by: String,
+    bits: u32,
+    sides: Vec<(String, String)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -51,6 +66,8 @@ struct DimensionJson {
     tile: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_bytes: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,8 +107,10 @@ impl Schema {
     /// Parses the schema in `text`; a Schema error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
         let json = SchemaJson::parse(text)?;
-        if json.is_numbered() {
-            return Err(Error::schema("\"id\" and \"next_id\" are given by the store; leave them out of a schema"));
+        if json.is_numbered() || json.frame.is_some() || json.dims.iter().any(|dim| dim.origin.is_some()) {
+            return Err(Error::schema(
+                "\"id\", \"next_id\", \"origin\" and \"frame\" are given by the store; leave them out of a schema",
+            ));
         }
         json.read()
     }
@@ -126,6 +145,11 @@ impl Schema {
             json.next_id = Some(self.next_id());
             json.attrs.iter_mut().zip(self.attrs()).for_each(|(written, attr)| written.id = Some(attr.id()));
         }
+        for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
+            let tiled = |dim: &&Dimension| dim.extent() != Extent::Whole && dim.origin() != dim.range().lo;
+            written.origin = dim.filter(tiled).map(|dim| dim.text(dim.origin()));
+        }
+        json.frame = self.given_frame().map(FrameJson::of);
         json.text()
     }
 }
@@ -151,15 +175,16 @@ impl SchemaJson {
             coord_filters: Filters::parse(&self.coord_filters)?,
         };
         let attrs = attrs.collect::<Result<Vec<_>>>()?;
+        let frame = self.frame.as_ref().map(|frame| frame.read(&dims)).transpose()?;
         if !self.is_numbered() {
-            return Schema::new(dims, attrs, options);
+            return Ok(Schema::new(dims, attrs, options)?.framed(frame));
         }
         let ids: Option<Vec<u32>> = self.attrs.iter().map(|a| a.id).collect();
         let (Some(ids), Some(next_id)) = (ids, self.next_id) else {
             return Err(Error::schema("either all attributes have a number, and there is a next one, or none has"));
         };
         let attrs = attrs.into_iter().zip(ids).map(|(attr, id)| attr.with_id(id)).collect();
-        Schema::numbered(dims, attrs, next_id, options)
+        Ok(Schema::numbered(dims, attrs, next_id, options)?.framed(frame))
     }
 
     fn of(schema: &Schema) -> Self {
@@ -174,11 +199,33 @@ impl SchemaJson {
             dims: schema.coordinates().map(DimensionJson::of).collect(),
             attrs: schema.attrs().iter().map(AttributeJson::of).collect(),
             next_id: None,
+            frame: None,
         }
     }
 
     fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl FrameJson {
+    fn read(&self, dims: &[Dimension]) -> Result<Frame> {
+        let wrong = || Error::schema("the frame of the Hilbert curve does not fit the dimensions");
+        let key = |text: &String| text.parse::<u64>().map_err(|e| wrong().with_source(e));
+        let side = |(lo, hi): &(String, String)| {
+            let (lo, hi) = (key(lo)?, key(hi)?);
+            if lo <= hi { Ok(KeyRange::new(lo, hi)) } else { Err(wrong()) }
+        };
+        let sides = self.sides.iter().map(side).collect::<Result<_>>()?;
+        let framing = Framing::parse(&self.by)
+            .ok_or_else(|| Error::schema(format!("the frame of the Hilbert curve is by {:?}", self.by)))?;
+        Frame::new(framing, self.bits, sides, dims).ok_or_else(wrong)
+    }
+
+    fn of(frame: &Frame) -> Self {
+        let side = |side: &KeyRange| (side.lo.to_string(), side.hi.to_string());
+        let sides = frame.sides().iter().map(side).collect();
+        Self { by: frame.framing().name().to_owned(), bits: frame.bits(), sides }
     }
 }
 
@@ -198,14 +245,16 @@ impl DimensionJson {
             return Err(wrong("max_bytes is for dimensions of type string"));
         }
         let (lo, hi) = self.domain.as_ref().ok_or_else(|| wrong("it needs a domain (lowest, highest)"))?;
-        Dimension::new(&self.name, datatype, lo, hi, self.tile.as_deref()).map(|dim| vec![dim])
+        let dim = Dimension::new(&self.name, datatype, lo, hi, self.tile.as_deref())?;
+        let placed = self.origin.as_ref().map_or(Ok(dim.clone()), |origin| dim.with_origin(origin))?;
+        Ok(vec![placed])
     }
 
     fn of(coordinate: Coordinate<'_>) -> Self {
         let (lo, hi, tile) = coordinate.number().map(Dimension::texts).unwrap_or_default();
         let domain = coordinate.number().map(|_| (lo, hi));
         let (name, dtype) = (coordinate.name().to_owned(), coordinate.datatype().to_string());
-        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes() }
+        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes(), origin: None }
     }
 }
 
@@ -413,6 +462,46 @@ mod tests {
             assert!(stored(&attrs, rest).is_err(), "{attrs}{rest}");
         }
         assert!(Schema::from_json(&gaps.to_stored_json()).unwrap_err().message().contains("leave them out"));
+    }
+
+    #[test]
+    fn origins_and_frames_are_written_where_they_do_not_follow_from_the_domain() {
+        let text = |order: &str| {
+            format!(
+                r#"{{"sparse":true,"cell_order":"{order}","dims":[{{"name":"x","dtype":"uint8","domain":["5","9"],"tile":"3"}},
+                {{"name":"y","dtype":"float64","domain":["0","2"],"tile":"0.5"}},{{"name":"z","dtype":"int8","domain":["-9","9"]}}],
+                "attrs":[{{"name":"v","dtype":"int8"}}]}}"#
+            )
+        };
+        for order in ["row", "hilbert"] {
+            let first = Schema::from_json(&text(order)).unwrap();
+            assert!(!first.to_stored_json().contains("origin") && !first.to_stored_json().contains("frame"));
+            let ranges = first.dims().iter().map(|dim| match dim.name() {
+                "x" => KeyRange::new(0, 255),
+                _ => dim.range(),
+            });
+            let grown = first.reaching(&crate::schema::Subarray::new(ranges.collect()));
+            let stored = grown.to_stored_json();
+            assert!(stored.contains(r#""domain":["0","255"],"tile":"3","origin":"5""#), "{stored}");
+            assert_eq!(stored.matches("origin").count(), 1);
+            assert_eq!(stored.contains("\"frame\""), false, "the tiles frame x: {stored}");
+            assert_eq!(Schema::from_stored_json(&stored).unwrap().to_stored_json(), stored);
+            // A user's schema has neither: the store gives them.
+            assert_eq!(Schema::from_json(&stored).unwrap_err().kind(), crate::base::ErrorKind::Schema);
+            assert!(!grown.to_json().contains("origin"));
+        }
+        let bad = |from: &str, to: &str| {
+            let stored = r#"{"sparse":true,"cell_order":"hilbert","dims":[{"name":"x","dtype":"uint8","domain":["5","9"],"tile":"3",
+                "origin":"4"}],"attrs":[{"name":"v","dtype":"int8"}],"frame":{"by":"value","bits":9,"sides":[["0","2"]]}}"#;
+            assert!(Schema::from_stored_json(stored).is_ok() && stored.contains(from));
+            Schema::from_stored_json(&stored.replace(from, to)).unwrap_err().message().to_owned()
+        };
+        assert!(bad(r#""origin":"4""#, r#""origin":"x""#).contains("origin"));
+        assert!(bad(r#"["0","2"]"#, r#"["0","1"]"#).contains("does not fit"));
+        assert!(bad(r#"["0","2"]"#, r#"["0","2"],["0","2"]"#).contains("does not fit"));
+        assert!(bad(r#"["0","2"]"#, r#"["2","0"]"#).contains("does not fit"));
+        assert!(bad(r#""bits":9"#, r#""bits":65"#).contains("does not fit"));
+        assert!(bad(r#""by":"value""#, r#""by":"sum""#).contains("sum"));
     }
 
     #[test]

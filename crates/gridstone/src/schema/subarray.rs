@@ -53,6 +53,37 @@ impl Subarray {
         Self::new(dims.iter().map(Dimension::range).collect())
     }
 
+    /// Every key along every dimension.
+    #[must_use]
+    pub fn without_ends(&self) -> Self {
+        Self::new(vec![KeyRange::new(0, u64::MAX); self.ranges.len()])
+    }
+
+    /// The same box without the ends that it shares with `domain`: it reaches to the least or the greatest key there.
+    #[must_use]
+    pub fn open_at(&self, domain: &Self) -> Self {
+        let open = |(own, domain): (&KeyRange, &KeyRange)| {
+            let lo = if own.lo == domain.lo { 0 } else { own.lo };
+            KeyRange::new(lo, if own.hi == domain.hi { u64::MAX } else { own.hi })
+        };
+        Self::new(self.ranges.iter().zip(&domain.ranges).map(open).collect())
+    }
+
+    /// Boxes that together hold every key outside: for each dimension what lies below and above.
+    pub fn beyond(&self) -> Vec<Self> {
+        let mut found = Vec::new();
+        for (dim, range) in self.ranges.iter().enumerate() {
+            let below = range.lo.checked_sub(1).map(|hi| KeyRange::new(0, hi));
+            let above = range.hi.checked_add(1).map(|lo| KeyRange::new(lo, u64::MAX));
+            for side in below.into_iter().chain(above) {
+                let mut beyond = self.without_ends();
+                beyond.ranges.iter_mut().skip(dim).take(1).for_each(|own| *own = side);
+                found.push(beyond);
+            }
+        }
+        found
+    }
+
     /// The ranges, one per dimension.
     pub fn ranges(&self) -> &[KeyRange] {
         &self.ranges

@@ -56,6 +56,7 @@ pub trait Rebase {
 ///   masked.
 /// - A schema changed: conflict if the array was removed, or its schema changed. Fragments do not conflict with it,
 ///   whatever schema they were written with.
+/// - A domain made to grow: conflict if the array was removed. Domains only grow, so it takes the union.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
 /// - A node moved: conflict if it was removed, or lies elsewhere by now; an Exists error if its target path is taken.
@@ -78,7 +79,9 @@ impl StandardRules {
                     continue;
                 }
                 Operation::Remove { id } | Operation::AlterArray { id, .. } | Operation::Move { id, .. } => *id,
-                Operation::AddFragments { array, .. } | Operation::ReplaceFragments { array, .. } => *array,
+                Operation::AddFragments { array, .. }
+                | Operation::ReplaceFragments { array, .. }
+                | Operation::Grow { array, .. } => *array,
                 Operation::SetMetadata { node, .. } => *node,
                 Operation::Untag { name, version } => {
                     check_tag(newest, name, *version)?;

@@ -52,6 +52,9 @@ impl Draft {
                 schema.check_new_names(before.as_deref())?;
                 Some(Recorded::AlterArray { id: *id, number: *number, schema: Arc::new(schema.clone()) })
             }
+            Operation::Grow { array, dimension, range } => {
+                Some(Recorded::Grow { array: *array, dimension: *dimension, range: *range })
+            }
             Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
             Operation::Move { id, path, .. } => {
                 self.tree.check_move(*id, path)?;

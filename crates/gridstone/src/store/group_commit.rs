@@ -294,7 +294,9 @@ impl Rebase for Members {
 
 /// Whether the changes may share a record with others of their kind. Kinds that are not named here commit alone.
 fn is_shareable(changes: &Changes) -> bool {
-    let beside = |op: &Operation| matches!(op, Operation::AddFragments { .. } | Operation::SetMetadata { .. });
+    let beside = |op: &Operation| {
+        matches!(op, Operation::AddFragments { .. } | Operation::SetMetadata { .. } | Operation::Grow { .. })
+    };
     changes.message.is_none() && changes.operations.iter().all(beside) && size_bytes(changes) <= BYTES_MAX
 }
 

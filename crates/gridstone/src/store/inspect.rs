@@ -21,7 +21,7 @@ use super::snapshot::Snapshot;
 use super::tree::Node;
 use crate::base::{Cancel, Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;
-use crate::schema::{Schema, Subarray};
+use crate::schema::{KeyRange, Schema, Subarray};
 use crate::storage::{FLOOR, LATEST, LOG, log_name, manifest_name};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -377,6 +377,7 @@ impl Walk<'_> {
                     let path = self.found.arrays.get(id).map_or_else(String::new, |known| known.path.clone());
                     self.array(*id, &path, (*number, schema));
                 }
+                Recorded::Grow { array, dimension, range } => self.grown(*array, *dimension, *range),
                 Recorded::Condemn(condemned) => roots.extend(condemned.floor),
                 _ => {}
             }
@@ -393,8 +394,23 @@ impl Walk<'_> {
         if known.path.is_empty() {
             path.clone_into(&mut known.path);
         }
+        let domain = known.schema.domain();
         if number > known.number {
             (known.number, known.schema) = (number, Arc::clone(schema));
+        }
+        if known.schema.ndim() == schema.ndim() && domain.ndim() == schema.ndim() {
+            let joined = known.schema.reaching(&schema.domain()).reaching(&domain);
+            known.schema = Arc::new(joined);
+        }
+    }
+
+    /// Notes that the domain of an array grew.
+    fn grown(&mut self, id: Id, dimension: u32, range: KeyRange) {
+        let Some(known) = self.found.arrays.get_mut(&id) else { return };
+        let mut ranges = known.schema.domain().ranges().to_vec();
+        if let Some(own) = ranges.get_mut(dimension as usize) {
+            *own = KeyRange::new(own.lo.min(range.lo), own.hi.max(range.hi));
+            known.schema = Arc::new(known.schema.reaching(&Subarray::new(ranges)));
         }
     }
 

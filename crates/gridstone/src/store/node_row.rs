@@ -1,7 +1,8 @@
 //! The values of rows: heads of nodes, pages of fragments, children, tags.
 //!
 //! ```text
-//! head    {"parent":"<id>","name":"rain","kind":"array","schemas":2}    of "/" "parent" is null and "name" empty
+//! head    {"parent":"<id>","name":"rain","kind":"array","schemas":2,"domain":[["…","…"]]}
+//!         of "/" "parent" is null and "name" empty; a group has neither "schemas" nor "domain"
 //! page    {"id":…,"xxh3":"…","count":9,"bounds":[["…","…"]],"first":[1,0],"last":[64,0],"full":false}
 //! child   id, 16 bytes · kind, a byte: 0 a group, 1 an array
 //! tag     {"version":7}
@@ -13,6 +14,7 @@ use super::page::PageInfo;
 use super::shape::{BoxText, Hex, IdText, Whole};
 use crate::base::{Error, Id, Result, limits, newer, unknown_name};
 use crate::fragment::FragmentOrder;
+use crate::schema::Subarray;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ pub(super) struct Head {
     pub(super) name: String,
     /// The number of schemas that an array ever had; `None` for a group.
     pub(super) schemas: Option<u32>,
+    /// The domain of an array; `None`: that of its last schema.
+    pub(super) domain: Option<Subarray>,
     pub(super) ext: Ext,
 }
 
@@ -66,6 +70,8 @@ struct HeadText {
     kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schemas: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    domain: Option<BoxText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ext: Ext,
 }
@@ -114,7 +120,8 @@ impl Head {
     pub(super) fn encode(&self) -> Result<Bytes> {
         let kind = if self.schemas.is_some() { "array" } else { "group" }.to_owned();
         let (parent, name, ext) = (self.parent.map(IdText), self.name.clone(), self.ext.clone());
-        write(&HeadText { parent, name, kind, schemas: self.schemas, ext })
+        let domain = self.domain.as_ref().map(BoxText::of);
+        write(&HeadText { parent, name, kind, schemas: self.schemas, domain, ext })
     }
 
     pub(super) fn decode(value: &[u8], id: Id) -> Result<Self> {
@@ -125,10 +132,12 @@ impl Head {
             "group" => false,
             other => return Err(newer(what, format!("the kind {other:?}"))),
         };
-        if is_array != text.schemas.is_some_and(|count| count > 0) || text.parent.is_none() != text.name.is_empty() {
+        let is_whole = is_array == text.schemas.is_some_and(|count| count > 0) && (is_array || text.domain.is_none());
+        if !is_whole || text.parent.is_none() != text.name.is_empty() {
             return Err(Error::corruption(format!("{what} contradicts itself")));
         }
-        Ok(Self { parent: text.parent.map(|id| id.0), name: text.name, schemas: text.schemas, ext: text.ext })
+        let domain = text.domain.map(|domain| domain.bounds()).transpose()?;
+        Ok(Self { parent: text.parent.map(|id| id.0), name: text.name, schemas: text.schemas, domain, ext: text.ext })
     }
 }
 

@@ -5,7 +5,7 @@ use super::extension::Ext;
 use super::shape::RootRef;
 use crate::base::Id;
 use crate::fragment::{Description, FragmentOrder, Staged};
-use crate::schema::{Schema, Subarray};
+use crate::schema::{KeyRange, Schema, Subarray};
 use std::sync::Arc;
 
 /// The changes that one commit is to make, all or nothing.
@@ -93,6 +93,16 @@ pub enum Operation {
         number: u32,
         /// The schema.
         schema: Schema,
+    },
+    /// Makes the domain of an array reach as far as `range` along a dimension. It never becomes smaller, so two that
+    /// grow it do not conflict.
+    Grow {
+        /// The array.
+        array: Id,
+        /// The place of the dimension's axis.
+        dimension: u32,
+        /// The keys that are inside from now on.
+        range: KeyRange,
     },
     /// Removes a node and everything below it.
     Remove {
@@ -183,6 +193,15 @@ pub enum Recorded {
         /// The schema.
         schema: Arc<Schema>,
     },
+    /// The domain of an array was made to reach as far as `range` along a dimension.
+    Grow {
+        /// The array.
+        array: Id,
+        /// The place of the dimension's axis.
+        dimension: u32,
+        /// The keys that are inside from then on.
+        range: KeyRange,
+    },
     /// A node and everything below it were removed.
     Remove {
         /// The node.
@@ -241,6 +260,7 @@ impl Recorded {
             Self::CreateGroup { .. } => "create_group",
             Self::CreateArray { .. } => "create_array",
             Self::AlterArray { .. } => "alter_array",
+            Self::Grow { .. } => "grow",
             Self::Remove { .. } => "remove",
             Self::Move { .. } => "move",
             Self::AddFragments { .. } => "add_fragments",
@@ -260,7 +280,9 @@ impl Recorded {
             | Self::AlterArray { id, .. }
             | Self::Move { id, .. }
             | Self::Remove { id } => *id,
-            Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } => *array,
+            Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } | Self::Grow { array, .. } => {
+                *array
+            }
             Self::SetMetadata { node, .. } => *node,
             Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) => return None,
         })

@@ -126,6 +126,7 @@ impl Overlap {
                 // Merges change no cell. Changes of nodes and schemas are checked by the standard rules.
                 Recorded::ReplaceFragments { .. }
                 | Recorded::AlterArray { .. }
+                | Recorded::Grow { .. }
                 | Recorded::Remove { .. }
                 | Recorded::Move { .. }
                 | Recorded::CreateGroup { .. }

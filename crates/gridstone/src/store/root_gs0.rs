@@ -130,7 +130,7 @@ impl Nodes {
             self.rows.insert(key::child(group, &name), child.encode());
         }
         let schemas = array.as_ref().map(|array| array.schemas.len() as u32);
-        self.rows.insert(key::head(id), Head { parent, name, schemas, ext: None }.encode()?);
+        self.rows.insert(key::head(id), Head { parent, name, schemas, domain: None, ext: None }.encode()?);
         for (name, text) in metadata {
             self.rows.insert(key::metadata(id, &name), text.into());
         }

@@ -188,7 +188,9 @@ impl Reads {
                 }
                 Ok(())
             }
-            Recorded::ReplaceFragments { .. }
+            // Who read up to an end of the domain has noted all beyond it: only cells there conflict.
+            Recorded::Grow { .. }
+            | Recorded::ReplaceFragments { .. }
             | Recorded::Move { .. }
             | Recorded::CreateGroup { .. }
             | Recorded::CreateArray { .. }

@@ -14,9 +14,9 @@ use super::rows::RowMap;
 use super::rows::key::{self, NodeRow};
 use super::schemas::Schemas;
 use super::shelf::Shelf;
-use crate::base::{Error, ErrorKind, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
-use crate::schema::{Schema, Subarray};
+use crate::schema::{KeyRange, Schema, Subarray};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -31,6 +31,9 @@ pub struct ArrayState {
     pub(super) parent: Option<Id>,
     pub(super) path: Arc<str>,
     pub(super) schemas: Schemas,
+    /// The domain: as far as any schema, or what made it grow, reached.
+    pub(super) domain: Subarray,
+    /// The last schema, over the domain.
     pub(super) newest: Arc<Schema>,
     pub(super) metadata: NodeMetadata,
     pub(super) shelves: Vec<Arc<Shelf>>,
@@ -67,6 +70,7 @@ impl ArrayState {
             parent,
             path: path.into(),
             schemas: Schemas::new(Arc::clone(&schema)),
+            domain: schema.domain(),
             newest: schema,
             metadata: NodeMetadata::default(),
             shelves: Vec::new(),
@@ -99,15 +103,25 @@ impl ArrayState {
             shelves.push(shelf(page)?);
             Ok(())
         })?;
+        let Head { parent, ext, domain, .. } = head;
+        if domain.as_ref().is_some_and(|domain| domain.ndim() != newest.ndim()) {
+            return Err(Error::corruption(format!("the domain of array {path} does not have its dimensions")));
+        }
+        let (newest, domain) = match domain {
+            Some(domain) => (Arc::new(newest.reaching(&domain)), domain),
+            None => (Arc::clone(&newest), newest.domain()),
+        };
+        newest.check_limits().map_err(|e| Error::corruption(format!("array {path}: {e}")).with_source(e))?;
         let (metadata, path) = (NodeMetadata::of(rows, id), path.into());
-        let (parent, ext) = (head.parent, head.ext);
-        Ok(Self { id, parent, path, schemas, newest, metadata, shelves, recent: Vec::new(), gone: Arc::default(), ext })
+        let (recent, gone) = (Vec::new(), Arc::default());
+        Ok(Self { id, parent, path, schemas, domain, newest, metadata, shelves, recent, gone, ext })
     }
 
     /// What its row says of it.
     pub(super) fn head(&self) -> Head {
         let name = path::name(&self.path).to_owned();
-        Head { parent: self.parent, name, schemas: Some(self.schemas.count()), ext: self.ext.clone() }
+        let (schemas, domain) = (Some(self.schemas.count()), Some(self.domain.clone()));
+        Head { parent: self.parent, name, schemas, domain, ext: self.ext.clone() }
     }
 
     /// The permanent id.
@@ -118,6 +132,43 @@ impl ArrayState {
     /// The path at this version.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The domain at this version.
+    pub fn domain(&self) -> &Subarray {
+        &self.domain
+    }
+
+    /// A number that tells its schema and domain from all others that it had: the checksum of the number of schemas and of
+    /// the domain.
+    pub fn stamp(&self) -> u64 {
+        let keys = self.domain.ranges().iter().flat_map(|range| [range.lo, range.hi]);
+        let words: Vec<u8> =
+            [u64::from(self.schemas.count())].into_iter().chain(keys).flat_map(u64::to_le_bytes).collect();
+        xxh3(&words)
+    }
+
+    /// Makes the domain reach as far as `range` along an axis.
+    ///
+    /// # Errors
+    /// Schema if there is no such axis, or its type does not have these coordinates.
+    pub(super) fn grow(&mut self, dimension: u32, range: KeyRange) -> Result<()> {
+        let mut ranges = self.domain.ranges().to_vec();
+        let (Some(own), Some(dim)) = (ranges.get_mut(dimension as usize), self.newest.dims().get(dimension as usize))
+        else {
+            return Err(Error::schema(format!("array {} has no dimension number {dimension}", self.path)));
+        };
+        dim.check_range(range).map_err(|e| e.context(format!("array {}", self.path)))?;
+        *own = KeyRange::new(own.lo.min(range.lo), own.hi.max(range.hi));
+        self.reach(Subarray::new(ranges))
+    }
+
+    /// Sets the domain, which contains the one before.
+    fn reach(&mut self, domain: Subarray) -> Result<()> {
+        let newest = self.newest.reaching(&domain);
+        newest.check_limits().map_err(|e| e.context(format!("array {}", self.path)))?;
+        (self.newest, self.domain) = (Arc::new(newest), domain);
+        Ok(())
     }
 
     /// All schemas that it ever had, by their numbers; fragments refer to them.
@@ -135,9 +186,14 @@ impl ArrayState {
     pub(super) fn alter(&mut self, number: u32, schema: &Arc<Schema>) -> Result<()> {
         self.check_alter(number)?;
         let first = self.schemas.get(0)?.unwrap_or_else(|| Arc::clone(schema));
-        schema.check_follows(&self.newest, &first).map_err(|e| e.context(format!("array {}", self.path)))?;
+        // Another commit may have made the domain grow since the schema was made.
+        let next = match schema.ndim() == self.newest.ndim() {
+            true => Arc::new(schema.reaching(&self.domain)),
+            false => Arc::clone(schema),
+        };
+        next.check_follows(&self.newest, &first).map_err(|e| e.context(format!("array {}", self.path)))?;
         self.schemas.added.push(Arc::clone(schema));
-        self.newest = Arc::clone(schema);
+        (self.domain, self.newest) = (next.domain(), next);
         Ok(())
     }
 
@@ -370,7 +426,7 @@ impl ArrayState {
         let Some(schema) = self.schemas.get(d.schema)? else {
             return wrong(format!("it was written with schema {}, the array has {}", d.schema, self.schemas.count()));
         };
-        schema.check_inside(&d.bounds)?;
+        self.newest.check_inside(&d.bounds)?;
         if d.kind == FragmentKind::Dense && schema.sparse() {
             return wrong("it is dense, the array sparse".to_owned());
         }
@@ -412,7 +468,7 @@ impl GroupState {
     /// What its row says of it.
     pub(super) fn head(&self) -> Head {
         let name = path::name(&self.path).to_owned();
-        Head { parent: self.parent, name, schemas: None, ext: self.ext.clone() }
+        Head { parent: self.parent, name, schemas: None, domain: None, ext: self.ext.clone() }
     }
 
     /// The permanent id.

@@ -473,6 +473,9 @@ impl Tree {
             Recorded::AlterArray { id, number, schema } => {
                 self.array_mut(*id, "its schema cannot be changed any more")?.alter(*number, schema)
             }
+            Recorded::Grow { array, dimension, range } => {
+                self.array_mut(*array, "its domain cannot grow any more")?.grow(*dimension, *range)
+            }
             Recorded::Remove { id } => self.remove(*id),
             Recorded::Move { id, path } => self.move_to(*id, path),
             Recorded::AddFragments { array, fragments } => {

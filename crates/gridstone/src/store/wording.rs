@@ -4,6 +4,7 @@
 //! {"op":"create_group","id":…,"path":"/city"}
 //! {"op":"create_array","id":…,"path":"/city/rain","schema":{…}}
 //! {"op":"alter_array","id":…,"number":1,"schema":{…}}
+//! {"op":"grow","array":…,"dimension":0,"low":"…","high":"…"}              ordered keys
 //! {"op":"remove","id":…}
 //! {"op":"move","id":…,"path":"/town/rain"}
 //! {"op":"add_fragments","array":…,"fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[["…","…"]],"cells":9,
@@ -25,16 +26,17 @@ use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
-use crate::schema::Schema;
+use crate::schema::{KeyRange, Schema};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const KNOWN: [&str; 11] = [
+pub(super) const KNOWN: [&str; 12] = [
     "create_group",
     "create_array",
     "alter_array",
+    "grow",
     "remove",
     "move",
     "add_fragments",
@@ -65,6 +67,12 @@ pub(super) enum OperationText {
         id: IdText,
         number: u32,
         schema: Value,
+    },
+    Grow {
+        array: IdText,
+        dimension: u32,
+        low: Hex,
+        high: Hex,
     },
     Remove {
         id: IdText,
@@ -146,6 +154,9 @@ impl OperationText {
             }
             Operation::AlterArray { id, number, schema } => {
                 Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
+            }
+            Operation::Grow { array, dimension, range } => {
+                Self::Grow { array: IdText(*array), dimension: *dimension, low: Hex(range.lo), high: Hex(range.hi) }
             }
             Operation::Remove { id } => Self::Remove { id: IdText(*id) },
             Operation::Move { id, path, .. } => Self::Move { id: IdText(*id), path: path.clone() },
@@ -378,6 +389,12 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
         }
         OperationText::AlterArray { id, number, schema } => {
             Recorded::AlterArray { id: id.0, number, schema: read_schema(&schema)? }
+        }
+        OperationText::Grow { array, dimension, low, high } => {
+            if low.0 > high.0 {
+                return Err(Error::corruption("a domain is said to grow to an empty range"));
+            }
+            Recorded::Grow { array: array.0, dimension, range: KeyRange::new(low.0, high.0) }
         }
         OperationText::Remove { id } => Recorded::Remove { id: id.0 },
         OperationText::Move { id, path } => Recorded::Move { id: id.0, path },

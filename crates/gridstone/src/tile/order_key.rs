@@ -4,12 +4,16 @@
 //! domain for float and untiled dimensions. Each takes as many bits as its dimension needs, and they are packed with
 //! the most significant first. With a Hilbert curve ([`hilbert`]) the index on the curve replaces the offsets. Keys of
 //! up to 64 and 128 bits are machine words; longer ones are compared as words.
+//!
+//! Tiles are counted from the first of the domain, so keys of the same cells differ between domains; their order does
+//! not. Equal keys are equal cells: where several coordinates have the same place on the curve, since the domain reaches
+//! beyond the curve's frame or the frame is coarse, all coordinates follow it in the key, in row order.
 
 use super::hilbert;
 use super::radix::sort_keys;
 use super::sort::sort;
 use crate::base::{Cancel, Result, Spawner};
-use crate::schema::{Dimension, Extent, Order, Schema};
+use crate::schema::{Dimension, Extent, Frame, Order, Schema};
 use std::cmp::Ordering;
 use std::ops::{BitOr, Range, Shl};
 
@@ -32,8 +36,12 @@ impl KeyWord for u128 {}
 pub struct KeyLayout {
     dims: Vec<Dimension>,
     parts: Vec<Part>,
-    /// Bits per dimension of the offsets along a Hilbert curve, which follow the parts; 0 if there is no curve.
+    /// The frame of a Hilbert curve, whose bits follow the parts.
+    frame: Option<Frame>,
+    /// Bits per dimension along the curve; 0 if there is no curve.
     curve_bits: u32,
+    /// Whether the coordinates follow the curve, since they do not follow from it.
+    ends_in_cells: bool,
     bits: u32,
 }
 
@@ -79,10 +87,14 @@ impl KeyLayout {
         let parts = tiles.chain(cells.filter(|_| !curve)).filter(|p| p.bits > 0);
         let parts: Vec<Part> = parts.collect();
         // One width for all dimensions: the curve runs through a cube.
-        let widest = (0..dims.len()).map(|dim| width(false, dim)).max().unwrap_or(0);
-        let curve_bits = if curve { widest } else { 0 };
-        let bits = parts.iter().map(|p| p.bits).sum::<u32>() + curve_bits * dims.len() as u32;
-        Self { parts, curve_bits, bits, dims }
+        let frame = curve.then(|| schema.frame());
+        let curve_bits = frame.as_ref().map_or(0, |frame| frame.bits());
+        let ends_in_cells = frame.as_ref().is_some_and(|frame| !frame.tells_cells(&dims));
+        let mut bits = parts.iter().map(|p| p.bits).sum::<u32>() + curve_bits * dims.len() as u32;
+        if ends_in_cells {
+            bits += u64::BITS * dims.len().max(2) as u32;
+        }
+        Self { parts, frame, curve_bits, ends_in_cells, bits, dims }
     }
 
     /// A layout that orders cells by their coordinates alone, ignoring tiles, for row-major or column-major results.
@@ -95,7 +107,7 @@ impl KeyLayout {
         let parts: Vec<Part> = schema.slowest_first(order).into_iter().map(part).filter(|p| p.bits > 0).collect();
         let bits = parts.iter().map(|p| p.bits).sum();
         let dims = dims.iter().map(Dimension::untiled).collect();
-        Self { dims, parts, curve_bits: 0, bits }
+        Self { dims, parts, frame: None, curve_bits: 0, ends_in_cells: false, bits }
     }
 
     /// The bits of a key.
@@ -107,9 +119,15 @@ impl KeyLayout {
         let Some(dim) = self.dims.get(part.dim) else { return 0 };
         match (part.tile, dim.extent()) {
             (true, _) => dim.tile_of(key),
-            (false, Extent::Cells(n)) => (key - dim.range().lo) % n,
+            (false, Extent::Cells(n)) => dim.offset_in_tile(key, n),
             (false, _) => key - dim.range().lo,
         }
+    }
+
+    /// The place of a coordinate along the curve.
+    fn place(&self, dim: usize, key: u64) -> u64 {
+        let Some(dimension) = self.dims.get(dim) else { return 0 };
+        self.frame.as_ref().map_or(0, |frame| frame.place(dim, dimension, key))
     }
 
     /// The keys of cells whose coordinates are given column by column as ordered keys in the domain.
@@ -134,7 +152,9 @@ impl KeyLayout {
         if !self.tells_coordinates() {
             return None;
         }
-        let mut columns: Vec<Vec<u64>> = self.dims.iter().map(|d| vec![d.range().lo; places.len()]).collect();
+        // The first tile may begin before the domain, even before all keys: the sums wrap there and come out right.
+        let start = |d: &Dimension| d.range().lo.wrapping_sub(d.lead());
+        let mut columns: Vec<Vec<u64>> = self.dims.iter().map(|d| vec![start(d); places.len()]).collect();
         let mut shift = self.bits;
         for (number, part) in self.parts.iter().enumerate() {
             shift -= part.bits;
@@ -146,17 +166,19 @@ impl KeyLayout {
             };
             let mask = u64::MAX >> (64 - part.bits);
             let column = columns.get_mut(part.dim)?.iter_mut();
-            // No sum exceeds the domain's high end.
             match keys {
                 CellKeys::Narrow(keys) => {
-                    column.zip(keys.get(places.clone())?).for_each(|(c, k)| *c += (*k >> shift & mask) * step);
+                    let add = |(c, k): (&mut u64, &u64)| *c = c.wrapping_add((*k >> shift & mask).wrapping_mul(step));
+                    column.zip(keys.get(places.clone())?).for_each(add);
                 }
                 CellKeys::Wide(keys) => {
-                    column.zip(keys.get(places.clone())?).for_each(|(c, k)| *c += ((*k >> shift) as u64 & mask) * step);
+                    let part = |k: &u128| ((*k >> shift) as u64 & mask).wrapping_mul(step);
+                    column.zip(keys.get(places.clone())?).for_each(|(c, k)| *c = c.wrapping_add(part(k)));
                 }
                 CellKeys::Long { words, data } => {
                     let cells = data.get(places.start * words..places.end * words)?.iter();
-                    column.zip(cells.skip(number).step_by(*words)).for_each(|(c, k)| *c += *k * step);
+                    let parts = cells.skip(number).step_by(*words);
+                    column.zip(parts).for_each(|(c, k)| *c = c.wrapping_add(k.wrapping_mul(step)));
                 }
             }
         }
@@ -204,12 +226,11 @@ impl KeyLayout {
 
     /// The offsets of `len` cells from `from` on, transposed along the curve.
     fn along(&self, columns: &[&[u64]], from: usize, len: usize) -> Vec<Vec<u64>> {
-        let offsets = |(dim, column): (usize, &&[u64])| {
-            let part = Part { dim, tile: false, bits: self.curve_bits };
+        let places = |(dim, column): (usize, &&[u64])| {
             let run = column.get(from..from + len).unwrap_or_default();
-            run.iter().map(|coordinate| self.part_value(part, *coordinate)).collect::<Vec<u64>>()
+            run.iter().map(|coordinate| self.place(dim, *coordinate)).collect::<Vec<u64>>()
         };
-        let mut along: Vec<Vec<u64>> = columns.iter().enumerate().map(offsets).collect();
+        let mut along: Vec<Vec<u64>> = columns.iter().enumerate().map(places).collect();
         hilbert::transpose(&mut along, self.curve_bits);
         along
     }
@@ -217,7 +238,9 @@ impl KeyLayout {
     /// Long keys use one word per part, and as few words as possible for bits along a curve. This is simple, and rare
     /// (more than 128 bits of coordinates).
     fn long_keys(&self, columns: &[&[u64]], len: usize) -> CellKeys {
-        let words = self.parts.len() + (self.curve_bits as usize * self.dims.len()).div_ceil(64);
+        let along_curve = (self.curve_bits as usize * self.dims.len()).div_ceil(64);
+        let cells_from = self.parts.len() + along_curve;
+        let words = cells_from + if self.ends_in_cells { self.dims.len() } else { 0 };
         let mut data = vec![0u64; len * words];
         for (i, part) in self.parts.iter().enumerate() {
             let Some(column) = columns.get(part.dim) else { continue };
@@ -236,6 +259,12 @@ impl KeyLayout {
                 }
             }
         }
+        if self.ends_in_cells {
+            for (dim, column) in columns.iter().enumerate() {
+                let slots = data.iter_mut().skip(cells_from + dim).step_by(words.max(1));
+                slots.zip(*column).for_each(|(slot, coordinate)| *slot = *coordinate);
+            }
+        }
         CellKeys::Long { words, data }
     }
 }
@@ -248,10 +277,15 @@ fn add_parts<K: KeyWord>(dim: &Dimension, column: &[u64], (tile, offset): (Optio
         let in_tile = |k: u64| if tile.is_some() { placed(dim.tile_of(k), tile) } else { K::from(0) };
         return cells.for_each(|(key, k)| *key = *key | in_tile(*k) | placed(*k - low, offset));
     };
+    let lead = dim.lead();
+    if (dim.range().hi - low).checked_add(lead).is_none() {
+        let part = |k: u64| placed(dim.tile_of(k), tile) | placed(dim.offset_in_tile(k, extent), offset);
+        return cells.for_each(|(key, k)| *key = *key | part(*k));
+    }
     // Ordered cells come tile by tile: only the first one of a tile needs a division.
     let (mut start, mut in_tile) = (0, K::from(0));
     for (key, k) in cells {
-        let at = *k - low;
+        let at = *k - low + lead;
         if at < start || at - start >= extent {
             let number = at / extent;
             (start, in_tile) = (number * extent, placed(number, tile));
@@ -393,7 +427,7 @@ fn first_step<K: Ord>(keys: &[K], how: Ordering, cancel: &dyn Cancel) -> Result<
 mod tests {
     use super::*;
     use crate::base::{Inline, NeverCancel};
-    use crate::schema::{Order, key};
+    use crate::schema::{KeyRange, Order, Subarray, key};
     use proptest::prelude::*;
 
     fn schema(dims: &str) -> Schema {
@@ -521,6 +555,58 @@ mod tests {
             let float = |f: f64| key::from_float(if f.is_finite() { f % 1e3 } else { 0.25 });
             check(&wide, &cells.iter().map(|(a, _, f)| vec![*a, float(*f)]).collect::<Vec<_>>());
             check(&schema(ONE), &cells.iter().map(|(a, _, _)| vec![*a]).collect::<Vec<_>>());
+        }
+    }
+
+    /// Cells of a domain that grew, and so reaches beyond the frame of the curve, in each order that the definition gives.
+    #[test]
+    fn cells_keep_their_order_when_the_domain_grows() {
+        let dims = r#"{"name":"a","dtype":"int16","domain":["-4","9"],"tile":"5"},
+            {"name":"b","dtype":"uint8","domain":["10","20"]},{"name":"c","dtype":"float64","domain":["0","2"],"tile":"0.5"}"#;
+        for order in ["row", "hilbert"] {
+            let first = ordered(dims, order);
+            let ends =
+                [(key::from_signed(-6), key::from_signed(17)), (0, 40), (key::from_float(-1.25), key::from_float(3.0))];
+            let domain = Subarray::new(ends.iter().map(|(lo, hi)| KeyRange::new(*lo, *hi)).collect());
+            let grown = first.reaching(&domain);
+            let floats = [-1.25, -0.5, 0.0, 0.75, 2.0, 3.0].map(key::from_float);
+            let all = |lo: i64, hi: i64, b: &[u64], c: &[u64]| -> Vec<Vec<u64>> {
+                let pair = |a: i64| {
+                    b.iter()
+                        .flat_map(move |b| c.iter().map(move |c| vec![key::from_signed(a), *b, *c]))
+                        .collect::<Vec<_>>()
+                };
+                (lo..=hi).flat_map(pair).collect()
+            };
+            let cells = all(-6, 17, &[0, 3, 9, 10, 11, 15, 20, 25, 26, 40], &floats);
+            let (keys, layout) = (keys_of(&grown, &cells), KeyLayout::new(&grown));
+            assert_eq!(layout.ends_in_cells, order == "hilbert");
+            let (sorted, rows) = keys.clone().sort(&Inline, &NeverCancel).unwrap();
+            assert_eq!(sorted.first_step(Ordering::Equal, &NeverCancel).unwrap(), None, "no two cells have one key");
+            let rank = |cell: &[u64]| {
+                let tile = |d: usize| {
+                    // Counted from the origin, by the definition.
+                    match d {
+                        0 => (key::to_signed(cell[0]) + 4).div_euclid(5),
+                        1 => 0,
+                        _ => (key::to_float(cell[2]) / 0.5).floor() as i64,
+                    }
+                };
+                let offsets: Vec<u64> = (0..3).map(|d| grown.frame().place(d, &grown.dims()[d], cell[d])).collect();
+                let curve =
+                    if order == "hilbert" { hilbert::tests::index(&offsets, grown.frame().bits()) } else { Vec::new() };
+                ((0..3).rev().map(tile).collect::<Vec<i64>>(), curve, cell.to_vec())
+            };
+            let ranks: Vec<_> = rows.iter().map(|row| rank(&cells[*row as usize])).collect();
+            assert!(ranks.is_sorted_by(|a, b| a < b), "{order}");
+            // In the first domain they have the same order.
+            let inside = all(-4, 9, &[10, 11, 15, 20], &[0.0, 0.75, 2.0].map(key::from_float));
+            let rows_in = |schema: &Schema| keys_of(schema, &inside).sort(&Inline, &NeverCancel).unwrap().1;
+            assert_eq!(rows_in(&first), rows_in(&grown), "{order}");
+            if order == "row" {
+                let columns: Vec<Vec<u64>> = (0..3).map(|d| cells.iter().map(|c| c[d]).collect()).collect();
+                assert_eq!(layout.coordinates(&keys, 0..cells.len()), Some(columns));
+            }
         }
     }
 

@@ -3,10 +3,11 @@
 use super::super::world::{Case, World};
 use super::{doubles, ints, noise, signed, singles, with_nulls};
 use gridstone::base::Result;
-use gridstone::schema::key;
+use gridstone::fragment::FragmentKind;
+use gridstone::schema::{Evolution, Order, key};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?, hilbert()?])
+    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?, hilbert()?, grown()?])
 }
 
 /// The one that the pages of the format take apart byte by byte.
@@ -163,5 +164,60 @@ fn hilbert() -> Result<Case> {
     world.commit(None)?;
     world
         .expect(&[&[("-50", "149"), ("3", "99"), ("-2.0", "2.0")], &[("-10", "60"), ("20", "80"), ("-1.0", "0.5")]])?;
+    Ok(world.finish())
+}
+
+fn grown() -> Result<Case> {
+    let about = "domains that grew at both ends, not by whole tiles: a first tile that the type cuts, and cells along a Hilbert \
+                 curve inside of its frame, outside and with the same place";
+    let mut world = World::new("grown", about)?.folding(4);
+    world.create_array(
+        "/field",
+        r#"{"dims":[{"name":"x","dtype":"uint8","domain":["5","19"],"tile":"7"},
+        {"name":"y","dtype":"int8","domain":["0","3"],"tile":"2"}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#,
+    )?;
+    world.create_array(
+        "/curve",
+        r#"{"sparse":true,"capacity":7,"cell_order":"hilbert","dims":[
+        {"name":"x","dtype":"int16","domain":["0","9"]},
+        {"name":"y","dtype":"int32","domain":["-4","5"],"tile":"5"},
+        {"name":"z","dtype":"float64","domain":["0.0","4.0"],"tile":"2.5"}],"attrs":[{"name":"v","dtype":"int32"}]}"#,
+    )?;
+    let text = |name: &str| name.to_owned();
+    let grow = |name: &str, lo: &str, hi: &str| (text(name), text(lo), text(hi));
+    let place = |i: u64, far: i64| {
+        let at = |shift: u32, lo: i64, hi: i64| lo + (noise(i) >> shift) as i64 % (hi - lo + 1);
+        let z = (at(20, 0, 8) + if far > 0 { at(30, -6, 10) } else { 0 }) as f64 / 2.0;
+        vec![
+            signed(at(0, -far, 9 + far)),
+            signed(at(10, -4 - far, 5 + far)),
+            key::from_float(if far > 0 { z } else { z.min(4.0) }),
+        ]
+    };
+    world.write_box("/field", &[("6", "13"), ("0", "2")], vec![("v", ints(2, 0..24))], Order::Row)?;
+    let write = |world: &mut World, rows: std::ops::Range<u64>, far: i64, base: i64| {
+        let mut places: Vec<Vec<u64>> = rows.map(|i| place(i, far)).collect();
+        places.sort();
+        places.dedup();
+        let values = ints(4, (0..places.len() as i64).map(|i| base + i));
+        world.write_cells("/curve", &places, vec![("v", values)])
+    };
+    write(&mut world, 0..20, 0, 0)?;
+    world.commit_and_expect(None)?;
+    world.alter(
+        "/field",
+        &Evolution { domains: vec![grow("x", "0", "255"), grow("y", "-1", "3")], ..Evolution::default() },
+    )?;
+    let domains = vec![grow("x", "-40", "60"), grow("y", "-44", "46"), grow("z", "-3.0", "9.0")];
+    world.alter("/curve", &Evolution { domains, ..Evolution::default() })?;
+    world.commit_and_expect(Some("grown"))?;
+    world.write_box("/field", &[("0", "7"), ("-1", "1")], vec![("v", ints(2, 100..124))], Order::Row)?;
+    world.write_box("/field", &[("250", "255"), ("3", "3")], vec![("v", ints(2, 200..206))], Order::Row)?;
+    write(&mut world, 10..60, 30, 100)?;
+    world.commit_and_expect(None)?;
+    world.delete("/curve", &(5..50).step_by(9).map(|i| place(i, 30)).collect::<Vec<_>>())?;
+    world.commit_and_expect(None)?;
+    world.merge("/curve", FragmentKind::Sparse)?;
+    world.commit_and_expect(Some("merged"))?;
     Ok(world.finish())
 }

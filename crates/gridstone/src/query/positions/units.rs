@@ -6,7 +6,7 @@
 use super::axis::SortedAxis;
 use super::mask::Mask;
 use super::selection::Positions;
-use crate::schema::{KeyRange, Order, Schema, Subarray};
+use crate::schema::{Dimension, KeyRange, Order, Schema, Subarray};
 use crate::tile::BlockGrid;
 use std::ops::Range;
 use std::sync::Arc;
@@ -324,8 +324,7 @@ impl Factor<'_> {
     /// How many blocks along its dimensions hold chosen cells, at most, about: as if the low end of the domain were that of a tile.
     fn blocks(&self, schema: &Schema, block_cells: u64) -> u64 {
         let dims = schema.dims();
-        let tile: Vec<u64> =
-            dims.iter().map(|d| d.tile_range(0)).map(|range| (range.hi - range.lo).saturating_add(1)).collect();
+        let tile: Vec<u64> = dims.iter().map(Dimension::tile_cells).collect();
         let grid = BlockGrid::new(&tile, schema.options().cell_order, block_cells);
         let side = |dim: usize| grid.block_shape().get(dim).copied().unwrap_or(1);
         let block = |dim: usize, position: u64| {

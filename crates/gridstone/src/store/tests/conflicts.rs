@@ -4,7 +4,7 @@
 use super::world::*;
 use crate::base::{ErrorKind, Id};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
-use crate::schema::{Evolution, Schema};
+use crate::schema::{Evolution, KeyRange, Schema};
 use crate::store::wording::KNOWN;
 use crate::store::{
     Changes, Condemned, DeleteRules, MergeRules, Node, Operation, Rebase, Removed, Snapshot, StandardRules, Store,
@@ -22,6 +22,8 @@ struct Thing {
     array: bool,
     /// How many schemas an array has had.
     schemas: usize,
+    /// The domain of an array along x, where it has grown.
+    domain: Option<KeyRange>,
     fragments: BTreeSet<Id>,
     metadata: BTreeMap<String, String>,
 }
@@ -33,14 +35,18 @@ struct Model(BTreeMap<String, Thing>);
 impl Model {
     fn of(snapshot: &Snapshot) -> Self {
         let thing = |node: &Node| {
-            let (schemas, fragments) = match node {
-                Node::Group(_) => (0, BTreeSet::new()),
+            let (schemas, domain, fragments) = match node {
+                Node::Group(_) => (0, None, BTreeSet::new()),
                 Node::Array(array) => {
-                    (array.schemas().count() as usize, array.fragments(None).unwrap().iter().map(|d| d.id).collect())
+                    let fragments = array.fragments(None).unwrap().iter().map(|d| d.id).collect();
+                    assert_eq!(array.domain(), &array.schema().domain());
+                    let domain = array.domain().ranges()[0];
+                    let first = schema().domain().ranges()[0];
+                    (array.schemas().count() as usize, Some(domain).filter(|d| *d != first), fragments)
                 }
             };
             let (id, metadata) = (Some(node.id()), node.metadata().all().unwrap().as_ref().clone());
-            Thing { id, array: schemas > 0, schemas, fragments, metadata }
+            Thing { id, array: schemas > 0, schemas, domain, fragments, metadata }
         };
         let mut model =
             Self(snapshot.nodes().unwrap().iter().map(|node| (node.path().to_owned(), thing(node))).collect());
@@ -66,12 +72,23 @@ impl Model {
         self.0.values_mut().find(|thing| thing.id == Some(id)).unwrap()
     }
 
+    fn grow(&mut self, id: Id, range: KeyRange) {
+        let first = schema().domain().ranges()[0];
+        let domain = &mut self.of_id(id).domain;
+        let own = domain.unwrap_or(first);
+        *domain = Some(KeyRange::new(own.lo.min(range.lo), own.hi.max(range.hi))).filter(|joined| *joined != first);
+    }
+
     /// Every operation of the log has its line here.
     fn apply(&mut self, operation: &Operation) {
         match operation {
             Operation::CreateGroup { id, path } => self.put(path, *id, false),
             Operation::CreateArray { id, path, .. } => self.put(path, *id, true),
-            Operation::AlterArray { id, .. } => self.of_id(*id).schemas += 1,
+            Operation::AlterArray { id, schema, .. } => {
+                self.of_id(*id).schemas += 1;
+                self.grow(*id, schema.domain().ranges()[0]);
+            }
+            Operation::Grow { array, range, .. } => self.grow(*array, *range),
             Operation::Remove { id } => {
                 let path = self.0.iter().find(|(_, thing)| thing.id == Some(*id)).unwrap().0.clone();
                 self.0.retain(|p, _| *p != path && !p.starts_with(&format!("{path}/")));
@@ -238,6 +255,11 @@ impl World {
                 let domains = vec![("x".to_owned(), "0".to_owned(), format!("2{value}0000"))];
                 let next = schema.evolved(&schema, &Evolution { domains, ..Evolution::default() }).unwrap();
                 vec![Operation::AlterArray { id: self.id(path), number: 1, schema: next }]
+            }
+            "grow A" => {
+                let range =
+                    cells(if value == "1" { -7 } else { 5 }, if value == "1" { 50 } else { 200_007 }).ranges()[0];
+                vec![Operation::Grow { array: self.id("/A"), dimension: 0, range }]
             }
             "add_fragments C" => vec![fragment("/G/C", inline(5, 15))],
             "replace_fragments f0 f1" => vec![self.replacement(0)],
