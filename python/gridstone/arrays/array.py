@@ -173,12 +173,6 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         return tuple(dim.positions_per_tile for dim in self._schema.dims)
 
     @property
-    def domain(self) -> tuple[Any, ...]:
-        """The lowest and highest coordinate per dimension, inclusive; None for a dimension of texts."""
-        self._note_ends()
-        return tuple(dim.domain for dim in self._schema.dims)
-
-    @property
     def nonempty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
         """The box around everything written, inclusive; None if nothing is. For texts, bounds that no cell lies beyond.
         They need not be texts of cells where texts are longer than 8 bytes."""

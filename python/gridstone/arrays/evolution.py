@@ -65,6 +65,12 @@ class Evolvable:
         """Dimensions, attributes and layout."""
         return self._schema
 
+    @property
+    def domain(self) -> tuple[Any, ...]:
+        """The lowest and highest coordinate per dimension, inclusive; None for a dimension of texts."""
+        self._note_ends()
+        return tuple(dim.domain for dim in self._schema.dims)
+
     @checked()
     def resize(self, domain: Any = None, /, *, message: Message = None, **domains: Any) -> int:
         """Makes the domain larger. It never shrinks: delete cells instead.

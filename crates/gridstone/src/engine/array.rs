@@ -10,8 +10,8 @@ use super::{Call, Context, Staged};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
 use crate::fragment;
 use crate::query::{
-    CellWrite, Dedup, DenseWrite, Points, ReadContext, ReadOrder, Request, Target, WriteContext, read_dense,
-    read_dense_into, touched_cells, write_cells, write_dense, write_tombstones,
+    CellWrite, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Target, WriteContext, read_dense, read_dense_into,
+    touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Region, Schema, Subarray};
@@ -102,37 +102,6 @@ impl Array {
             return Err(Error::input(format!("{what} inside a transaction; open the array outside of it for that")));
         }
         Ok(())
-    }
-
-    /// Tells the transaction, if there is one, that cells in `sub` are read. A box up to an end of the domain may have been
-    /// chosen by that end: all beyond it counts as read, since it would have been if others had made the domain grow before.
-    pub(super) fn note(&self, sub: &Subarray) {
-        if self.in_transaction() {
-            let open = self.state().map_or_else(|_| sub.without_ends(), |(_, state)| sub.open_at(state.domain()));
-            self.session.note(&mut |reads| reads.note_box(self.id, &open));
-        }
-    }
-
-    /// Tells the transaction, if there is one, that an end of the domain was looked at, as a shape or a negative position does:
-    /// cells beyond it count as read.
-    ///
-    /// # Errors
-    /// Those of a lookup of the array. An ended transaction notes nothing.
-    pub fn note_ends(&self) -> Result<()> {
-        if self.in_transaction() && self.session.check_open().is_ok() {
-            let beyond = self.state()?.1.domain().beyond();
-            self.session.note(&mut |reads| beyond.iter().for_each(|sub| reads.note_box(self.id, sub)));
-        }
-        Ok(())
-    }
-
-    /// The same of single cells, which lie in `bounds`.
-    pub(super) fn note_cells(&self, bounds: &Subarray, points: &Points) {
-        self.session.note(&mut |reads| reads.note_cells(self.id, bounds, points.cells()));
-    }
-
-    fn note_key(&self, key: Option<&str>) {
-        self.session.note(&mut |reads| reads.note_key(self.id, key));
     }
 
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {

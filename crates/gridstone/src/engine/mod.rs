@@ -24,6 +24,7 @@ mod lease_terms;
 mod listing;
 mod merge_report;
 mod moves;
+mod noted;
 mod open;
 mod points;
 mod portions;

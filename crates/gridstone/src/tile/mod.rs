@@ -5,6 +5,7 @@
 
 mod block;
 mod block_grid;
+mod cell_keys;
 mod cells;
 mod column;
 pub mod coordinates;
@@ -21,10 +22,11 @@ mod width;
 
 pub use block::{decode_block, decode_rows, encode_block};
 pub use block_grid::{BlockGrid, RelativeBox};
+pub use cell_keys::CellKeys;
 pub use cells::Cells;
 pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
-pub use order_key::{CellKeys, KeyLayout};
+pub use order_key::KeyLayout;
 pub use statistics::{Bound, Statistics, Sum};
 pub use strided::Strided;
 pub use weight::{Weights, block_cells_with_room, cells_with_room};
