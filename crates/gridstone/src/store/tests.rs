@@ -6,6 +6,7 @@ mod damage;
 mod evolution;
 mod folding;
 mod gaps;
+mod hints;
 mod life;
 mod outcome;
 mod serializable;
