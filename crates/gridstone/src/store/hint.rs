@@ -8,9 +8,9 @@
 //! ```
 //! A hint without a tail is the digits alone, as folders have it. Earlier releases read the first 32 bytes as a number.
 //!
-//! A hint is never trusted. A tail is used only if it is a chain, each record naming the checksum of the one before as
-//! its parent, and the record of its version, as it lies in the log, has the checksum of its last line. Then all its
-//! lines are those of the log, whoever wrote the hint.
+//! A hint is never trusted. A tail is used only if it is a chain: each record names the checksum of the one before as
+//! its parent. The record of the hint's version, as it lies in the log, must have the checksum of the last line. Then
+//! all lines are those of the log, whoever wrote the hint.
 
 use super::line;
 use super::record::Record;
@@ -19,8 +19,6 @@ use bytes::Bytes;
 
 /// The bytes that hold the number.
 pub(super) const NUMBER_BYTES: usize = 32;
-/// The longest line, with its checksum, that a tail holds.
-pub(super) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// The number of commits between two writes of the hint in a folder, where a search among as many versions costs less
 /// than a write with each commit.
 pub(super) const HINT_EVERY: u64 = 8;
@@ -63,7 +61,7 @@ fn tail_of(version: u64, mut bytes: &[u8]) -> Option<Vec<Record>> {
     }
     let mut heads = Vec::new();
     while !bytes.is_empty() {
-        let (head, rest) = line::split_whole(bytes).filter(|(head, _)| head.len() <= HEAD_BYTES_MAX)?;
+        let (head, rest) = line::split_whole(bytes).filter(|(head, _)| head.len() <= limits::HINT_LINE_BYTES_MAX)?;
         heads.push(head);
         bytes = rest;
     }

@@ -13,7 +13,7 @@
 //! ([`Log::newest`]).
 
 use super::floor::Floor;
-use super::hint::{FAR_HINT_EVERY, HEAD_BYTES_MAX, Hint, version_of};
+use super::hint::{FAR_HINT_EVERY, Hint, version_of};
 use super::log::{Log, RECORDS_AT_ONCE, missing};
 use super::record::{self, Record};
 use super::root::Root;
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 /// How much of a record is read before it is known whether it is needed: more than the line of most records.
-const START_BYTES: u64 = HEAD_BYTES_MAX as u64;
+const START_BYTES: u64 = limits::HINT_LINE_BYTES_MAX as u64;
 /// The most objects that a short log has.
 const LISTED_MAX: usize = 64;
 

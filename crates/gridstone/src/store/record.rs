@@ -9,7 +9,6 @@
 //! exactly. Lists of features and an `ext` object may come before the operations. The bytes of a body are verified when it is read ([`Record::body`]).
 
 use super::extension::{Ext, Features};
-use super::hint::HEAD_BYTES_MAX;
 use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
@@ -184,7 +183,7 @@ impl Record {
         let mut read = |op| read_operation(op, &mut place).map_err(|e| explained(e.context(&what)));
         let operations = text.ops.into_iter().map(&mut read).collect::<Result<Vec<_>>>()?;
         let end = place.inline.last().map_or(line.body as u64, |i| i.range.end());
-        let head = bytes.get(..line.body).filter(|head| head.len() <= HEAD_BYTES_MAX);
+        let head = bytes.get(..line.body).filter(|head| head.len() <= limits::HINT_LINE_BYTES_MAX);
         let record = Self {
             format: line.format,
             commit_id: text.commit_id.0,

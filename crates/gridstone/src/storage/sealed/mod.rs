@@ -6,8 +6,8 @@
 //! storage below is sealed already. `docs/format/sealing.md` is the specification.
 //!
 //! Invariants: a store is sealed or not, as its first record is. An object of the other sort is never accepted in it,
-//! except `_log/latest`, which is never trusted and may be of either sort. Of one that is not sealed, a reader with a
-//! key gets the number alone, so that nothing of a sealed store depends on bytes that no key protects. Access errors concern keys: a missing key, a
+//! except `_log/latest`, which is never trusted and may be of either sort. A reader with
+//! a key gets the number alone of one that is not sealed, so that nothing of a sealed store depends on bytes that no key protects. Access errors concern keys: a missing key, a
 //! wrong key, or a key for a store that is not sealed. Every other deviation from what was written is Corruption.
 
 mod cipher;

@@ -352,7 +352,7 @@ fn the_hint_says_nothing_of_the_store() {
     over(&inner, Sealing::Always(ring(7))).put_hint(LATEST, b"9").unwrap();
     let found = over(&inner, Sealing::AsFound(ring(7)));
     assert_eq!(found.read_all(LATEST).unwrap(), "9");
-    // Of more than a number, what no key protects is left out.
+    // What no key protects is left out, but for the number.
     let long = [b"12".repeat(16), b"\nand records".to_vec()].concat();
     over(&inner, Sealing::Always(ring(7))).put_hint(LATEST, &long).unwrap();
     let stored = inner.read_all(LATEST).unwrap();

@@ -4,7 +4,7 @@
 use super::world::*;
 use crate::base::{NeverCancel, limits};
 use crate::storage::{CountingStorage, FLOOR, LATEST, MemoryStorage, Storage, log_name};
-use crate::store::hint::{FAR_HINT_EVERY, HEAD_BYTES_MAX, Hint, NUMBER_BYTES, number_of};
+use crate::store::hint::{FAR_HINT_EVERY, Hint, NUMBER_BYTES, number_of};
 use crate::store::{Changes, Floor, Operation, Snapshot, StandardRules, Store};
 use bytes::Bytes;
 use gridstone_testkit::Dice;
@@ -203,7 +203,7 @@ fn a_hint_that_is_behind_still_serves() {
 /// A hint holds the last lines that there is room for, and the records before are read.
 #[test]
 fn a_hint_is_bounded() {
-    for (bytes, held) in [(20_000, 12), (HEAD_BYTES_MAX, 0)] {
+    for (bytes, held) in [(20_000, 12), (limits::HINT_LINE_BYTES_MAX, 0)] {
         let memory = MemoryStorage::new();
         let (store, mut last, id) = with_array(Arc::new(memory.clone()));
         let mut dice = Dice::new(3);

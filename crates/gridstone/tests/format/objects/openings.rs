@@ -10,7 +10,7 @@ use gridstone_testkit::Dice;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of how many versions one writes the hint.
+/// How many versions lie between two hints.
 const HINT_EVERY: u64 = 4;
 /// The hint and the floor; the hint's record, the three that may follow it, and two that do not; the root, and the floor
 /// again.
@@ -206,7 +206,7 @@ fn opening_reads_long_records_only_if_it_needs_them() {
     assert_eq!(read(&found).unwrap().len(), 7_000);
 }
 
-/// Wherever one record is missing, whoever needs it or would commit into the gap is told so. An opening needs none of
+/// Wherever one record is missing, what needs it or would commit into the gap fails. An opening needs none of
 /// which the hint has the line.
 #[test]
 fn a_missing_record_is_never_taken_for_the_end() {
@@ -274,7 +274,7 @@ fn opening_asks_for_its_records_together() {
     }
     assert_eq!(writer.version(), 30);
     plan.clear();
-    // Who asked for one after the other would wait for ever for the first; it fails after a while.
+    // A reader that asked for one after the other would wait for ever for the first; it fails after a while.
     hinted(&bucket, 30);
     storage(&bucket).put(LATEST, b"28").unwrap();
     plan.clear();
@@ -285,7 +285,7 @@ fn opening_asks_for_its_records_together() {
     assert!(counts["get"] <= 36 && counts.len() == 1, "an open: {counts:?}");
     plan.clear();
     assert_eq!(read(&found).unwrap(), expected);
-    // Who follows from version 1 asks for one, two, four, eight and sixteen more.
+    // A reader that follows from version 1 asks for one, two, four, eight and sixteen more.
     plan.clear();
     plan.gather_these((17..31).map(log_name).collect());
     assert_eq!(follower.refresh().unwrap(), 30);
