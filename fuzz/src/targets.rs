@@ -44,13 +44,14 @@ fn rows_max(len: usize) -> usize {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "codec", run: codec, corpus: codec_corpus, allocation_max: |len| PCO_MAX + 64 * len },
     Target { name: "fragment", run: fragment, corpus: fragment_corpus, allocation_max: |_| 64 << 20 },
     Target { name: "log_record", run: log_record, corpus: record_corpus, allocation_max: small },
     Target { name: "manifest_root", run: manifest_root, corpus: root_corpus, allocation_max: rows_max },
     Target { name: "manifest_rows", run: manifest_rows, corpus: rows_corpus, allocation_max: rows_max },
     Target { name: "manifest_page", run: manifest_page, corpus: page_corpus, allocation_max: small },
+    Target { name: "hint", run: hint, corpus: hint_corpus, allocation_max: small },
     Target { name: "floor", run: floor, corpus: floor_corpus, allocation_max: small },
     Target { name: "lease", run: lease, corpus: lease_corpus, allocation_max: small },
     Target { name: "receipt", run: receipt, corpus: receipt_corpus, allocation_max: |_| 64 << 20 },
@@ -339,6 +340,35 @@ fn manifest_page(data: &[u8]) -> bool {
 
 fn page_corpus() -> Vec<Vec<u8>> {
     seeds().iter().flat_map(|seed| seed.manifest(true)).collect()
+}
+
+/// A number, and lines of records, which get their checksums; whether all of them were accepted.
+fn hint(data: &[u8]) -> bool {
+    let encoded = |lines: &[u8]| fuzzing::hint(lines).expect("a hint reads the same when it is encoded again");
+    encoded(data);
+    let Some((number, mut rest)) = data.split_first_chunk::<32>() else { return false };
+    let (mut lines, mut count) = (number.to_vec(), 0);
+    while let Some(end) = rest.iter().position(|b| *b == b'\n') {
+        lines.extend(seal::line(&rest[..end], 1));
+        rest = rest.get(end + 18..).unwrap_or_default();
+        count += 1;
+    }
+    count > 0 && encoded(&lines) == count
+}
+
+fn hint_corpus() -> Vec<Vec<u8>> {
+    let mut inputs = vec![b"8".to_vec()];
+    for seed in seeds() {
+        for version in 1..=seed.version {
+            let records = (1.max(version.saturating_sub(2))..=version).map(|version| seed.record(version));
+            let lines = records.flat_map(|record| {
+                let end = record.iter().position(|b| *b == b'\n').unwrap();
+                record[..end + 18].to_vec()
+            });
+            inputs.push(format!("{version:<31}\n").into_bytes().into_iter().chain(lines).collect());
+        }
+    }
+    inputs
 }
 
 fn floor(data: &[u8]) -> bool {

@@ -50,6 +50,10 @@ pub const FOLD_VERSIONS: u64 = 64;
 /// A writer that finds at least this many bytes of records since the newest root folds first, since an opening reads
 /// all of them. Records of 64 KiB, the size of a thousand cells of ten numbers, are still folded by their number.
 pub const FOLD_BYTES: u64 = 4 << 20;
+/// The largest size of a hint, in bytes: what an opening reads to spare itself the records since the root.
+pub const HINT_BYTES_MAX: usize = 256 << 10;
+/// The longest line of a record in a hint, with its checksum, in bytes.
+pub const HINT_LINE_BYTES_MAX: usize = 64 << 10;
 /// The largest size of a log record's line, in bytes.
 pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
 /// The largest total size of the bodies of a log record, in bytes.

@@ -252,7 +252,11 @@ impl HistoryCopier<'_> {
             return Err(somebody_else(to.as_ref()));
         }
         // The hint only saves readers a few steps.
-        let _ = to.put_hint(LATEST, newest.to_string().as_bytes());
+        let opened = if to.is_near() { None } else { self.target.latest().ok() };
+        match opened {
+            Some(newest) => self.target.renew_hint(&newest),
+            None => drop(to.put_hint(LATEST, newest.to_string().as_bytes())),
+        }
         Ok(())
     }
 }

@@ -199,7 +199,7 @@ fn the_storages_time_is_that_of_what_it_writes(storage: &dyn Storage) {
 pub(super) fn check_lengths(make: &dyn Fn() -> Arc<dyn Storage>) {
     let storage = make();
     storage.prepare().unwrap();
-    for (name, len) in [("_log/latest", 300), ("_log/floor", 70_000), ("_lease/a", 70_000)] {
+    for (name, len) in [("_log/latest", 300_000), ("_log/floor", 70_000), ("_lease/a", 70_000)] {
         storage.put(name, &vec![b'7'; len]).unwrap();
         let error = storage.read_all(name).unwrap_err();
         assert!(error.kind() == ErrorKind::Corruption && error.message().contains(name), "{error}");

@@ -19,8 +19,6 @@ const ASIDE_MAX: u32 = 10_000;
 /// The name of the log while the store is being deleted.
 pub(super) const REMOVED: &str = "_removed";
 
-/// A hint: the digits of a version, and room for spaces.
-const HINT_BYTES_MAX: u64 = 32;
 /// The floor, a lease: a short line.
 const NOTE_BYTES_MAX: u64 = 64 << 10;
 /// A manifest root: its line, its checksum and the ends of both lines. A page, of [`limits::PAGE_FRAGMENTS_MAX`] descriptions and lists of
@@ -49,7 +47,7 @@ pub(super) fn checked(name: &str) -> Result<&str> {
 /// Sealed objects are a little longer than their content; the bound allows for that.
 pub(super) fn bytes_max(name: &str) -> u64 {
     let plain = match name.split_once('/') {
-        Some((LOG, "latest")) => HINT_BYTES_MAX,
+        Some((LOG, "latest")) => limits::HINT_BYTES_MAX as u64,
         Some((LOG, "floor")) | Some((LEASE, _)) => NOTE_BYTES_MAX,
         Some((LOG, _)) => RECORD_BYTES_MAX,
         Some((MANIFEST, _)) => ROOT_BYTES_MAX,
@@ -99,7 +97,7 @@ mod tests {
     fn each_kind_of_object_has_its_largest() {
         let with_seal = |plain: u64, segments: u64| plain + 72 + 16 * segments;
         for (name, plain, slack) in
-            [("_log/latest", 32, 129), ("_log/floor", 64 << 10, 1 << 10), ("_lease/a", 64 << 10, 1 << 10)]
+            [("_log/latest", 256 << 10, 2 << 10), ("_log/floor", 64 << 10, 1 << 10), ("_lease/a", 64 << 10, 1 << 10)]
         {
             assert!((with_seal(plain, plain / 4_096 + 1)..=plain + slack).contains(&bytes_max(name)), "{name}");
         }

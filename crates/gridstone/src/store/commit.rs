@@ -150,7 +150,7 @@ impl Store {
             match self.publish(&draft)? {
                 Fate::Committed => {
                     self.saw(draft.record.version);
-                    self.log.put_hint(draft.record.version);
+                    self.log.put_hint(&next);
                     return Ok(Arc::new(next));
                 }
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,

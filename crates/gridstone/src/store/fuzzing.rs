@@ -1,6 +1,7 @@
 //! Entry points of fuzz targets into the manifest, which nothing outside this floor decodes. Only with the feature
 //! `fuzzing`.
 
+use super::hint::{self, Hint};
 use super::line;
 use super::page::{self, PageInfo};
 use super::root;
@@ -41,6 +42,14 @@ pub fn manifest_root(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<bool> {
     snapshot.retained().tags()?;
     snapshot.retained().condemned_data()?;
     Ok(same)
+}
+
+/// Decodes a hint, encodes it again, and returns the number of records in it; `None` if the second decoding differs
+/// from the first.
+pub fn hint(bytes: &[u8]) -> Option<usize> {
+    let decoded = Hint::decode(bytes);
+    let again = Hint::decode(&hint::encode(decoded.version, decoded.tail.iter()));
+    (again.version == decoded.version && again.tail == decoded.tail).then_some(decoded.tail.len())
 }
 
 /// Decodes a page of rows, encodes it again, and returns whether the second decoding equals the first.

@@ -8,7 +8,7 @@
 use super::conflict::{MustBeFirst, Rebase};
 use super::floor::Floor;
 use super::log::Log;
-use super::newest::{Filling, Found, Newest, RecordFiles};
+use super::newest::{Filling, Found, Newest, Records};
 use super::operation::{Changes, Operation};
 use super::path;
 use super::record::Record;
@@ -156,7 +156,7 @@ impl Store {
     pub fn at_version(&self, version: u64) -> Result<Arc<Snapshot>> {
         let mut floors = Vec::new();
         for _ in 0..OPENINGS {
-            let asked = Newest { version, floor: self.log.floor()?, found: Found::Alone };
+            let asked = Newest::new(version, self.log.floor()?, Found::Alone);
             if let Some(snapshot) = self.open(asked)? {
                 return Ok(snapshot);
             }
@@ -266,23 +266,27 @@ impl Store {
     /// The snapshot of the version that was found; `None` if there is none, or if the floor passed it while its records
     /// were read.
     fn open(&self, newest: Newest) -> Result<Option<Arc<Snapshot>>> {
-        let Newest { version, floor, found } = newest;
+        let Newest { version, floor, found, mut records } = newest;
         if let Some(floor) = floor.filter(|f| f.version > version) {
             self.saw(floor.version);
             return Ok(None);
         }
         // An end that was found because a record is missing is the end only if the floor has not moved since.
-        let (mut files, again) = match found {
-            Found::Alone => (RecordFiles::new(), None),
-            Found::Listed(lowest) => (self.log.starts(lowest..version.saturating_add(1))?.0, None),
-            Found::Read(files) => (files, Some(floor)),
+        let again = match found {
+            Found::Alone => None,
+            Found::Listed(lowest) => {
+                records = self.log.starts(lowest..version.saturating_add(1))?.0;
+                None
+            }
+            Found::Read => Some(floor),
         };
-        let last = match files.remove(&version) {
-            Some(file) => Some(Log::decoded(file, version)?),
+        let last = match records.remove(&version) {
+            Some(record) => Some(record?),
             None => self.log.read(version)?,
         };
+        records.retain(|found, _| *found < version);
         let Some(last) = last else { return Ok(None) };
-        match self.replay(&last, floor, files, again) {
+        match self.replay(&last, floor, records, again) {
             Ok(snapshot) => {
                 self.saw(version);
                 Ok(Some(Arc::new(snapshot)))
@@ -292,21 +296,21 @@ impl Store {
         }
     }
 
-    /// The state after `last`: the newest known root, and the records since, of which `files` were read. With `again`,
+    /// The state after `last`: the newest known root, and the records since, of which `records` were read. With `again`,
     /// the floor is read once more concurrently, and must equal it.
     fn replay(
         &self,
         last: &Record,
         floor: Option<Floor>,
-        files: RecordFiles,
+        records: Records,
         again: Option<Option<Floor>>,
     ) -> Result<Snapshot> {
         let version = last.version;
         let reference = [last.root, floor.map(|f| f.root)].into_iter().flatten().max_by_key(|r| r.version);
-        let mut filling = Filling { root: None, files };
+        let mut filling = Filling { root: None, records };
         if !self.log.storage.is_near() {
             let first = reference.map_or(1, |r| r.version.saturating_add(1));
-            filling = self.log.fill(reference, first..version, filling.files, again)?;
+            filling = self.log.fill(reference, first..version, filling.records, again)?;
         }
         let mut snapshot = match reference {
             Some(reference) => {
@@ -315,8 +319,8 @@ impl Store {
             }
             None => Snapshot::before_all(),
         };
-        while let Some(file) = filling.files.remove(&(snapshot.version() + 1)) {
-            snapshot.follow(Log::decoded(file, snapshot.version() + 1)?)?;
+        while let Some(record) = filling.records.remove(&(snapshot.version() + 1)) {
+            snapshot.follow(record?)?;
         }
         self.log.read_each(snapshot.version() + 1..version, &mut |record| snapshot.follow(record))?;
         if snapshot.version() < version {
@@ -378,6 +382,11 @@ impl Store {
                 _ => self.log.read_file(version).map(|(record, _)| record),
             },
         }
+    }
+
+    /// Writes the hint anew, for `newest`. A failure is ignored, as of any hint.
+    pub fn renew_hint(&self, newest: &Snapshot) {
+        self.log.renew_hint(newest);
     }
 
     /// The newest version that was seen.

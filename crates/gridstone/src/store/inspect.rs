@@ -13,6 +13,7 @@
 use super::duplicates::Tellers;
 use super::floor::Floor;
 use super::handle::Store;
+use super::hint::Hint;
 use super::operation::Recorded;
 use super::record::Record;
 use super::rows::RowMap;
@@ -463,22 +464,23 @@ impl Walk<'_> {
 
     /// Checks the hint: it may be absent or behind, but not beyond the newest version.
     fn hint(&mut self) -> Result<()> {
-        let text = match damage(self.store.log.storage.read_all(LATEST))? {
+        let hint = match damage(self.store.log.storage.read_all(LATEST))? {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            text => text,
+            bytes => bytes.map(|bytes| Hint::decode(&bytes)).unwrap_or_default(),
         };
-        let number = text
-            .ok()
-            .as_deref()
-            .and_then(|text| std::str::from_utf8(text).ok())
-            .and_then(|t| t.trim().parse::<u64>().ok());
-        let newest = self.found.newest;
-        let why = match number {
-            Some(version) if version <= newest => return Ok(()),
-            Some(version) => format!(
+        let (newest, version) = (self.found.newest, hint.version);
+        let differs = |record: &&Record| {
+            let line = self.lines.iter().find(|line| line.version == record.version);
+            line.and_then(|line| line.xxh3).is_some_and(|xxh3| xxh3 != record.xxh3)
+        };
+        let why = match hint.tail.iter().find(differs) {
+            _ if version > newest => format!(
                 "the hint names version {version}, the newest that is there is {newest}: it is damaged, or the newest records are lost"
             ),
-            None => "the hint is not a number".to_owned(),
+            _ if version == 0 => "the hint does not start with the number of a version".to_owned(),
+            _ if hint.damaged => "the records in the hint are damaged".to_owned(),
+            Some(record) => format!("the hint has another record of version {} than the log", record.version),
+            None => return Ok(()),
         };
         self.found.flaw(LATEST.to_owned(), &Error::corruption(why), Versions::new(), Vec::new());
         Ok(())

@@ -80,6 +80,12 @@ pub(super) fn is_whole(start: &[u8]) -> bool {
     start.iter().position(|b| *b == b'\n').is_some_and(|end| start.len() >= end + SEAL_LEN)
 }
 
+/// A whole line and its checksum, and what follows; `None` if the line does not end, or its checksum.
+pub(super) fn split_whole(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|b| *b == b'\n')?;
+    bytes.split_at_checked(end + SEAL_LEN)
+}
+
 /// The format version of the line at the start of `bytes`, one that this engine reads.
 fn check_format(bytes: &[u8], what: &str) -> Result<u64> {
     let digits = bytes.strip_prefix(PREFIX).map(|rest| {

@@ -10,10 +10,11 @@
 //! it, and by the store's verification.
 
 use super::floor::Floor;
-use super::hint::{HINT_EVERY, hint_of, version_of};
+use super::hint::{self, FAR_HINT_EVERY, HINT_EVERY, version_of};
 use super::record::{self, Record};
 use super::root::{self, Root};
 use super::shape::RootRef;
+use super::snapshot::Snapshot;
 use crate::base::{Error, ErrorKind, Result, limits};
 use crate::storage::{FLOOR, LATEST, LOG, Storage, log_name, manifest_name};
 use bytes::Bytes;
@@ -208,15 +209,25 @@ impl Log {
 
     /// The version that the hint names; 0 if it names none.
     fn hint(&self) -> u64 {
-        hint_of(self.storage.read_all(LATEST).ok())
+        self.storage.read_all(LATEST).map_or(0, |bytes| hint::number_of(&bytes))
     }
 
-    /// Writes the hint that `version` exists. A failure is ignored.
-    pub(super) fn put_hint(&self, version: u64) {
-        if version.is_multiple_of(HINT_EVERY) {
-            // A failure is no error of the commit: the next reader gallops a little further.
-            let _ = self.storage.put_hint(LATEST, version.to_string().as_bytes());
+    /// Writes the hint that the version of `snapshot` exists, if it is due. A failure is ignored.
+    pub(super) fn put_hint(&self, snapshot: &Snapshot) {
+        let every = if self.storage.is_near() { HINT_EVERY } else { FAR_HINT_EVERY };
+        if snapshot.version().is_multiple_of(every) {
+            self.renew_hint(snapshot);
         }
+    }
+
+    /// Writes the hint that the version of `snapshot` exists. A failure is ignored.
+    pub(super) fn renew_hint(&self, snapshot: &Snapshot) {
+        let bytes = match self.storage.is_near() {
+            true => snapshot.version().to_string().into_bytes(),
+            false => hint::encode(snapshot.version(), snapshot.since()),
+        };
+        // A failure is no error of the commit: the next reader gallops a little further.
+        let _ = self.storage.put_hint(LATEST, &bytes);
     }
 
     /// The newest version, where `known` is one that existed (0: none known), found by sequential probes; `None` if

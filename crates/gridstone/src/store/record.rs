@@ -50,6 +50,8 @@ pub struct Record {
     pub xxh3: u64,
     /// Bytes of its file.
     pub len: u64,
+    /// Its line with the checksum, as in its file, for [hints](super::hint); `None` of long ones.
+    pub(super) head: Option<Bytes>,
 }
 
 /// The fields of a record besides its operations.
@@ -95,6 +97,14 @@ fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_yes(durable: &bool) -> bool {
     *durable
+}
+
+/// How much of a record's file there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Whole,
+    /// The line with its checksum, and any part of the bodies.
+    Start,
 }
 
 /// Encodes the record of `head` and `operations`. A Conflict error if these add a fragment twice.
@@ -150,6 +160,16 @@ impl Record {
     /// Decodes the record in `bytes`, which must be that of `version`. Unsupported if it has another format or an
     /// unknown operation; Corruption if the bytes are damaged.
     pub fn decode(bytes: &[u8], version: u64) -> Result<Self> {
+        Self::decode_as(bytes, version, Part::Whole)
+    }
+
+    /// Like [`Record::decode`], but `bytes` may end anywhere after the line with its checksum. Whether the file has all
+    /// bodies is not checked.
+    pub(super) fn decode_head(bytes: &[u8], version: u64) -> Result<Self> {
+        Self::decode_as(bytes, version, Part::Start)
+    }
+
+    fn decode_as(bytes: &[u8], version: u64, part: Part) -> Result<Self> {
         let what = format!("the log record of version {version}");
         let line = line::open(bytes, &what)?;
         let explained = |e| line::explained::<RecordText<OperationText>>(line, &what, e);
@@ -162,6 +182,8 @@ impl Record {
         let mut place = Place::new(version, line.body as u64);
         let mut read = |op| read_operation(op, &mut place).map_err(|e| explained(e.context(&what)));
         let operations = text.ops.into_iter().map(&mut read).collect::<Result<Vec<_>>>()?;
+        let end = place.inline.last().map_or(line.body as u64, |i| i.range.end());
+        let head = bytes.get(..line.body).filter(|head| head.len() <= limits::HINT_LINE_BYTES_MAX);
         let record = Self {
             format: line.format,
             commit_id: text.commit_id.0,
@@ -176,9 +198,11 @@ impl Record {
             operations,
             inline: place.inline,
             xxh3: line.xxh3,
-            len: bytes.len() as u64,
+            len: end,
+            head: head.map(Bytes::copy_from_slice),
         };
-        record.check(version, line.body as u64, bytes.len() as u64).map_err(|e| e.context(&what))?;
+        let file_len = if part == Part::Whole { bytes.len() as u64 } else { end };
+        record.check(version, file_len).map_err(|e| e.context(&what))?;
         Ok(record)
     }
 
@@ -190,7 +214,7 @@ impl Record {
         line::open(bytes, &format!("the log record of version {version}")).map(|line| line.xxh3)
     }
 
-    fn check(&self, version: u64, body: u64, file_len: u64) -> Result<()> {
+    fn check(&self, version: u64, file_len: u64) -> Result<()> {
         let wrong = |why: String| Err(Error::corruption(why));
         if self.version != version {
             return wrong(format!("it says that it is version {}", self.version));
@@ -207,9 +231,8 @@ impl Record {
         if let Some(id) = id_named_twice(self.added().map(|d| d.id)) {
             return wrong(format!("it adds the fragment {id} twice"));
         }
-        let end = self.inline.last().map_or(body, |i| i.range.end());
-        if end != file_len {
-            return wrong(format!("its file has {file_len} bytes, its line and bodies take {end}"));
+        if self.len != file_len {
+            return wrong(format!("its file has {file_len} bytes, its line and bodies take {}", self.len));
         }
         Ok(())
     }

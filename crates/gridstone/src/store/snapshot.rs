@@ -146,6 +146,11 @@ impl Snapshot {
         self.root.map_or(0, |r| r.version)
     }
 
+    /// The records since the root, oldest first.
+    pub(super) fn since(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.since.iter().map(AsRef::as_ref)
+    }
+
     /// Whether the next record names a root that no earlier record has named.
     pub(super) fn names_new_root(&self) -> bool {
         self.root.is_some() && self.root != self.named

@@ -7,6 +7,7 @@ mod evolution;
 mod folding;
 mod gaps;
 mod hidden;
+mod hints;
 mod life;
 mod outcome;
 mod serializable;

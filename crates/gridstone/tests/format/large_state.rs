@@ -157,7 +157,8 @@ fn metadata_of_any_size_is_written_folded_and_removed() {
     let counted: Arc<dyn Storage> = counting.clone();
     let opened = store_in(&counted).latest().unwrap();
     // The starts of seven records, and the root.
-    assert!(counting.snapshot().bytes_read < 100_000, "{:?}", counting.snapshot());
+    // The starts of records that a root stands behind, of 64 KiB each, and the root.
+    assert!(counting.snapshot().bytes_read < 300_000, "{:?}", counting.snapshot());
     assert_eq!(opened.node("/").unwrap().metadata().get("3").unwrap().unwrap().len(), bytes + 2);
     gridstone::maintain::vacuum(&store, &options(Keep::Versions(1)), &NeverCancel, &Silent).unwrap();
     commit(&store, (0..4).map(|n| set(root, &n.to_string(), 0)).collect()).unwrap();

@@ -183,6 +183,10 @@ impl Attempt<'_> {
                 None if floor <= oldest => {}
                 None => return Err(Error::conflict("another vacuum has raised the floor")),
             }
+            if floor > before {
+                // The hint may have lines of records below the floor.
+                self.store.renew_hint(&condemned);
+            }
             self.delete(&found, condemned.retained(), report)?;
         }
         self.delete_records(&mut listing, floor, now_us, report)?;

@@ -6,7 +6,8 @@
 //! storage below is sealed already. `docs/format/sealing.md` is the specification.
 //!
 //! Invariants: a store is sealed or not, as its first record is. An object of the other sort is never accepted in it,
-//! except `_log/latest`, which is never trusted and may be of either sort. Access errors concern keys: a missing key, a
+//! except `_log/latest`, which is never trusted and may be of either sort. A reader with
+//! a key gets the number alone of one that is not sealed, so that nothing of a sealed store depends on bytes that no key protects. Access errors concern keys: a missing key, a
 //! wrong key, or a key for a store that is not sealed. Every other deviation from what was written is Corruption.
 
 mod cipher;
@@ -35,6 +36,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// The start of a log object that is not sealed: all that this module knows of the content of objects.
 const PLAIN_LINE: &[u8] = b"{\"gs\":";
+
+/// How many bytes of a hint have its number.
+const HINT_NUMBER_BYTES: usize = 32;
 
 /// Which stores may be opened, and whether new ones are sealed.
 #[derive(Debug, Clone)]
@@ -197,7 +201,7 @@ impl SealedStorage {
     fn opened(&self, name: &str, bytes: Bytes) -> Result<Bytes> {
         let head = bytes.get(..HEADER_BYTES).unwrap_or(&bytes);
         match self.sort_of(name, head)? {
-            Sort::Plain => Ok(bytes),
+            Sort::Plain => Ok(self.trusted(name, bytes)),
             Sort::Sealed => {
                 let opener = self.opener(name, head, Some(bytes.len() as u64))?;
                 let plain = opener.open_run(0, bytes.get(HEADER_BYTES..).unwrap_or_default())?;
@@ -213,7 +217,7 @@ impl SealedStorage {
         let cut = |plain: Bytes| plain.slice(..plain.len().min(usize::try_from(len).unwrap_or(usize::MAX)));
         let head = start.get(..HEADER_BYTES).unwrap_or(&start);
         if self.sort_of(name, head)? == Sort::Plain {
-            return Ok(cut(start));
+            return Ok(cut(self.trusted(name, start)));
         }
         if (start.len() as u64) < sealed_start_bytes(len) {
             return self.opened(name, start).map(cut);
@@ -230,6 +234,14 @@ impl SealedStorage {
         let plain = opener.open_run(0, sealed)?;
         self.proved.store(true, Ordering::Relaxed);
         Ok(cut(plain))
+    }
+
+    /// What is used of an object that is not sealed: of a hint, where there is a key, the bytes of its number.
+    fn trusted(&self, name: &str, bytes: Bytes) -> Bytes {
+        match name == LATEST && self.sealing.ring().is_some() {
+            true => bytes.slice(..bytes.len().min(HINT_NUMBER_BYTES)),
+            false => bytes,
+        }
     }
 
     /// Calls `write` with the stored form of `bytes`.

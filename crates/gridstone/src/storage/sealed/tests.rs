@@ -352,6 +352,22 @@ fn the_hint_says_nothing_of_the_store() {
     over(&inner, Sealing::Always(ring(7))).put_hint(LATEST, b"9").unwrap();
     let found = over(&inner, Sealing::AsFound(ring(7)));
     assert_eq!(found.read_all(LATEST).unwrap(), "9");
+    // What no key protects is left out, but for the number.
+    let long = [b"12".repeat(16), b"\nand records".to_vec()].concat();
+    over(&inner, Sealing::Always(ring(7))).put_hint(LATEST, &long).unwrap();
+    let stored = inner.read_all(LATEST).unwrap();
+    assert!(!stored.windows(7).any(|part| part == b"records"), "the hint is sealed");
+    for (plain, held) in [(false, long.len()), (true, 32)] {
+        if plain {
+            inner.put_hint(LATEST, &long).unwrap();
+        }
+        for sealing in [Sealing::Always(ring(7)), Sealing::AsFound(ring(7))] {
+            assert_eq!(over(&inner, sealing.clone()).read_all(LATEST).unwrap(), long[..held]);
+            assert_eq!(over(&inner, sealing.clone()).read_start(LATEST, 100).unwrap(), long[..held]);
+            assert_eq!(over(&inner, sealing).read_start_and_floor(LATEST, 100).0.unwrap(), long[..held]);
+        }
+    }
+    over(&inner, Sealing::Always(ring(7))).put_hint(LATEST, b"9").unwrap();
     inner.put("_log/1", b"{\"gs\":0}").unwrap();
     assert_eq!(found.read_all("_log/1").unwrap(), "{\"gs\":0}", "a sealed hint does not make a sealed store");
 }

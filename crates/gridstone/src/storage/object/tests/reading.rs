@@ -85,7 +85,7 @@ fn an_object_that_is_too_long_is_damage() {
     let (bucket, plan) = Faulty::planned();
     let storage = over(bucket);
     storage.log.set(Log::Alive);
-    for (name, len) in [(LATEST, 200), (FLOOR, 100_000), ("_lease/a", 100_000)] {
+    for (name, len) in [(LATEST, 300_000), (FLOOR, 100_000), ("_lease/a", 100_000)] {
         assert_eq!(storage.put(name, &vec![b'1'; len]).unwrap_err().kind(), ErrorKind::Input, "nobody writes it");
         storage.client.put(name, &vec![b'1'; len]).unwrap();
         plan.clear();
