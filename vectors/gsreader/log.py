@@ -165,6 +165,7 @@ class Record:
 OPERATIONS: dict[str, dict[str, type]] = {
     "create_group": {"id": str, "path": str},
     "create_array": {"id": str, "path": str, "schema": dict},
+    "grow": {"array": str, "dimension": int, "low": str, "high": str},
     "alter_array": {"id": str, "number": int, "schema": dict},
     "remove": {"id": str},
     "move": {"id": str, "path": str},
@@ -205,6 +206,9 @@ def read_record(data: bytes, version: int) -> Record:
             over = {(version, index | LEFT_OVER) for version, index in known}
             fits = (d.order in known or (d.kind == "tombstones" and d.order in over) for d in operation["fragments"])
             need(all(fits), f"{what}: a merged fragment has another order")
+        if name == "grow":
+            operation["low"], operation["high"] = hex16(operation["low"]), hex16(operation["high"])
+            operation["dimension"] = whole(operation["dimension"])
         if name == "tag":
             operation["version"] = whole(operation["version"])
             need(0 < operation["version"] < version, f"{what}: it tags a version that is not there")

@@ -13,9 +13,9 @@ from typing import Any
 from . import rows
 from .bytes import Cursor, Damaged, Read, Unsupported, need
 from .checksums import xxh3
-from .log import Line, hex16, hex32, json_of, root_reference, whole, without_ext
+from .log import Line, box, hex16, hex32, json_of, root_reference, whole, without_ext
 from .pages import Pages
-from .schema import fields, history
+from .schema import Box, fields, history
 from .state import Node, Retained, Version
 
 HEAD, PAGE, SCHEMA, METADATA = 0, 1, 2, 4
@@ -59,6 +59,7 @@ class _Head:
     name: str
     kind: str
     schemas: int
+    domain: Box | None
 
 
 @dataclass
@@ -142,12 +143,15 @@ def _name(data: bytes) -> str:
 
 
 def _head(value: bytes) -> _Head:
-    h = fields(_object(value, "a head"), {"name": str, "kind": str}, {"parent": None, "schemas": None}, "a head")
+    optional = dict.fromkeys(("parent", "schemas", "domain"))
+    h = fields(_object(value, "a head"), {"name": str, "kind": str}, optional, "a head")
     if h["kind"] not in KINDS:
         raise Unsupported(f"a node of the kind {h['kind']!r}")
     schemas = 0 if h["schemas"] is None else whole(h["schemas"])
     need((schemas > 0) == (h["kind"] == "array"), "an array without a schema, or a group with one")
-    return _Head(None if h["parent"] is None else hex32(h["parent"]), h["name"], h["kind"], schemas)
+    domain = None if h["domain"] is None else box(h["domain"])
+    need(domain is None or h["kind"] == "array", "a group with a domain")
+    return _Head(None if h["parent"] is None else hex32(h["parent"]), h["name"], h["kind"], schemas, domain)
 
 
 class _Nodes:
@@ -184,4 +188,5 @@ class _Nodes:
         need(not pages or head.kind == "array", "a group with fragments")
         fragments = [one for page in pages for one in self.pages.descriptions(page)]
         metadata = self.gathered.metadata.get(node, {})
-        return Node(node, path, metadata, history([schemas[n] for n in sorted(schemas)]), fragments)
+        used = history([schemas[n] for n in sorted(schemas)], head.domain)
+        return Node(node, path, metadata, used, fragments)

@@ -6,13 +6,13 @@ import itertools
 import math
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .bytes import Damaged, Unsupported, need
 from .filters import BYTE, Element, parse, parse_attribute
+from .keys import KEY_MAX, SIGN, Frame, along_curve, key_to_float
 
-SIGN = 1 << 63
 FIXED = {
     "bool": Element("u", 1),
     **{f"int{8 * width}": Element("i", width) for width in (1, 2, 4, 8)},
@@ -137,7 +137,7 @@ class Datatype:
         if isinstance(value, float):
             need(not math.isnan(value), "NaN is no coordinate")
             bits = int(struct.unpack("<Q", struct.pack("<d", value + 0.0))[0])
-            return bits ^ (2 * SIGN - 1) if bits & SIGN else bits | SIGN
+            return bits ^ KEY_MAX if bits & SIGN else bits | SIGN
         need(not self.time or value != -SIGN, "NaT is no coordinate")
         return value + SIGN if self.element.kind == "i" else value
 
@@ -149,48 +149,58 @@ class Datatype:
         return value.to_bytes(self.width, "little", signed=self.element.kind == "i")
 
 
-def key_to_float(key: int) -> float:
-    bits = key & ~SIGN if key & SIGN else key ^ (2 * SIGN - 1)
-    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
-
-
 @dataclass(frozen=True)
 class Dimension:
     """An axis, which is a dimension or one word of a text dimension: domain as keys, extent as an int, a float or None;
-    the word's number and the bytes of the longest text."""
+    the key of its origin, the word's number and the bytes of the longest text."""
 
     name: str
     datatype: Datatype
     low: int
     high: int
     extent: int | float | None
+    origin: int
     word: int | None = None
     max_bytes: int | None = None
 
     def tile(self, key: int) -> int:
-        """The number of the space tile of a key in the domain."""
+        """The number of the space tile of a key in the domain, which may be below 0."""
         if self.extent is None:
             return 0
         if isinstance(self.extent, int):
-            return (key - self.low) // self.extent
-        position = (key_to_float(key) - key_to_float(self.low)) / self.extent
-        return 1 << 53 if position >= 2.0**53 else math.floor(position)
+            return (key - self.origin) // self.extent
+        position = (key_to_float(key) - key_to_float(self.origin)) / self.extent
+        return math.floor(min(max(position, -(2.0**53)), 2.0**53))
 
     def offset(self, key: int) -> int:
-        """How far a key lies from the low end of its tile; without integer tiles of the domain."""
-        return (key - self.low) % self.extent if isinstance(self.extent, int) else key - self.low
+        """How far a key lies from the low end of its tile; without integer tiles the key."""
+        return (key - self.origin) % self.extent if isinstance(self.extent, int) else key
 
     @property
-    def offset_bits(self) -> int:
-        """The bits of the largest offset."""
-        return (self.extent - 1 if isinstance(self.extent, int) else self.high - self.low).bit_length()
+    def side(self) -> tuple[int, int]:
+        """The largest offset that the domain allows, and where the side of a default frame begins."""
+        return (self.extent - 1, 0) if isinstance(self.extent, int) else (self.high - self.low, self.low)
 
     def tile_range(self, tile: int) -> tuple[int, int]:
-        """The keys of a space tile of an integer dimension."""
+        """The keys of a space tile of an integer dimension, as far as they are in the domain."""
         if not isinstance(self.extent, int):
             return self.low, self.high
-        first = self.low + tile * self.extent
-        return first, min(first + self.extent - 1, self.high)
+        first = self.origin + tile * self.extent
+        return max(first, self.low), min(first + self.extent - 1, self.high)
+
+    def has_tiles_of(self, other: Dimension) -> bool:
+        """Whether the tiles of two dimensions of one extent begin at the same coordinates."""
+        if isinstance(self.extent, int):
+            return (self.origin - other.origin) % self.extent == 0
+        return self.extent is None or self.origin == other.origin
+
+    def is_coordinate(self, key: int) -> bool:
+        """Whether a key is one of a coordinate of this type that a domain may end with."""
+        try:
+            raw = self.datatype.bytes_of_key(key)
+            return math.isfinite(self.datatype.number(raw)) and self.datatype.key(raw) == key
+        except (Damaged, OverflowError):
+            return False
 
 
 @dataclass(frozen=True)
@@ -244,12 +254,14 @@ class Schema:
     tile_order: str
     cell_order: str
     next_number: int
+    frame: Frame | None
+    """That of the order ``hilbert``."""
     json: dict[str, Any]
 
     @staticmethod
     def of_json(value: Any) -> Schema:
         defaults = {"sparse": False, "capacity": 10000, "tile_order": "row", "cell_order": "row", "duplicates": False}
-        optional = {**defaults, "coord_filters": "auto", "next_id": None}
+        optional = {**defaults, "coord_filters": "auto", "next_id": None, "frame": None}
         top = fields(value, {"dims": list, "attrs": list}, optional, "a schema")
         if top["coord_filters"] != "auto":
             parse(top["coord_filters"])
@@ -274,8 +286,26 @@ class Schema:
         numbers = [*(a.number for a in attrs), next_number]
         need(all(isinstance(n, int) and n >= 0 for n in numbers), "a number that is none")
         need(all(a < b for a, b in itertools.pairwise(numbers)), "attributes out of order")
-        orders = (top["tile_order"], top["cell_order"])
-        return Schema(dims, attrs, top["sparse"], top["duplicates"], top["capacity"], *orders, next_number, value)
+        frame = frame_of(top["frame"], dims, top["cell_order"])
+        options = (top["sparse"], top["duplicates"], top["capacity"], top["tile_order"], top["cell_order"])
+        return Schema(dims, attrs, *options, next_number, frame, value)
+
+    @property
+    def domain(self) -> Box:
+        """The domain that the schema is used with."""
+        return [(dim.low, dim.high) for dim in self.dims]
+
+    def over(self, domain: Box) -> Schema:
+        """The schema used with another domain. Tiles and places along a curve stay."""
+        ends = zip(self.dims, domain, strict=True)
+        return replace(self, dims=tuple(replace(dim, low=low, high=high) for dim, (low, high) in ends))
+
+    def check_domain(self, domain: Box) -> None:
+        """Checks that a domain has the array's axes, and ends of their types."""
+        need(len(domain) == len(self.dims), "a domain of other axes than the array's")
+        for dim, (low, high) in zip(self.dims, domain, strict=True):
+            inside = low <= high and dim.is_coordinate(low) and dim.is_coordinate(high)
+            need(inside, "a domain that is empty, or outside of the type")
 
     def attr(self, number: int) -> Attribute | None:
         """The attribute of this number."""
@@ -288,14 +318,9 @@ class Schema:
         need(len(self.dims) == len(before.dims), "the number of dimensions changed")
         for new, old in zip(self.dims, before.dims, strict=True):
             kept = [(d.name, d.datatype, d.extent, d.word, d.max_bytes) for d in (new, old)]
-            alike = kept[0] == kept[1]
-            need(alike and new.low <= old.low and new.high >= old.high, "a dimension changed, or shrank")
-            whole = isinstance(old.extent, int) and (old.low - new.low) % old.extent == 0
-            need(new.low == old.low or old.extent is None or whole, "tiles moved")
-            curve = self.cell_order != "hilbert" or isinstance(old.extent, int) or new.low == old.low
-            need(curve, "the origin of a Hilbert curve moved")
-        bits = (max(dim.offset_bits for dim in schema.dims) for schema in (self, before))
-        need(self.cell_order != "hilbert" or len(set(bits)) == 1, "the size of a Hilbert curve changed")
+            need(kept[0] == kept[1], "a dimension changed")
+            need(new.has_tiles_of(old), "tiles moved")
+        need(self.frame == before.frame, "the frame of a Hilbert curve changed")
         need(self.next_number >= before.next_number, "a number is used again")
         for attr in self.attrs:
             known = before.attr(attr.number)
@@ -317,31 +342,17 @@ class Schema:
     def global_key(self, place: tuple[int, ...]) -> list[int]:
         """What cells are sorted by."""
         tiles = [self.dims[d].tile(place[d]) for d in self.slow_to_fast(self.tile_order)]
-        if self.cell_order == "hilbert":
-            return [*tiles, self.along_curve([dim.offset(key) for dim, key in zip(self.dims, place, strict=True)])]
+        if self.frame is not None:
+            return [*tiles, self.along_curve(self.frame, place), *place]
         return tiles + [place[d] for d in self.slow_to_fast(self.cell_order)]
 
-    def along_curve(self, x: list[int]) -> int:
-        """The index along the Hilbert curve of a cell's offsets."""
-        bits = max(dim.offset_bits for dim in self.dims)
-        for q in range(bits - 1, 0, -1):
-            low = (1 << q) - 1
-            for d in range(len(x)):
-                if x[d] >> q & 1:
-                    x[0] ^= low
-                else:
-                    exchanged = (x[0] ^ x[d]) & low
-                    x[0], x[d] = x[0] ^ exchanged, x[d] ^ exchanged
-        for d in range(1, len(x)):
-            x[d] ^= x[d - 1]
-        turned = 0
-        for q in range(1, bits):
-            turned ^= ((1 << q) - 1) * (x[-1] >> q & 1)
-        index = 0
-        for q in range(bits - 1, -1, -1):
-            for offset in x:
-                index = index << 1 | (offset ^ turned) >> q & 1
-        return index
+    def along_curve(self, frame: Frame, place: tuple[int, ...]) -> int:
+        """The index along the Hilbert curve of a cell's keys."""
+        x = []
+        for axis, (dim, key) in enumerate(zip(self.dims, place, strict=True)):
+            by_value = frame.by_value and dim.datatype.element.kind == "f"
+            x.append(frame.place_of_value(axis, key) if by_value else frame.place(axis, dim.offset(key)))
+        return along_curve(x, frame.bits)
 
     @property
     def coordinates(self) -> list[tuple[Dimension, ...]]:
@@ -362,33 +373,83 @@ class Schema:
         return box
 
 
-def history(values: list[Any]) -> list[Schema]:
-    """All schemas that an array has had, from number 0 on, each checked against the one before."""
+def history(values: list[Any], domain: Box | None = None) -> list[Schema]:
+    """All schemas that an array has had, from number 0 on, each checked against the one before.
+
+    They are used with ``domain``; None: with that of the last one.
+    """
     schemas = [Schema.of_json(value) for value in values]
     for before, after in itertools.pairwise(schemas):
         after.check_follows(before)
-    return schemas
+    if not schemas:
+        return []
+    domain = schemas[-1].domain if domain is None else domain
+    schemas[-1].check_domain(domain)
+    used = grown(schemas, domain)
+    need(used[-1].domain == domain, "a domain that does not contain that of a schema")
+    return used
+
+
+def grown(schemas: list[Schema], domain: Box) -> list[Schema]:
+    """All schemas of an array, used with the union of their domains and this one."""
+    ends = list(zip(domain, *(schema.domain for schema in schemas), strict=True))
+    union = [(min(low for low, _ in pairs), max(high for _, high in pairs)) for pairs in ends]
+    return [schema.over(union) for schema in schemas]
 
 
 def dimension(value: Any) -> tuple[Dimension, ...]:
     """The axes of a dimension."""
-    optional = {"domain": None, "tile": None, "max_bytes": None}
+    optional = {"domain": None, "tile": None, "max_bytes": None, "origin": None}
     d = fields(value, {"name": str, "dtype": str}, optional, "a dimension")
     datatype = Datatype(d["dtype"])
     if datatype.name == "string":
         longest = 32 if d["max_bytes"] is None else d["max_bytes"]
         need(isinstance(longest, int) and 1 <= longest <= 256, "texts that are too long")
         need(d["domain"] is None and d["tile"] is None, "texts with a domain or a tile")
+        need(d["origin"] is None, "texts with an origin")
         word = Datatype("uint64")
         words = range(-(-longest // 8))
-        return tuple(Dimension(d["name"], word, 0, 2 * SIGN - 1, None, number, longest) for number in words)
+        return tuple(Dimension(d["name"], word, 0, KEY_MAX, None, 0, number, longest) for number in words)
     need(isinstance(d["domain"], list) and d["max_bytes"] is None, "a dimension without a domain")
     if datatype.order != "number" or datatype.name in ("bool", "float16"):
         raise Unsupported(f"a dimension of {datatype.name}")
     low, high = (datatype.key(datatype.bytes_of_text(end)) for end in d["domain"])
     need(low <= high, "a domain is empty")
-    convert = float if datatype.element.kind == "f" else int
-    return (Dimension(d["name"], datatype, low, high, None if d["tile"] is None else convert(d["tile"])),)
+    extent = None if d["tile"] is None else float(d["tile"]) if datatype.element.kind == "f" else int(d["tile"])
+    need(extent is None or (extent > 0 and math.isfinite(extent)), "tiles without a length")
+    origin = low
+    if d["origin"] is not None:
+        need(isinstance(d["origin"], str), "an origin that is no text")
+        raw = datatype.bytes_of_text(d["origin"])
+        need(math.isfinite(datatype.number(raw)), "an origin that is no coordinate")
+        origin = datatype.key(raw)
+    return (Dimension(d["name"], datatype, low, high, extent, origin),)
+
+
+def frame_of(value: Any, dims: tuple[Dimension, ...], cell_order: str) -> Frame | None:
+    """The frame of a curve; None of another order."""
+    if cell_order != "hilbert":
+        need(value is None, "a frame without a curve")
+        return None
+    if value is None:
+        return Frame.default([dim.side[0] for dim in dims], [dim.side[1] for dim in dims])
+    f = fields(value, {"by": str, "bits": int, "sides": list}, {}, "a frame")
+    if f["by"] not in ("key", "value"):
+        raise Unsupported(f"a frame by {f['by']!r}")
+    need(not isinstance(f["bits"], bool) and 0 <= f["bits"] <= 64, "a frame of too many bits")
+    need(len(f["sides"]) == len(dims), "a frame of other dimensions than the array's")
+    return Frame(f["by"] == "value", f["bits"], tuple(_side(s, dim) for s, dim in zip(f["sides"], dims, strict=True)))
+
+
+def _side(value: Any, dim: Dimension) -> tuple[int, int]:
+    """A side of a frame."""
+    need(isinstance(value, list) and len(value) == 2, "a side of a frame has two ends")
+    need(all(isinstance(e, str) and re.fullmatch("[0-9]+", e) for e in value), "an end of a side is no whole number")
+    low, high = int(value[0]), int(value[1])
+    need(low <= high <= KEY_MAX, "a side of a frame is empty, or too long")
+    tiled = isinstance(dim.extent, int)
+    need(not tiled or (low == 0 and high >= dim.side[0]), "a side of a frame that is shorter than a tile")
+    return low, high
 
 
 def text_of(axes: tuple[Dimension, ...], words: tuple[int, ...]) -> bytes:

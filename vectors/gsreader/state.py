@@ -10,7 +10,7 @@ from typing import Any
 
 from .bytes import Unsupported, need
 from .log import Description, Record, hex32
-from .schema import Schema
+from .schema import Box, Schema, grown
 
 
 @dataclass
@@ -21,11 +21,17 @@ class Node:
     path: str
     metadata: dict[str, str] = field(default_factory=dict)
     schemas: list[Schema] = field(default_factory=list)
+    """All are used with the domain of the version."""
     fragments: list[Description] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
         return "array" if self.schemas else "group"
+
+    @property
+    def domain(self) -> Box:
+        """The domain of an array in this version."""
+        return self.schemas[-1].domain
 
 
 @dataclass
@@ -102,6 +108,7 @@ _TARGETS = {
     "remove": "id",
     "move": "id",
     "alter_array": "id",
+    "grow": "array",
     "add_fragments": "array",
     "replace_fragments": "array",
     "set_metadata": "node",
@@ -131,7 +138,14 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
         need(node.kind == "array" and operation["number"] == len(node.schemas), "a schema that is not the next")
         schema = Schema.of_json(operation["schema"])
         schema.check_follows(node.schemas[-1])
-        state.nodes[target] = replace(node, schemas=[*node.schemas, schema])
+        state.nodes[target] = replace(node, schemas=grown([*node.schemas, schema], schema.domain))
+    elif name == "grow":
+        need(node.kind == "array", "a group that grows")
+        axis, domain = operation["dimension"], node.domain
+        need(0 <= axis < len(domain), "an axis that grows and is not there")
+        domain[axis] = (operation["low"], operation["high"])
+        node.schemas[-1].check_domain(domain)
+        state.nodes[target] = replace(node, schemas=grown(node.schemas, domain))
     elif name == "add_fragments":
         need(node.kind == "array", "fragments of a group")
         known = {d.id for d in node.fragments}

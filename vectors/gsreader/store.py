@@ -152,6 +152,9 @@ class Store:
             decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema], self.users)
             self._decoded[d] = decoded
         decoded = self._decoded[d]
+        # It may have been decoded for a later version, which has a larger domain.
+        inside = zip(d.bounds, node.domain, strict=True)
+        need(all(a <= lo and hi <= b for (lo, hi), (a, b) in inside), "a box outside the domain")
         described = (d.kind, list(d.bounds), d.cells, d.attrs)
         need(described == (decoded.kind, decoded.bounds, len(decoded.places), tuple(decoded.attrs)), "another fragment")
         return decoded
