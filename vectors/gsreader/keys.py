@@ -17,7 +17,7 @@ def key_to_float(key: int) -> float:
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a curve: its bits, and the ends of each side, offsets in a tile or keys."""
+    """The frame of a curve: its bits, and the ends of each side, offsets in a tile or keys. A side may end beyond all."""
 
     by_value: bool
     bits: int
@@ -27,20 +27,17 @@ class Frame:
     def default(largest: list[int], starts: list[int]) -> Frame:
         """That of dimensions with these largest offsets, whose sides start here."""
         bits = max(largest).bit_length()
-        return Frame(False, bits, tuple((low, min(low + (1 << bits) - 1, KEY_MAX)) for low in starts))
+        return Frame(False, bits, tuple((low, low + (1 << bits) - 1) for low in starts))
 
     def place(self, axis: int, u: int) -> int:
-        """The place of an offset in a tile, or of a key.
-
-        A side that ends with the greatest key counts as 2^bits long: the places of GS0 were never stretched.
-        """
+        """The place of an offset in a tile, or of a key."""
         low, high = self.sides[axis]
-        length = high - low + 1 if high < KEY_MAX else max(high - low + 1, 1 << self.bits)
-        return (min(max(u, low), high) - low << self.bits) // length
+        return (min(max(u, low), high) - low << self.bits) // (high - low + 1)
 
     def place_of_value(self, axis: int, key: int) -> int:
         """The place of a float by its value."""
-        low, value, high = (key_to_float(k) for k in (self.sides[axis][0], key, self.sides[axis][1]))
+        ends = self.sides[axis]
+        low, value, high = (key_to_float(k) for k in (ends[0], key, min(ends[1], KEY_MAX)))
         part, whole = value / 2 - low / 2, high / 2 - low / 2
         most = (1 << self.bits) - 1
         if whole == 0:  # Python raises where a float64 becomes infinite, or no number.

@@ -446,7 +446,7 @@ def _side(value: Any, dim: Dimension) -> tuple[int, int]:
     need(isinstance(value, list) and len(value) == 2, "a side of a frame has two ends")
     need(all(isinstance(e, str) and re.fullmatch("[0-9]+", e) for e in value), "an end of a side is no whole number")
     low, high = int(value[0]), int(value[1])
-    need(low <= high <= KEY_MAX, "a side of a frame is empty, or too long")
+    need(low <= high and low <= KEY_MAX and high - low <= KEY_MAX, "a side of a frame is empty, or too long")
     tiled = isinstance(dim.extent, int)
     need(not tiled or (low == 0 and high >= dim.side[0]), "a side of a frame that is shorter than a tile")
     return low, high

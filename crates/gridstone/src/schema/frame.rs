@@ -4,7 +4,7 @@
 //! the cells of a tile for a dimension with integer tiles, a range of coordinates for others. It stays when the domain
 //! grows, so cells keep their places. Coordinates beyond it have the place of its nearest end.
 
-use super::{Dimension, Extent, KeyRange, key};
+use super::{Dimension, Extent, key};
 
 /// What the places of floats are proportional to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,21 +30,52 @@ impl Framing {
     }
 }
 
+/// What a side of the cube spans: keys, or offsets in a tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Side {
+    /// The least.
+    pub low: u64,
+    /// The greatest; it may lie beyond all keys, so that a side has a place for each.
+    pub high: u128,
+}
+
+impl Side {
+    /// How many keys or offsets it spans.
+    fn count(self) -> u128 {
+        self.high - u128::from(self.low) + 1
+    }
+
+    fn contains(self, key: u64) -> bool {
+        self.low <= key && u128::from(key) <= self.high
+    }
+
+    /// The greatest key.
+    fn last(self) -> u64 {
+        u64::try_from(self.high).unwrap_or(u64::MAX)
+    }
+}
+
 /// The frame of an array's curve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     framing: Framing,
     bits: u32,
-    sides: Vec<KeyRange>,
+    sides: Vec<Side>,
 }
+
+/// No side is longer than all keys are many.
+const COUNT_MAX: u128 = 1 << 64;
 
 impl Frame {
     /// The frame of `sides`, per dimension the least and the greatest offset in a tile, or the least and the greatest key. `None`
     /// if the sides are not those of `dims`, or the bits not 0 to 64.
-    pub fn new(framing: Framing, bits: u32, sides: Vec<KeyRange>, dims: &[Dimension]) -> Option<Self> {
-        let fits = |(side, dim): (&KeyRange, &Dimension)| match dim.extent() {
-            Extent::Cells(n) => side.lo == 0 && side.hi >= n - 1,
-            Extent::Whole | Extent::Length(_) => side.lo <= side.hi,
+    pub fn new(framing: Framing, bits: u32, sides: Vec<Side>, dims: &[Dimension]) -> Option<Self> {
+        let fits = |(side, dim): (&Side, &Dimension)| {
+            let spans = match dim.extent() {
+                Extent::Cells(n) => side.low == 0 && side.high >= u128::from(n - 1),
+                Extent::Whole | Extent::Length(_) => true,
+            };
+            spans && u128::from(side.low) <= side.high && side.high - u128::from(side.low) < COUNT_MAX
         };
         let all = sides.len() == dims.len() && sides.iter().zip(dims).all(fits) && bits <= u64::BITS;
         all.then_some(Self { framing, bits, sides })
@@ -58,10 +89,9 @@ impl Frame {
             Extent::Whole | Extent::Length(_) => d.range().hi - d.range().lo,
         };
         let bits = dims.iter().map(|d| u64::BITS - largest(d).leading_zeros()).max().unwrap_or(0);
-        let last = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
-        let side = |d: &Dimension| match d.extent() {
-            Extent::Cells(_) => KeyRange::new(0, last),
-            Extent::Whole | Extent::Length(_) => KeyRange::new(d.range().lo, d.range().lo.saturating_add(last)),
+        let side = |d: &Dimension| {
+            let low = if matches!(d.extent(), Extent::Cells(_)) { 0 } else { d.range().lo };
+            Side { low, high: u128::from(low) + (1 << bits) - 1 }
         };
         Self { framing: Framing::Key, bits, sides: dims.iter().map(side).collect() }
     }
@@ -77,7 +107,7 @@ impl Frame {
     }
 
     /// Per dimension the least and the greatest key, or offset in a tile, that has a place of its own.
-    pub fn sides(&self) -> &[KeyRange] {
+    pub fn sides(&self) -> &[Side] {
         &self.sides
     }
 
@@ -99,15 +129,15 @@ impl Frame {
             Extent::Cells(n) => dim.offset_in_tile(key, n),
             Extent::Whole | Extent::Length(_) => key,
         };
-        let offset = key.clamp(side.lo, side.hi) - side.lo;
+        let offset = key.clamp(side.low, side.last()) - side.low;
         match side.count() {
             count if count == 1 << self.bits => offset,
             count => ((u128::from(offset) << self.bits) / count) as u64,
         }
     }
 
-    fn place_of_float(&self, side: KeyRange, value: f64) -> u64 {
-        let (low, high) = (key::to_float(side.lo) / 2.0, key::to_float(side.hi) / 2.0);
+    fn place_of_float(&self, side: Side, value: f64) -> u64 {
+        let (low, high) = (key::to_float(side.low) / 2.0, key::to_float(side.last()) / 2.0);
         let last = u64::MAX.checked_shr(u64::BITS - self.bits).unwrap_or(0);
         let part = (value / 2.0 - low) / (high - low);
         let place = (part * 2f64.powi(self.bits as i32)).floor();
@@ -117,7 +147,7 @@ impl Frame {
 
     /// Whether no two cells of a domain of `dims` have the same places in the same tile.
     pub fn tells_cells(&self, dims: &[Dimension]) -> bool {
-        let told = |(side, dim): (&KeyRange, &Dimension)| {
+        let told = |(side, dim): (&Side, &Dimension)| {
             let within = match dim.extent() {
                 Extent::Cells(_) => true,
                 Extent::Whole | Extent::Length(_) => side.contains(dim.range().lo) && side.contains(dim.range().hi),
@@ -160,6 +190,27 @@ mod tests {
         assert!(frame.tells_cells(&[one]));
     }
 
+    fn side(low: u64, high: u64) -> Side {
+        Side { low, high: high.into() }
+    }
+
+    /// Keys of floats begin high: the side reaches beyond all keys, and nothing is stretched into what there is.
+    #[test]
+    fn a_side_may_end_beyond_all_keys() {
+        let float = dims(&[("float32", "-2.0", "2.0", None), ("int8", "0", "3", None)]);
+        let frame = Frame::of_keys(&float);
+        assert_eq!((frame.bits(), frame.tells_cells(&float)), (64, true));
+        for text in ["-2.0", "-1.5", "0.0", "2.0"] {
+            let key = float[0].key(text).unwrap();
+            assert_eq!(frame.place(0, &float[0], key), key - float[0].range().lo);
+        }
+        assert_eq!(frame.place(1, &float[1], float[1].key("3").unwrap()), 3);
+        let sides = frame.sides().to_vec();
+        assert_eq!(Frame::new(Framing::Key, 64, sides, &float), Some(frame));
+        let longer = vec![Side { low: 1, high: 1 + (1 << 64) }, side(0, 3)];
+        assert_eq!(Frame::new(Framing::Key, 64, longer, &float), None);
+    }
+
     #[test]
     fn coordinates_beyond_the_frame_have_its_last_place() {
         let small = dims(&[("int32", "0", "9", None)]);
@@ -182,12 +233,12 @@ mod tests {
             };
             let ((lo, hi), (a, b)) = (keys(low, high), keys(values[0], values[1]));
             let framing = if key { Framing::Key } else { Framing::Value };
-            let frame = Frame::new(framing, bits, vec![KeyRange::new(lo, hi)], std::slice::from_ref(&dim)).unwrap();
+            let frame = Frame::new(framing, bits, vec![side(lo, hi)], std::slice::from_ref(&dim)).unwrap();
             let (first, last) = (frame.place(0, &dim, a), frame.place(0, &dim, b));
             prop_assert!(first <= last && u128::from(last) < 1 << bits);
             let dim = Dimension::new("x", Datatype::UInt64, "0", "18446744073709551615", None).unwrap();
             let (lo, hi) = (ints.0.min(ints.1), ints.0.max(ints.1));
-            let frame = Frame::new(framing, bits, vec![KeyRange::new(lo, hi)], std::slice::from_ref(&dim)).unwrap();
+            let frame = Frame::new(framing, bits, vec![side(lo, hi)], std::slice::from_ref(&dim)).unwrap();
             let (first, last) = (frame.place(0, &dim, ints.2.min(ints.3)), frame.place(0, &dim, ints.2.max(ints.3)));
             prop_assert!(first <= last && u128::from(last) < 1 << bits);
         }

@@ -18,8 +18,8 @@
 
 use super::text::TEXT_BYTES;
 use super::{
-    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange,
-    Order, Schema, SchemaOptions,
+    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, Order, Schema,
+    SchemaOptions, Side,
 };
 use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};
@@ -211,10 +211,9 @@ impl SchemaJson {
 impl FrameJson {
     fn read(&self, dims: &[Dimension]) -> Result<Frame> {
         let wrong = || Error::schema("the frame of the Hilbert curve does not fit the dimensions");
-        let key = |text: &String| text.parse::<u64>().map_err(|e| wrong().with_source(e));
-        let side = |(lo, hi): &(String, String)| {
-            let (lo, hi) = (key(lo)?, key(hi)?);
-            if lo <= hi { Ok(KeyRange::new(lo, hi)) } else { Err(wrong()) }
+        let side = |(low, high): &(String, String)| {
+            let low = low.parse().map_err(|e| wrong().with_source(e))?;
+            Ok(Side { low, high: high.parse().map_err(|e| wrong().with_source(e))? })
         };
         let sides = self.sides.iter().map(side).collect::<Result<_>>()?;
         let framing = Framing::parse(&self.by)
@@ -223,7 +222,7 @@ impl FrameJson {
     }
 
     fn of(frame: &Frame) -> Self {
-        let side = |side: &KeyRange| (side.lo.to_string(), side.hi.to_string());
+        let side = |side: &Side| (side.low.to_string(), side.high.to_string());
         let sides = frame.sides().iter().map(side).collect();
         Self { by: frame.framing().name().to_owned(), bits: frame.bits(), sides }
     }
@@ -477,7 +476,7 @@ mod tests {
             let first = Schema::from_json(&text(order)).unwrap();
             assert!(!first.to_stored_json().contains("origin") && !first.to_stored_json().contains("frame"));
             let ranges = first.dims().iter().map(|dim| match dim.name() {
-                "x" => KeyRange::new(0, 255),
+                "x" => crate::schema::KeyRange::new(0, 255),
                 _ => dim.range(),
             });
             let grown = first.reaching(&crate::schema::Subarray::new(ranges.collect()));

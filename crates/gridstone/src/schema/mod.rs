@@ -28,7 +28,7 @@ pub use coordinate::Coordinate;
 pub use datatype::{Datatype, Sorting, TimeUnit};
 pub use dimension::{Dimension, Extent};
 pub use evolution::Evolution;
-pub use frame::{Frame, Framing};
+pub use frame::{Frame, Framing, Side};
 pub use order::Order;
 pub use primitive::{Primitive, VectorShape};
 pub use region::Region;
