@@ -82,7 +82,7 @@ def test_an_origin_is_a_coordinate_of_the_type():
 def test_the_default_frame_follows_from_the_domain():
     tiled, plain = dim("int16", "-50", "149", "50"), dim("uint8", "3", "99")
     assert curve(tiled, plain).frame == Frame(False, 7, ((0, 127), (3, 130)))
-    assert curve(dim("uint64", "9", str(KEY_MAX))).frame == Frame(False, 64, ((9, KEY_MAX),))
+    assert curve(dim("uint64", "9", str(KEY_MAX))).frame == Frame(False, 64, ((9, 9 + KEY_MAX),))
     assert curve(dim("uint8", "3", "3")).frame == Frame(False, 0, ((3, 3),))
     assert parsed(tiled).frame is None
     refused("without a curve", plain, frame=sides((0, 255), bits=8))
@@ -93,7 +93,7 @@ def test_places_are_clamped_to_the_frame_and_scaled_to_its_bits():
     assert [frame.place(0, u) for u in (0, 9, 10, 11, 12, 16, 17, 18, KEY_MAX)] == [0, 0, 0, 0, 1, 3, 3, 3, 3]
     assert [Frame(False, 3, ((0, 4),)).place(0, u) for u in range(6)] == [0, 1, 3, 4, 6, 6]
     assert Frame(False, 0, ((0, 9),)).place(0, 7) == 0
-    whole = Frame(False, 64, ((0, KEY_MAX), (9, KEY_MAX)))
+    whole = Frame(False, 64, ((0, KEY_MAX), (9, 9 + KEY_MAX)))
     assert whole.place(0, KEY_MAX) == KEY_MAX
     assert [whole.place(1, u) for u in (0, 10, SIGN)] == [0, 1, SIGN - 9], "places of GS0 were not stretched"
 
@@ -156,7 +156,7 @@ def test_frames_that_do_not_fit_are_refused():
         sides((0, 8), (0, 99), bits=4),
         sides((1, 9), (0, 99), bits=4),
         sides((0, 9), (9, 0), bits=4),
-        sides((0, 9), (0, KEY_MAX + 1), bits=4),
+        sides((0, 9), (1, KEY_MAX + 2), bits=4),
         sides((0, 9), (0, 99), bits=65),
         sides((0, 9), (0, 99), bits=-1),
         {**good, "bits": True},
