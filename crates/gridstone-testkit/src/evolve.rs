@@ -90,7 +90,8 @@ impl Step {
             }
         }
         step.shape.keys = attrs.iter().map(|(key, _)| *key).collect();
-        let attrs = attrs.into_iter().map(|(_, attr)| attr).collect();
+        let attrs: Vec<Attribute> = attrs.into_iter().map(|(_, attr)| attr).collect();
+        step.shape.changes += u32::from(step.shape.keys != shape.keys || attrs != plan.schema.attrs());
         let schema = Arc::new(Schema::new(dims, attrs, plan.schema.options().clone()).ok()?);
         let mut dims = Dim::all(&schema);
         dims.iter_mut().zip(&shape.dims).for_each(|(dim, before)| dim.first = before.first);
@@ -197,6 +198,30 @@ impl Step {
         Some(())
     }
 
+    /// Whether it applies after `newest`, which came after `before`: domains grow together, attributes change in turn.
+    fn applies(&self, before: &Shape, newest: &Shape) -> bool {
+        self.shape.changes == before.changes || before.changes == newest.changes
+    }
+
+    /// The same change after `newest`, which made the domain grow meanwhile, or changed other things while this did.
+    fn after(mut self, before: &Shape, newest: &Shape, plan: &Plan) -> Self {
+        let domain = self.shape.schema.domain();
+        let mut used = std::mem::take(&mut self.plan.used);
+        if self.shape.changes == before.changes {
+            (self.shape, self.plan) = (newest.clone(), plan.clone());
+        }
+        let schema = Arc::new(self.shape.schema.reaching(&newest.schema.domain()).reaching(&domain));
+        self.shape.dims = Dim::all(&schema);
+        self.shape.dims.iter_mut().zip(&newest.dims).for_each(|(dim, before)| dim.first = before.first);
+        for (used, more) in used.iter_mut().zip(&plan.used) {
+            used.extend(more);
+            used.sort();
+            used.dedup();
+        }
+        (self.shape.schema, self.plan.schema, self.plan.used) = (schema.clone(), schema, used);
+        self
+    }
+
     fn changes_nothing(&self, before: &Shape) -> bool {
         self.shape.schema == before.schema && self.shape.keys == before.keys
     }
@@ -211,22 +236,26 @@ fn blank(attr: &Attribute) -> String {
 }
 
 impl Session {
-    /// Changes the schema, through either handle; one that has not seen the newest schema must get an error.
+    /// Changes the schema, through either handle. One that has not seen the newest change of attributes must get an error if it
+    /// changes attributes too.
     pub(crate) fn evolve(&mut self, dice: &mut Dice) {
         let through_other = dice.chance(30);
         let array = if through_other { self.other.clone() } else { self.array.clone() };
         let seen = array.version();
         let before = self.model.shape_at(seen).clone();
         let Some(step) = Step::new(self.plan_at(seen), &before, dice) else { return };
-        let late = !Arc::ptr_eq(&before, self.model.shape());
+        let newest = self.model.shape().clone();
+        let late = !Arc::ptr_eq(&before, &newest);
+        let applies = step.applies(&before, &newest);
         self.note(format!("alter {:?}{}", step.evolution, if through_other { " (other)" } else { "" }));
         match array.alter(&step.evolution, None) {
             Ok(version) if step.changes_nothing(&before) => assert_eq!(version, seen, "{self:?}"),
             Ok(version) => {
-                assert!(!late, "a schema that was seen no more was changed\n{self:?}");
+                assert!(applies, "a schema that was seen no more was changed\n{self:?}");
+                let step = if late { step.after(&before, &newest, &self.plan) } else { step };
                 self.take(version, step);
             }
-            Err(e) => assert!(late && e.kind() == ErrorKind::Conflict, "{e}\n{self:?}"),
+            Err(e) => assert!(!applies && e.kind() == ErrorKind::Conflict, "{e}\n{self:?}"),
         }
         if through_other {
             self.other = array;

@@ -43,13 +43,15 @@ pub struct Shape {
     pub keys: Vec<u32>,
     /// The number of the next attribute.
     pub next_key: u32,
+    /// How many changes of attributes made it.
+    pub changes: u32,
 }
 
 impl Shape {
     /// The shape of a new array.
     pub fn new(schema: Arc<Schema>) -> Self {
         let next_key = schema.attrs().len() as u32;
-        Self { dims: Dim::all(&schema), keys: (0..next_key).collect(), next_key, schema }
+        Self { dims: Dim::all(&schema), keys: (0..next_key).collect(), next_key, changes: 0, schema }
     }
 }
 

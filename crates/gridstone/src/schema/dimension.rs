@@ -87,7 +87,12 @@ impl Dimension {
                 Some(after) => after % n,
                 None => (n - (self.origin - self.range.lo) % n) % n,
             },
-            Extent::Whole | Extent::Length(_) => 0,
+            Extent::Length(_) => 0,
+            // There are no other tiles that it could place.
+            Extent::Whole => {
+                self.origin = self.range.lo;
+                0
+            }
         };
         self
     }

@@ -72,6 +72,8 @@ fn built() -> Arc<dyn Storage> {
     store.pack(&store.latest().unwrap()).unwrap();
     let mut touched: Vec<Operation> = (0..BIGS).step_by(2).map(|big| set(id(1_000 * (big + 1)), "key 29", 3)).collect();
     touched.push(set(id(3), "key", 3));
+    // The last of the names, in whose page tags would be looked for.
+    touched.push(group(999_999, "/g/zz"));
     commit(&store, touched);
     storage
 }

@@ -52,7 +52,7 @@ fn rows_of_tags_and_metadata_that_mean_nothing_are_found() {
     let tag = |value: &str| row(&b"Tname"[..], value);
     let meta = |value: &[u8]| row(metadata(&sound, b"k"), value);
     let file = |key: &[u8], value: &[u8]| row(key, value);
-    add(&sound, &[tag("{\"version\":6,\"ext\":{}}"), file(&[b"Cd", &[7; 16][..]].concat(), b"")]);
+    add(&sound, &[tag("{\"version\":5,\"ext\":{}}"), file(&[b"Cd", &[7; 16][..]].concat(), b"")]);
     is_sound(&sound);
     for (bad, word) in [
         (meta(b"{\"a\":"), "no JSON"),
@@ -206,7 +206,7 @@ fn ext_of_pages_and_tags_survives_folds() {
     let storage = store();
     let root = root_of(&storage);
     replace_in_rows(&storage, &root, "\"full\":false", "\"full\":false,\"ext\":{\"of\":\"page\"}");
-    add(&storage, &[row(&b"Tname"[..], "{\"version\":6,\"ext\":{\"of\":[\"tag\",1]}}")]);
+    add(&storage, &[row(&b"Tname"[..], "{\"version\":5,\"ext\":{\"of\":[\"tag\",1]}}")]);
     let kept: Vec<Row> = rows_of(&storage, &root)
         .into_iter()
         .filter(|row| row.key == b"Tname" || row.key == page_key(&storage, "/grid"))
@@ -222,7 +222,7 @@ fn ext_of_pages_and_tags_survives_folds() {
         let rows = rows_of(&storage, &format!("{MANIFEST}/{}", newest_root.id));
         assert!(kept.iter().all(|row| rows.contains(row)), "{at}");
     }
-    assert_eq!(store_of(&storage).latest().unwrap().retained().tag("name").unwrap(), Some(6));
+    assert_eq!(store_of(&storage).latest().unwrap().retained().tag("name").unwrap(), Some(5));
     assert_eq!(verify_on(&context(64), storage.clone(), &Call::default()).unwrap().damage, Vec::new());
 }
 

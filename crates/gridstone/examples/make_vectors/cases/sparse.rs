@@ -186,7 +186,7 @@ fn grown() -> Result<Case> {
     let text = |name: &str| name.to_owned();
     let grow = |name: &str, lo: &str, hi: &str| (text(name), text(lo), text(hi));
     let place = |i: u64, far: i64| {
-        let at = |shift: u32, lo: i64, hi: i64| lo + (noise(i) >> shift) as i64 % (hi - lo + 1);
+        let at = |shift: u32, lo: i64, hi: i64| lo + ((noise(i) >> shift) % (hi - lo + 1) as u64) as i64;
         let z = (at(20, 0, 8) + if far > 0 { at(30, -6, 10) } else { 0 }) as f64 / 2.0;
         vec![
             signed(at(0, -far, 9 + far)),
