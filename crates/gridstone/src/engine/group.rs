@@ -130,7 +130,7 @@ impl Group {
             match self.listed(&snapshot, call) {
                 // A vacuum took the oldest of them away meanwhile, or this one as well.
                 Err(e) if e.kind() == ErrorKind::SnapshotExpired => {
-                    if !self.store.floor()?.is_some_and(|floor| floor.version > snapshot.version()) {
+                    if self.store.floor()?.is_none_or(|floor| floor.version <= snapshot.version()) {
                         continue;
                     }
                     if pinned {

@@ -188,7 +188,7 @@ impl Reads {
                 }
                 Ok(())
             }
-            // Who read up to an end of the domain has noted all beyond it: only cells there conflict.
+            // A read up to an end of the domain has noted all beyond it: only cells there conflict.
             Recorded::Grow { .. }
             | Recorded::ReplaceFragments { .. }
             | Recorded::Move { .. }

@@ -176,7 +176,7 @@ impl Scene {
     }
 }
 
-/// Who asks, and whether it is about the newest version, so that it always comes to its end.
+/// What is asked for, and whether it is about the newest version, so that it always comes to its end.
 type Act = (&'static str, bool, fn(&Scene) -> Result<String>);
 
 const TRANSACTIONS: &[Act] = &[

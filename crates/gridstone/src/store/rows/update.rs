@@ -105,13 +105,13 @@ impl Update<'_> {
         let mut rows = Vec::with_capacity(page.entries.len());
         for (at, entry) in page.entries.iter().enumerate() {
             let key = entry.key();
-            while let Some(change) = changes.next_if(|change| &change.key < key) {
+            while let Some(change) = changes.next_if(|change| change.key < *key) {
                 self.put(change, &mut rows)?;
             }
             let next = page.key_after(at, to);
             match entry {
                 Entry::Page(key, child) => {
-                    let below = changes.peek().is_some_and(|change| next.is_none_or(|next| &change.key < next));
+                    let below = changes.peek().is_some_and(|change| next.is_none_or(|next| change.key < *next));
                     if !below {
                         rows.push(entry.clone());
                         continue;
@@ -120,13 +120,13 @@ impl Update<'_> {
                     let merged = self.merged((&loaded, depth + 1), changes, next)?;
                     rows.extend(self.repacked(merged, key)?);
                 }
-                Entry::Value(..) | Entry::Large(..) => match changes.next_if(|change| &change.key == key) {
+                Entry::Value(..) | Entry::Large(..) => match changes.next_if(|change| change.key == *key) {
                     Some(change) => self.put(change, &mut rows)?,
                     None => rows.push(self.settled(entry)?),
                 },
             }
         }
-        while let Some(change) = changes.next_if(|change| to.is_none_or(|to| &change.key < to)) {
+        while let Some(change) = changes.next_if(|change| to.is_none_or(|to| change.key < *to)) {
             self.put(change, &mut rows)?;
         }
         Ok(rows)
