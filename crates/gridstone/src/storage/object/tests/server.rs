@@ -130,7 +130,7 @@ fn a_server_is_proved_dates_and_gives_pieces() {
     storage.put("_data/a.frag", &content).unwrap();
     assert!(storage.read_all("_data/a.frag").unwrap() == content);
     assert_eq!(storage.read_start("_data/a.frag", 100).unwrap(), content[..100]);
-    storage.client.put(LATEST, &[b'1'; 5_000]).unwrap();
+    storage.client.put(LATEST, &[b'1'; 300_000]).unwrap();
     assert_eq!(storage.read_all(LATEST).unwrap_err().kind(), ErrorKind::Corruption);
     storage.remove_everything().unwrap();
 }
