@@ -11,8 +11,8 @@ use crate::interrupt::{self, run_quick};
 use crate::portions::Portions;
 use crate::positions::{GivenMask, Selection};
 use crate::retention::{options, report};
-use crate::store::{Version, at};
-use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
+use crate::store::{GivenKey, Version, at, commit_key_of};
+use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts, with_key};
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{self, Branch, CellData, Dedup, PortionsOf, ReadOrder, TileListing};
 use gridstone::schema::{Evolution, Order, Region, Schema};
@@ -337,7 +337,7 @@ impl Array {
         Portions::new(py, self.inner.context().clone(), names, columns, inner)
     }
 
-    #[pyo3(signature = (r#box, attrs, layout, progress = None))]
+    #[pyo3(signature = (r#box, attrs, layout, progress = None, commit_key = None))]
     fn stage_dense(
         &self,
         py: Python<'_>,
@@ -345,15 +345,20 @@ impl Array {
         attrs: &Bound<'_, PyDict>,
         layout: &str,
         progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
     ) -> PyResult<Staged> {
+        let key = commit_key_of(py, commit_key)?;
         let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
         let region = box_region(py, &self.inner, Some(r#box))?;
         let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
-        let work = |call: &engine::Call| self.inner.stage_box(region.as_ref(), &views(&held, call)?, layout, call);
+        let work = |call: &engine::Call| {
+            self.inner.stage_box(region.as_ref(), &views(&held, call)?, layout, &call.with_key(key.clone()))
+        };
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
-    #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None))]
+    #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None, commit_key = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn stage_cells(
         &self,
         py: Python<'_>,
@@ -362,13 +367,15 @@ impl Array {
         sorted: bool,
         dedup: &str,
         progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
     ) -> PyResult<Staged> {
+        let key = commit_key_of(py, commit_key)?;
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
         let schema = self.schema(py)?;
         let (held_dims, held_attrs) = (hold_dims(&schema, dims)?, hold_attrs(&schema, attrs)?);
         let work = |call: &engine::Call| {
             let data = CellData { dims: columns(&held_dims, call)?, attrs: views(&held_attrs, call)?, sorted, dedup };
-            self.inner.stage_cells(data, call)
+            self.inner.stage_cells(data, &call.with_key(key.clone()))
         };
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
@@ -389,19 +396,28 @@ impl Array {
         interrupt::run(py, self.inner.context(), None, work).map(Staged::new)
     }
 
-    #[pyo3(signature = (dims, progress = None))]
-    fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>, progress: Option<Py<PyAny>>) -> PyResult<Staged> {
+    #[pyo3(signature = (dims, progress = None, commit_key = None))]
+    fn stage_delete(
+        &self,
+        py: Python<'_>,
+        dims: &Bound<'_, PyAny>,
+        progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
+    ) -> PyResult<Staged> {
+        let key = commit_key_of(py, commit_key)?;
         let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
-        interrupt::run(py, self.inner.context(), progress, |call| self.inner.stage_delete(&columns(&held, call)?, call))
-            .map(Staged::new)
+        let work = |call: &engine::Call| self.inner.stage_delete(&columns(&held, call)?, &call.with_key(key.clone()));
+        interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
-    fn stage_delete_boxes(&self, py: Python<'_>, boxes: Boxes) -> PyResult<Staged> {
-        let staged = self.inner.region(&spans(boxes)).and_then(|region| self.inner.stage_delete_region(&region));
-        staged.map(Staged::new).map_err(|e| raise(py, &e))
+    #[pyo3(signature = (boxes, commit_key = None))]
+    fn stage_delete_boxes(&self, py: Python<'_>, boxes: Boxes, commit_key: Option<Vec<u8>>) -> PyResult<Staged> {
+        let call = engine::Call::default().with_key(commit_key_of(py, commit_key)?);
+        let stage = || self.inner.stage_deletion(&self.inner.region(&spans(boxes))?, &call);
+        self.ask(py, stage).map(Staged::new)
     }
 
-    #[pyo3(signature = (boxes, condition, message, progress = None))]
+    #[pyo3(signature = (boxes, condition, message, progress = None, commit_key = None))]
     fn delete_where(
         &self,
         py: Python<'_>,
@@ -409,9 +425,12 @@ impl Array {
         condition: GivenCondition<'_>,
         message: Option<String>,
         progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
     ) -> PyResult<u64> {
+        let key = commit_key_of(py, commit_key)?;
         let (region, condition) = (region(py, &self.inner, boxes)?, branch(&condition));
         interrupt::run(py, self.inner.context(), progress, |call| {
+            let call = &call.with_key(key.clone());
             self.inner.delete_region_where(region.as_ref(), &condition, message.clone(), call)
         })
     }
@@ -441,17 +460,31 @@ impl Array {
         self.inner.schema_since(number).map(|(number, schema)| (number, schema.to_json()))
     }
 
-    #[pyo3(signature = (r#box, attrs))]
-    fn writer(&self, py: Python<'_>, r#box: Option<Sides>, attrs: Option<Vec<String>>) -> PyResult<Writer> {
+    #[pyo3(signature = (r#box, attrs, commit_key = None))]
+    fn writer(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Sides>,
+        attrs: Option<Vec<String>>,
+        commit_key: Option<GivenKey>,
+    ) -> PyResult<Writer> {
         let region = box_region(py, &self.inner, r#box)?;
-        let inner = self.inner.box_writer(region.as_ref(), attrs.as_deref()).map_err(|e| raise(py, &e))?;
+        let begin = || self.inner.box_writer(region.as_ref(), attrs.as_deref());
+        let inner = self.ask(py, || with_key(begin()?, commit_key))?;
         self.streaming(py, inner, attrs.as_deref())
     }
 
-    #[pyo3(signature = (attrs, dedup))]
-    fn unsorted_writer(&self, py: Python<'_>, attrs: Option<Vec<String>>, dedup: &str) -> PyResult<Writer> {
+    #[pyo3(signature = (attrs, dedup, commit_key = None))]
+    fn unsorted_writer(
+        &self,
+        py: Python<'_>,
+        attrs: Option<Vec<String>>,
+        dedup: &str,
+        commit_key: Option<GivenKey>,
+    ) -> PyResult<Writer> {
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
-        let inner = self.inner.unsorted_writer(attrs.as_deref(), dedup).map_err(|e| raise(py, &e))?;
+        let begin = || self.inner.unsorted_writer(attrs.as_deref(), dedup);
+        let inner = self.ask(py, || with_key(begin()?, commit_key))?;
         self.streaming(py, inner, attrs.as_deref())
     }
 

@@ -79,7 +79,7 @@ impl Group {
         for _ in 0..TRIES {
             let path = self.state(&newest)?.path().to_owned();
             let Plan { operations, held } = plan(&newest, &path)?;
-            let changes = Changes { message: message.map(str::to_owned), operations };
+            let changes = Changes::new(operations).with_message(message.map(str::to_owned));
             let mut rules = InGroup { group: self.id, path, held, moved: false };
             match commit_copying(&self.context, &self.store, &newest, changes, &mut rules) {
                 Err(e) if rules.moved && e.kind() == ErrorKind::Conflict => newest = self.store.refresh(&newest)?,

@@ -34,6 +34,6 @@ impl Array {
         }
         let number = state.schemas().count();
         let operations = vec![Operation::AlterArray { id: self.id(), number, schema: next }];
-        self.commit_changes(&snapshot, Changes { message, operations })
+        self.commit_changes(&snapshot, Changes::new(operations).with_message(message))
     }
 }

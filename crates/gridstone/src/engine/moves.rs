@@ -32,5 +32,6 @@ fn move_in(context: &Context, store: &Store, from: &str, to: &str, message: Opti
     let newest = store.latest()?;
     let id = newest.node(from)?.id();
     let operations = vec![Operation::Move { id, from: from.to_owned(), path: to.to_owned() }];
-    Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut StandardRules)?.version())
+    Ok(commit_copying(context, store, &newest, Changes::new(operations).with_message(message), &mut StandardRules)?
+        .version())
 }

@@ -3,8 +3,12 @@
 //! A transaction reads the snapshot that it began with and, above every order of it, what it has staged so far. Small staged
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
+mod keyed;
+
+use self::keyed::KeyedContent;
 use super::address::{store_at, store_on};
 use super::claim::{Claim, View};
+use super::content::TransactionContent;
 use super::first_committer::{FirstCommitterWins, overlap};
 use super::reading::SnapshotFiles;
 use super::session::{Session, Submission};
@@ -19,7 +23,8 @@ use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
 use crate::store::{
-    Changes, DeleteRules, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules, Store,
+    Changes, Committed, DeleteRules, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot,
+    StandardRules, Store,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -86,6 +91,8 @@ struct Open {
     reads: Reads,
     /// Arrays in which something was deleted of the order of the base.
     deletes: BTreeSet<Id>,
+    /// What was staged, if the commit has a key.
+    keyed: Option<KeyedContent>,
 }
 
 /// The rules of a transaction in which cells were deleted of the order of its base.
@@ -133,7 +140,8 @@ impl Transaction {
         let files = Arc::new(StagedFiles { store: store.files(), file, source });
         let cache = Arc::new(StagedCache::new(context.cache.clone()));
         let claim = View::new(context, &store, base.clone()).claim;
-        let open = Open { claim, provisional, staged: Vec::new(), reads: Reads::default(), deletes: BTreeSet::new() };
+        let (staged, reads, deletes) = (Vec::new(), Reads::default(), BTreeSet::new());
+        let open = Open { claim, provisional, staged, reads, deletes, keyed: None };
         let state = State { open: Some(open), view: base.clone(), end: "", committed: None };
         let (context, owner, state) = (context.clone(), Owner::here(), Mutex::new(state));
         Self { shared: Arc::new(Shared { context, store, base, isolation, files, cache, owner, state }) }
@@ -284,9 +292,9 @@ impl Transaction {
     /// # Errors
     /// Exists, Input (the path).
     pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
-        let schema = schema.renumbered();
-        let create = Operation::CreateArray { id: SystemEntropy.id(), path: path.to_owned(), schema };
-        self.create(path, create, overwrite)?;
+        let (id, schema) = (SystemEntropy.id(), schema.renumbered());
+        let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() };
+        self.create(path, create, overwrite, |content| content.create(id, path, &schema, overwrite))?;
         self.array(path)
     }
 
@@ -296,12 +304,22 @@ impl Transaction {
     /// Exists if there is an array, Input (the path).
     pub fn create_group(&self, path: &str) -> Result<()> {
         if self.kind(path)? == Some("group") {
-            return Ok(());
+            return self.with(|open| {
+                open.give(|content| content.change("create group", &[path]));
+                Ok(())
+            });
         }
-        self.create(path, Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() }, false)
+        let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
+        self.create(path, create, false, |content| content.change("create group", &[path]))
     }
 
-    fn create(&self, path: &str, create: Operation, overwrite: bool) -> Result<()> {
+    fn create(
+        &self,
+        path: &str,
+        create: Operation,
+        overwrite: bool,
+        given: impl FnOnce(&mut TransactionContent),
+    ) -> Result<()> {
         self.note_nodes(|reads, base| reads.note_node(base, path));
         self.with(|open| {
             let there = open.provisional.view().find(path)?.map(|node| node.id());
@@ -315,7 +333,9 @@ impl Transaction {
                     )));
                 }
             };
-            open.provisional.stage(operations, &SystemEntropy)
+            open.provisional.stage(operations, &SystemEntropy)?;
+            open.give(given);
+            Ok(())
         })
     }
 
@@ -332,7 +352,9 @@ impl Transaction {
         }
         self.with(|open| {
             let id = open.provisional.view().node(path)?.id();
-            open.provisional.stage(vec![Operation::Remove { id }], &SystemEntropy)
+            open.provisional.stage(vec![Operation::Remove { id }], &SystemEntropy)?;
+            open.give(|content| content.change("remove", &[path]));
+            Ok(())
         })
     }
 
@@ -348,42 +370,46 @@ impl Transaction {
         self.with(|open| {
             let id = open.provisional.view().node(from)?.id();
             let moved = Operation::Move { id, from: from.to_owned(), path: to.to_owned() };
-            open.provisional.stage(vec![moved], &SystemEntropy)
+            open.provisional.stage(vec![moved], &SystemEntropy)?;
+            open.give(|content| content.change("move", &[from, to]));
+            Ok(())
         })
     }
 
     /// Commits all that was staged in one version, and gives it; without changes the version that was read. The transaction
     /// has ended afterwards, whatever the outcome. Unless the commit happened, or may have, its files are removed.
     ///
+    /// With a key that a commit with the same statements had before, nothing is committed, and its version is given.
+    ///
     /// # Errors
-    /// Conflict if another commit made it impossible, wrote into what this one has both read and written or, serializable, changed
+    /// Conflict if its key was given to other content, if another commit made it impossible, wrote into what this one has both read and written or, serializable, changed
     /// what it has read; Exists, NotFound; CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
     pub fn commit(&self, message: Option<String>) -> Result<u64> {
-        let Open { provisional, staged, reads, deletes, claim } = self.end("failed to commit")?;
+        let Open { provisional, staged, reads, deletes, claim, keyed } = self.end("failed to commit")?;
+        let keyed = keyed.map(KeyedContent::finish);
         let view = provisional.view().clone();
-        let changes = Changes { message, operations: provisional.into_operations() };
+        let changes = Changes::new(provisional.into_operations()).with_message(message).with_key(keyed);
         let grown = grown(&changes.operations);
-        let outcome = if changes.operations.is_empty() {
-            Ok(self.shared.base.clone())
-        } else {
-            self.rules(reads, &changes, &view, &claim, deletes)
-                .and_then(|mut rules| self.shared.store.commit(&self.shared.base, changes, rules.as_mut()))
+        let outcome = self.commit_changes(changes, |changes| self.rules(reads, changes, &view, &claim, deletes));
+        let keeps = match &outcome {
+            Ok(done) => !done.is_repeat,
+            Err(e) => e.kind() == ErrorKind::CommitUnknown,
         };
-        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
+        if keeps {
             // Files of arrays that were removed again go.
             // A node that cannot be looked up may be there.
             let lives = |s: &Staged| view.node_by_id(s.array).map_or(true, |node| node.is_some());
             staged.into_iter().filter(lives).for_each(|mut s| s.keep_files());
         }
-        let newer = outcome?;
+        let Committed { snapshot: newer, version, .. } = outcome?;
         {
             let mut state = self.lock();
-            (state.end, state.committed) = ("was committed", Some(newer.version()));
+            (state.end, state.committed) = ("was committed", Some(version));
         }
         let Shared { context, store, base, .. } = self.shared.as_ref();
         copy_packs(context, store, base, &newer);
         context.look_after(store, &newer, grown);
-        Ok(newer.version())
+        Ok(version)
     }
 
     /// The rules of a commit of `changes`, which `view` shows, under a claim on the base.
@@ -435,6 +461,10 @@ impl Transaction {
 impl Session for Transaction {
     fn is_transaction(&self) -> bool {
         true
+    }
+
+    fn wants_content(&self) -> bool {
+        self.with(|open| Ok(open.keyed.is_some())).unwrap_or(false)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -506,9 +536,27 @@ impl Session for Transaction {
             }
         }
         self.with(|open| {
+            let operations = if open.keyed.is_some() { changes.operations.clone() } else { Vec::new() };
             open.provisional.stage(changes.operations, &SystemEntropy)?;
+            for operation in &operations {
+                let Some(id) = operation.node() else { continue };
+                open.give(|content| match operation {
+                    Operation::AddFragments { .. } => {
+                        let bodies = staged.iter().filter_map(|s| s.given().map(|given| given.body));
+                        bodies.for_each(|body| content.statement(id, body));
+                    }
+                    other => content.operation(id, other),
+                });
+            }
             open.staged.append(&mut staged);
             Ok(Submission::Kept(self.base_version()))
+        })
+    }
+
+    fn give(&self, array: Id, body: u128) -> Result<()> {
+        self.with(|open| {
+            open.give(|content| content.statement(array, body));
+            Ok(())
         })
     }
 

@@ -1,18 +1,19 @@
 //! Inspects the rows of a manifest root: every page, every value that is an object of its own, every page of fragments,
 //! and whether the rows of nodes fit together.
 
+use super::commit_key::{KeyRow, decode_count};
 use super::inspect::{Affected, Versions, Walk, cells_of, damage};
 use super::node_row::decode_page;
 use super::page::PageInfo;
 use super::root::Root;
-use super::rows::key::{self, NodeRow};
-use super::rows::{Inspected, ObjectRef};
+use super::rows::key::{self, CommitKeyRow, NodeRow};
+use super::rows::{Entry, Inspected, ObjectRef};
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use super::tree::Node;
-use crate::base::{Error, Id, Result, id_named_twice};
+use crate::base::{Error, Id, Result, id_named_twice, limits};
 use crate::storage::manifest_name;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -121,8 +122,33 @@ impl Walk<'_> {
     }
 }
 
+/// Checks a row of commit keys. `next` is the number of the next one.
+fn check_commit_key(root: &Root, row: &Entry, next: u64) -> Result<()> {
+    let wrong = |why: String| Err(Error::corruption(format!("a row of commit keys: {why}")));
+    match key::read_commit_key(row.key()) {
+        None => Ok(()),
+        Some(CommitKeyRow::Count) => decode_count(&root.rows.value_of(row)?).map(drop),
+        Some(CommitKeyRow::Wrong) => wrong("its key is that of none".to_owned()),
+        Some(CommitKeyRow::Key(epoch, _)) => {
+            let KeyRow { commit, number } = KeyRow::decode(&root.rows.value_of(row)?)?;
+            if number >= next || number / limits::COMMIT_KEYS_PER_EPOCH != epoch {
+                return wrong(format!("the number {number} is not one of epoch {epoch}, of {next} keys"));
+            }
+            if commit.version == 0 || commit.version > root.version {
+                return wrong(format!("it names version {}, which is not one up to {}", commit.version, root.version));
+            }
+            Ok(())
+        }
+    }
+}
+
 fn named(root: &Root) -> Result<Named> {
     let mut named = Named::default();
+    let next = match damage(root.rows.get(&key::commit_key_count()))? {
+        Ok(count) => count.map_or(Ok(0), |value| decode_count(&value))?,
+        // Damage of the page that has it is found as such.
+        Err(_) => u64::MAX,
+    };
     root.rows.inspect(&mut |inspected| {
         match inspected {
             Inspected::Page(object, sound) => named.pages.push((object, sound)),
@@ -132,7 +158,8 @@ fn named(root: &Root) -> Result<Named> {
                     named.fragments.push((array, decode_page(page, &root.rows.value_of(row)?)?));
                 }
                 Some((_, NodeRow::Head)) => named.heads += 1,
-                _ => {}
+                Some(_) => {}
+                None => check_commit_key(root, row, next)?,
             },
         }
         Ok(())
