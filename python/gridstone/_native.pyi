@@ -387,7 +387,7 @@ class Array:
     def writer(
         self, box: _Box | None, attrs: Sequence[str] | None, commit_key: tuple[bytes, bool] | None = None
     ) -> Writer:
-        """A stream in global order; the key of its commit, and whether the key's content names the array by its path."""
+        """A stream in global order; the key of its commit, and whether its content names the array by its path."""
     def unsorted_writer(
         self, attrs: Sequence[str] | None, dedup: str, commit_key: tuple[bytes, bool] | None = None
     ) -> Writer: ...

@@ -110,7 +110,7 @@ class _Gathered:
         r.end()
 
     def _commit_key(self, r: Cursor, value: bytes) -> None:
-        """The number of keys, which comes first, or the row of one. Epochs ascend, so a key's newest row is the last."""
+        """The number of keys, which comes first, or a key. Epochs ascend, so the newest row of a key is the last."""
         if r.at == len(r.data):
             self.keys.next = whole(fields(_object(value, "a count"), {}, {"next": None}, "a count of keys")["next"])
             return

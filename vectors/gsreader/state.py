@@ -61,6 +61,10 @@ class CommitKeys:
         number, version, content = self.held.get(key, (-1, 0, ""))
         return (version, content) if number >= max(0, self.next - KEYS_KEPT) else None
 
+    def json(self) -> dict[str, list[Any]] | None:
+        """As ``expect.json`` holds it; None if there is nothing to tell."""
+        return {key.hex(): list(found) for key in self.held if (found := self.find(key))} or None
+
     def add(self, key: bytes, version: int, content: str) -> None:
         """Counts a key; a known one is never given again."""
         need(self.find(key) is None, "a commit key that is known already")

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -18,17 +18,18 @@ from ..column import datatype
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..context.settings import Context
-from ..errors import BoundsError, GridstoneError, InputError, UnsupportedError
-from ..indexing import fancy, indexers, lists, positions
+from ..errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
+from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
 from ..maintain.retention import Retained
-from ..query.box import BoxLike, region_of
+from ..query.box import BoxLike, box_of, region_of
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
-from ..version import history
+from ..version import history, receipt
 from ..version.history import Version
+from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt
 from ..write.input import coordinate_columns
 from . import display, pickling
 from .delete import Erasable
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Readable, Writable, Evolvable, Retained, Mergeable, Erasable, Checked):
+class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -343,6 +344,65 @@ class Array(Readable, Writable, Evolvable, Retained, Mergeable, Erasable, Checke
             self[key][...] = value
             return
         fancy.assign(self, None, key, value)
+
+    @overload
+    def write(
+        self,
+        data: Any,
+        box: BoxLike = ...,
+        *,
+        message: Message = ...,
+        progress: Progress = ...,
+        commit_key: CommitKey = ...,
+    ) -> int: ...
+    @overload
+    def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
+    @checked()
+    def write(
+        self,
+        data: Any,
+        box: BoxLike = None,
+        *,
+        message: Message = None,
+        progress: Progress = None,
+        commit: bool = True,
+        commit_key: CommitKey = None,
+    ) -> int | Receipt:
+        """Writes a dense box: an ndarray, or a dict of them by attribute, of exactly the box's shape (or scalars).
+
+        Args:
+            data: the values; a subset of the attributes leaves the others as they are.
+            box: in coordinates, as in `read`; None: the whole domain.
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`.
+            commit: False: only write, and return a `Receipt` for `gridstone.commit`.
+            commit_key: text or bytes, at most 128 bytes of it, that say which commit this is. The call, repeated with
+                the same data by whatever process, commits once: `a.write(data, box, commit_key="load-2024-06-01")` may
+                be tried again after any error. The last 100,000 keys of a store are known.
+
+        Returns:
+            The version committed; with a key that a commit had before, its version.
+
+        Raises:
+            InputError: shapes or types that do not fit, with what was found and expected.
+            ConflictError: the key was given to other content.
+        """
+        self._check_dense("write(data, box)")
+        where = box_of(self._schema, box)
+        if where.empty:
+            raise InputError(f"the box {where} is empty; there is nothing to write")
+        return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
+
+    def _writable(self) -> "_native.Array":
+        if not self.native.writable:
+            raise AccessError(f"{self._uri!r} is opened for reading; open it with mode='r+' to write")
+        return self.native
+
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
+        self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
+        if isinstance(message, NoCommit):
+            return Receipt(self._writable().receipt(staged))
+        return self._writable().commit(staged, receipt.message_of(message))
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         return (self.native if dry_run else self._writable()).vacuum(*options)

@@ -1,4 +1,4 @@
-"""Writes boxes, cells and streams of cells. Every call commits one version and returns its number."""
+"""Writes cells and streams of cells. Every call commits one version and returns its number."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,11 @@ from .. import _native
 from ..base.arguments import checked, known
 from ..base.progress import Progress, reporting
 from ..column.columns import Column
-from ..errors import AccessError, InputError
-from ..indexing import dense
+from ..errors import InputError
 from ..query.box import Box, BoxLike, box_of
 from ..schema.array_schema import Schema
 from ..version import receipt
-from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt
+from ..version.receipt import Closing, CommitKey, Message, Receipt
 from ..write.input import of_cells
 from ..write.writer import Writer
 
@@ -23,81 +22,26 @@ _DEDUPS = ("error", "first", "last")
 class Writable:
     """The part of an array that writes."""
 
-    _stats: dict[str, int]
-
-    @property
-    @abstractmethod
-    def native(self) -> "_native.Array": ...
-
-    @property
-    @abstractmethod
-    def uri(self) -> str: ...
-
     @property
     @abstractmethod
     def sparse(self) -> bool: ...
 
     @property
     @abstractmethod
-    def schema(self) -> Schema: ...
+    def _schema(self) -> Schema: ...
 
     @property
     @abstractmethod
-    def _schema(self) -> Schema: ...
+    def schema(self) -> Schema: ...
+
+    @abstractmethod
+    def _writable(self) -> "_native.Array": ...
+
+    @abstractmethod
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
 
     @abstractmethod
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]: ...
-
-    @abstractmethod
-    def _check_dense(self, what: str) -> None: ...
-
-    @overload
-    def write(
-        self,
-        data: Any,
-        box: BoxLike = ...,
-        *,
-        message: Message = ...,
-        progress: Progress = ...,
-        commit_key: CommitKey = ...,
-    ) -> int: ...
-    @overload
-    def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
-    @checked()
-    def write(
-        self,
-        data: Any,
-        box: BoxLike = None,
-        *,
-        message: Message = None,
-        progress: Progress = None,
-        commit: bool = True,
-        commit_key: CommitKey = None,
-    ) -> int | Receipt:
-        """Writes a dense box: an ndarray, or a dict of them by attribute, of exactly the box's shape (or scalars).
-
-        Args:
-            data: the values; a subset of the attributes leaves the others as they are.
-            box: in coordinates, as in `read`; None: the whole domain.
-            message: kept with the version.
-            progress: True for a bar, or a callable `f(done, total)`.
-            commit: False: only write, and return a `Receipt` for `gridstone.commit`.
-            commit_key: text or bytes, at most 128 bytes of it, that say which commit this is. The call, repeated with the
-                same data by whatever process, commits once: `a.write(data, box, commit_key="load-2024-06-01")` may be
-                tried again after any error. The last 100,000 keys of a store are known.
-
-        Returns:
-            The version committed; with a key that a commit had before, its version.
-
-        Raises:
-            InputError: shapes or types that do not fit, with what was found and expected.
-            ConflictError: the key was given to other content.
-        """
-        self._check_dense("write(data, box)")
-        where = box_of(self._schema, box)
-        if where.empty:
-            raise InputError(f"the box {where} is empty; there is nothing to write")
-        return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
 
     @overload
     def write_cells(
@@ -188,8 +132,8 @@ class Writable:
             progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until all
                 are written, just before the commit.
             commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
-            commit_key: as in `write`; how the cells are cut into pieces does not matter. If a commit had the key before,
-                nothing is written, and leaving the block is a `ConflictError` unless the same was appended.
+            commit_key: as in `write`; how the cells are cut into pieces does not matter. If a commit had the key
+                before, nothing is written, and leaving the block is a `ConflictError` unless the same was appended.
         """
         known("order", order, ("global", "any"))
         known("dedup", dedup, _DEDUPS)
@@ -207,11 +151,6 @@ class Writable:
         bounds = None if where is None else where.bounds
         native = self._writable().writer(bounds, names, receipt.given_key(closing))
         return Writer(self, native, where, names, closing, progress)
-
-    def _writable(self) -> "_native.Array":
-        if not self.native.writable:
-            raise AccessError(f"{self.uri!r} is opened for reading; open it with mode='r+' to write")
-        return self.native
 
     def _stage_box(
         self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
@@ -243,9 +182,3 @@ class Writable:
     ) -> None:
         native = {name: column.native() for name, column in values.items()}
         self._commit([self._writable().stage_positions(chosen, mask, native)], None)
-
-    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
-        self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
-        if isinstance(message, NoCommit):
-            return Receipt(self._writable().receipt(staged))
-        return self._writable().commit(staged, receipt.message_of(message))

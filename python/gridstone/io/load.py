@@ -46,8 +46,8 @@ class Options:
         capacity: cells per data tile of an inferred sparse array.
         dedup: where duplicates are forbidden, among all that is loaded: "error", or keep the "first" or "last".
         message: kept with the version.
-        commit_key: text or bytes, at most 128 bytes of it: the load, repeated with the same data and options, commits once,
-            whatever became of the first try. See `gridstone.transaction`.
+        commit_key: text or bytes, at most 128 bytes of it: the load, repeated with the same data and options, commits
+            once, whatever became of the first try. See `gridstone.transaction`.
     """
 
     path: str = "/"
@@ -141,9 +141,7 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
                 feed.meter.passes = 2
                 feed.check(schema)
             if existing is None:
-                made = created(
-                    place, schema, feed.context, lambda array, end: _fill(array, end, feed, options.dedup)
-                )
+                made = created(place, schema, feed.context, lambda array, end: _fill(array, end, feed, options.dedup))
             else:
                 _fill(existing, End(options.message, options.load_key), feed, options.dedup)
                 made = existing
@@ -205,9 +203,7 @@ def created(place: Place, schema: Schema, context: Context, fill: Callable[[Arra
         with removed_on_error(made):
             fill(made, End(place.options.message, place.options.load_key))
         return made
-    with transaction(
-        place.uri, place.options.message, context=context, commit_key=place.options.load_key
-    ) as tx:
+    with transaction(place.uri, place.options.message, context=context, commit_key=place.options.load_key) as tx:
         staged = tx.create(path, schema, overwrite=overwrite)
         fill(staged, End())
     made = store.open_array(place.uri, path=path, mode="r+", context=context)

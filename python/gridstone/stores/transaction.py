@@ -151,9 +151,9 @@ def transaction(
             another commit changed anything that it has read: cells of a box, a metadata key, what lies at a path or in
             a group.
         context: budget, threads and durability; None: the process's default.
-        commit_key: text or bytes, at most 128 bytes of it, that say which commit this is. The block, run again after any
-            error or in another process, commits once. If a commit had the key before, the block reads the version that this
-            one had read, so that it does the same again, and its end gives that commit's version:
+        commit_key: text or bytes, at most 128 bytes of it, that say which commit this is. The block, run again after
+            any error or in another process, commits once. If a commit had the key before, the block reads the version
+            that this one had read, so that it does the same again, and its end gives that commit's version:
 
                 with gs.transaction(uri, commit_key="increment-17") as tx:
                     tx["/counter"][...] = tx["/counter"][...] + 1
@@ -188,8 +188,8 @@ def commit(
         receipts: where several have the same cell the one later in the list wins.
         message: kept with the version.
         context: budget, threads and durability; None: the process's default.
-        commit_key: as in `Array.write`: `commit(uri, receipts, commit_key="job-7")` may be repeated with the same receipts in
-            the same order, and gives the version of the first time.
+        commit_key: as in `Array.write`: `commit(uri, receipts, commit_key="job-7")` may be repeated with the same
+            receipts in the same order, and gives the version of the first time.
 
     Returns:
         The version committed; without any cell nothing is committed, and the newest version is returned.

@@ -136,7 +136,9 @@ def commit_key(key: CommitKey) -> bytes | None:
         raise InputError(f"commit_key= takes text or bytes, not {brief(key)}")
     made = utf8("commit_key", key).encode() if isinstance(key, str) else key
     if not 1 <= len(made) <= _KEY_BYTES_MAX:
-        raise InputError(f"commit_key= takes 1 to {_KEY_BYTES_MAX} bytes, found {len(made)}: a UUID, or a job and a number")
+        raise InputError(
+            f"commit_key= takes 1 to {_KEY_BYTES_MAX} bytes, found {len(made)}: a UUID, or a job and a number"
+        )
     return made
 
 

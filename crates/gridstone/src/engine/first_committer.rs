@@ -38,7 +38,7 @@ impl Rebase for FirstCommitterWins {
                 found.add_common(mine, &fragment.bounds);
                 return Ok(found);
             }
-            let under = below(&state, fragment)?;
+            let under = below(state, fragment)?;
             let footprint = Footprint { schema: state.schema(), fragment, under: under.as_ref() };
             footprint.add_to(&context, mine, &mut found).map_err(|e| lost(lost_to.version, e))?;
             Ok(found)

@@ -146,12 +146,12 @@ fn commit_in(
         )));
     }
     let keyed = key.map(|key| Keyed { key, content: content::of_receipts(receipts.iter().map(|r| r.id)) });
-    if let Some(keyed) = &keyed
-        && let Some(done) = store.done_before(&newest, keyed)?
-    {
-        return Ok(done.version);
-    }
     let operations = loop {
+        if let Some(keyed) = &keyed
+            && let Some(done) = store.done_before(&newest, keyed)?
+        {
+            return Ok(done.version);
+        }
         match check_in(context, store, &newest, receipts, &rules) {
             Ok(operations) => break operations,
             // A vacuum has taken away what the version rests on, or the version.

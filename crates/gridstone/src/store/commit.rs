@@ -194,7 +194,7 @@ impl Store {
                 Fate::Committed => {
                     self.saw(draft.record.version);
                     self.log.put_hint(draft.record.version);
-                    return Ok(Committed::now(Arc::new(next)));
+                    return Ok(Committed::now(Arc::from(next)));
                 }
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
                 Fate::BelowFloor => {
@@ -226,7 +226,7 @@ impl Store {
             check_files(&self.log, changes)?;
             *is_checked = true;
         }
-        self.prepare(newest, attempts, changes).map(|(draft, next)| Step::Put(draft, next))
+        self.prepare(newest, attempts, changes).map(|(draft, next)| Step::Put(Box::new(draft), Box::new(next)))
     }
 
     /// The newest version, if it contains the fragments of `changes`, including the inline ones. Then our record was
@@ -480,7 +480,7 @@ impl Store {
 /// The next step of a commit.
 enum Step {
     /// This record is to be put; it makes this snapshot.
-    Put(Draft, Snapshot),
+    Put(Box<Draft>, Box<Snapshot>),
     /// It was done before.
     Done(KeyedCommit),
 }

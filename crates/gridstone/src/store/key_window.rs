@@ -72,12 +72,10 @@ impl<'a> KeyWindow<'a> {
         }
         let places: Vec<Bytes> =
             (epoch(first)..=epoch(folded - 1)).map(|epoch| key::commit_key(epoch, wanted.as_bytes())).collect();
-        for value in self.rows.get_each(&places)?.into_iter().rev().flatten() {
-            let row = KeyRow::decode(&value)?;
-            // A key that was forgotten and given again is in two epochs.
-            return Ok((row.number >= first).then_some(row.commit));
-        }
-        Ok(None)
+        // A key that was forgotten and given again is in two epochs.
+        let Some(value) = self.rows.get_each(&places)?.into_iter().rev().flatten().next() else { return Ok(None) };
+        let row = KeyRow::decode(&value)?;
+        Ok((row.number >= first).then_some(row.commit))
     }
 
     /// What the records since change in the rows.

@@ -158,9 +158,7 @@ def _schema_of(data: Stacked | Beside, dims: Sequence[str] | None, name: str | N
     return Schema([Dim(n, (0, s - 1), t) for n, s, t in zip(names, data.shape, extents, strict=True)], attrs)
 
 
-def _write(
-    array: Array, end: End, data: Stacked | Beside, box: BoxLike, name: str | None, progress: Progress
-) -> None:
+def _write(array: Array, end: End, data: Stacked | Beside, box: BoxLike, name: str | None, progress: Progress) -> None:
     array._check_dense("loading an array of values")
     schema, where = array.schema, box_of(array.schema, box)
     _check_shapes(data, schema, name, where.shape, f"the box {where}")

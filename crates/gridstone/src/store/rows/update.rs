@@ -112,13 +112,13 @@ impl Update<'_> {
         let mut rows = Vec::with_capacity(page.entries.len());
         for (at, entry) in page.entries.iter().enumerate() {
             let key = entry.key();
-            while let Some(change) = changes.next_if(|change| &change.key < key) {
+            while let Some(change) = changes.next_if(|change| change.key < *key) {
                 self.put(change, &mut rows)?;
             }
             let next = page.entries.get(at + 1).map(Entry::key).or(to);
             match entry {
                 Entry::Page(key, child) => {
-                    let below = changes.peek().is_some_and(|change| next.is_none_or(|next| &change.key < next));
+                    let below = changes.peek().is_some_and(|change| next.is_none_or(|next| change.key < *next));
                     match self.share(key, next) {
                         Share::All if !below => continue,
                         Share::Nothing if !below => {
@@ -131,14 +131,14 @@ impl Update<'_> {
                     let merged = self.merged(&loaded, changes, next)?;
                     rows.extend(self.repacked(merged, key)?);
                 }
-                Entry::Value(..) | Entry::Large(..) => match changes.next_if(|change| &change.key == key) {
+                Entry::Value(..) | Entry::Large(..) => match changes.next_if(|change| change.key == *key) {
                     Some(change) => self.put(change, &mut rows)?,
                     None if self.cut.is_some_and(|cut| cut.contains(key)) => {}
                     None => rows.push(self.settled(entry)?),
                 },
             }
         }
-        while let Some(change) = changes.next_if(|change| to.is_none_or(|to| &change.key < to)) {
+        while let Some(change) = changes.next_if(|change| to.is_none_or(|to| change.key < *to)) {
             self.put(change, &mut rows)?;
         }
         Ok(rows)
