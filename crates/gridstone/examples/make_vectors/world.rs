@@ -15,7 +15,7 @@ use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::text::text_of;
 use gridstone::schema::{Coordinate, Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage, log_name};
-use gridstone::store::{Changes, CommitKey, Keyed, Operation, Snapshot, StandardRules, Store};
+use gridstone::store::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,10 +127,6 @@ pub(crate) struct World {
     pool: Arc<Pool>,
     arrays: BTreeMap<String, Entry>,
     operations: Vec<Operation>,
-    /// The keys of commits so far.
-    keys: Vec<Keyed>,
-    /// That of the next commit.
-    keyed: Option<Keyed>,
     versions: Vec<Value>,
     budget: Arc<Budget>,
     arena: Arc<Arena>,
@@ -174,8 +170,6 @@ impl World {
             pool: Arc::new(Pool::new(Some(1))?),
             arrays: BTreeMap::new(),
             operations: Vec::new(),
-            keys: Vec::new(),
-            keyed: None,
             versions: Vec::new(),
             budget: Arc::new(Budget::new(1 << 30)),
             arena: Arc::new(Arena::new(0)),
@@ -432,18 +426,9 @@ impl World {
         Ok(())
     }
 
-    /// Gives the next commit a key.
-    pub(crate) fn give_key(&mut self, key: &[u8], content: u128) -> Result<()> {
-        let keyed = Keyed { key: CommitKey::new(key)?, content };
-        self.keys.push(keyed.clone());
-        self.keyed = Some(keyed);
-        Ok(())
-    }
-
     /// Commits what was done since the last commit.
     pub(crate) fn commit(&mut self, message: Option<&str>) -> Result<()> {
         let changes = Changes::new(std::mem::take(&mut self.operations)).with_message(message.map(str::to_owned));
-        let changes = changes.with_key(self.keyed.take());
         self.snapshot = Some(match &self.snapshot {
             None => self.store.create(changes)?,
             Some(base) => self.store.commit(base, changes, &mut StandardRules)?,
@@ -483,23 +468,8 @@ impl World {
             let condemned = json!({"data": ids(&data), "manifest": ids(&manifest)});
             listed["retained"] = json!({"tags": tags, "floor": floor, "condemned": condemned});
         }
-        if !self.keys.is_empty() {
-            listed["keys"] = self.known_keys(&snapshot)?;
-        }
         self.versions.push(listed);
         Ok(())
-    }
-
-    /// The version and the content of each key that a snapshot knows.
-    fn known_keys(&self, snapshot: &Snapshot) -> Result<Value> {
-        let mut known = serde_json::Map::new();
-        for keyed in &self.keys {
-            if let Some(commit) = snapshot.keyed_commit(&keyed.key)? {
-                let digits: String = keyed.key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-                known.insert(digits, json!([commit.version, format!("{:032x}", commit.content)]));
-            }
-        }
-        Ok(known.into())
     }
 
     /// Makes another vector of it.

@@ -7,7 +7,7 @@ use gridstone::base::Result;
 use gridstone::schema::Evolution;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![paged()?, keyed()?])
+    Ok(vec![paged()?])
 }
 
 /// Digits that hardly compress.
@@ -43,26 +43,6 @@ fn paged() -> Result<Case> {
     world.tag("kept", Some(kept))?;
     world.commit_and_expect(None)?;
     world.vacuum(2)?;
-    world.expect(&[])?;
-    Ok(world.finish())
-}
-
-fn keyed() -> Result<Case> {
-    let about =
-        "commits with keys, a text and the longest one of any bytes among them, in records and in rows of a root";
-    let mut world = World::new("keyed", about)?;
-    world.create_array("/points", POINTS)?;
-    world.commit(None)?;
-    let longest: Vec<u8> = (0..128u8).map(|n| n.wrapping_mul(37)).collect();
-    for (step, key) in (1..).zip([b"job 1".as_slice(), &longest, b"\0", "l\u{e4}ufe/3".as_bytes()]) {
-        world.give_key(key, u128::MAX / step as u128)?;
-        world.write_cells("/points", &[vec![signed(step)]], vec![("v", ints(2, [step]))])?;
-        world.commit_and_expect(None)?;
-        if step == 3 {
-            world.pack()?;
-        }
-    }
-    world.pack()?;
     world.expect(&[])?;
     Ok(world.finish())
 }
