@@ -54,8 +54,8 @@ def streamed(uri: str, key: Any, wrong: Any) -> int:
 def ordered(uri: str, key: Any, wrong: Any) -> int:
     array = opened(uri, "/dense")
     with array.writer((slice(0, 4), slice(0, 4)), commit_key=key) as writer:
-        writer.append(np.arange(10.0) + wrong)
-        writer.append(np.arange(15.0))
+        writer.append(np.arange(6.0) + wrong)
+        writer.append(np.arange(10.0))
     return array.version
 
 
@@ -64,7 +64,7 @@ def transacted(uri: str, key: Any, wrong: Any) -> int:
         tx["/dense"][0, 0] = tx["/dense"][0, 0] + 1 + wrong
         tx["/sparse"].meta["runs"] = wrong
         tx["/sparse"].delete(where="v > 15")
-        tx.create(f"/new/{key!s:.9}", SPARSE).write_cells({"x": [1]}, {"v": [wrong], "s": ["a"]})
+        tx.create(f"/new/a{key!s:.9}", SPARSE).write_cells({"x": [1]}, {"v": [wrong], "s": ["a"]})
     assert tx.version is not None
     return tx.version
 
@@ -77,14 +77,14 @@ def loaded(uri: str, key: Any, wrong: Any) -> int:
 def created(uri: str, key: Any, wrong: Any) -> int:
     table = {"x": X + 900, "v": X + wrong}
     return gs.io.from_arrow(
-        uri, _table(table), dims=["x"], path=f"/made/{key!s:.9}", sparse=True, commit_key=key
+        uri, _table(table), dims=["x"], path=f"/made/a{key!s:.9}", sparse=True, commit_key=key
     ).version
 
 
 def gridded(uri: str, key: Any, wrong: Any) -> int:
     source = f"{uri}.npy"
     np.save(source, np.arange(12.0).reshape(3, 4) + wrong)
-    return gs.io.from_npy(uri, source, path=f"/grid/{key!s:.9}", commit_key=key).version
+    return gs.io.from_npy(uri, source, path=f"/grid/a{key!s:.9}", commit_key=key).version
 
 
 def _table(columns: dict[str, Any]) -> Any:
@@ -93,7 +93,7 @@ def _table(columns: dict[str, Any]) -> Any:
 
 CALLS: dict[str, Call] = {
     "write": lambda uri, key, wrong: opened(uri, "/dense").write(
-        np.full((2, 2), 1.0 + wrong), (slice(0, 1), slice(0, 1)), commit_key=key
+        np.full((2, 2), 1.0 + wrong), (slice(0, 2), slice(0, 2)), commit_key=key
     ),
     "write_cells": lambda uri, key, wrong: opened(uri, "/sparse").write_cells(
         {"x": X + 300}, values(wrong), commit_key=key
@@ -181,7 +181,7 @@ def test_how_the_data_is_given_does_not_matter(uri: str) -> None:
 
 def test_a_null_is_not_the_value_under_it(uri: str) -> None:
     sparse = opened(uri, "/sparse")
-    masked = np.ma.MaskedArray(X, mask=X == 3)
+    masked = np.ma.MaskedArray(X.copy(), mask=X == 3)
     first = sparse.write_cells({"x": X + 70}, values() | {"v": masked}, commit_key="nulls")
     masked.data[3] = 99
     assert sparse.write_cells({"x": X + 70}, values() | {"v": masked}, commit_key="nulls") == first
