@@ -1,4 +1,4 @@
-//! A 128-bit hash of framed fields, by which two contents are told apart: XXH3-128, seed 0.
+//! A 128-bit hash of framed fields, to compare two contents: XXH3-128, seed 0.
 //!
 //! Each field is a number, or bytes behind their number, so that fields cannot run into each other.
 

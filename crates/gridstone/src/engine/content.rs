@@ -15,7 +15,7 @@ use crate::base::{Digest, Id};
 use crate::condition::Condition;
 use crate::query::Dedup;
 use crate::schema::{Datatype, Order, Region, Schema, Subarray};
-use crate::store::{CommitKey, Operation};
+use crate::store::{CommitKey, Keyed, Operation};
 use crate::tile::{ColumnView, Strided};
 use std::collections::{BTreeMap, HashMap};
 
@@ -287,7 +287,7 @@ pub(super) struct TransactionContent {
     nodes: BTreeMap<u128, Digest>,
     /// How arrays created in it are named, and their paths.
     created: HashMap<Id, (u128, String)>,
-    /// Of the only statement, what it is as a load.
+    /// The only statement as a load.
     load: Option<u128>,
     statements: u64,
 }
@@ -357,5 +357,25 @@ impl TransactionContent {
             digest.hash(statements.finish());
         }
         digest.finish()
+    }
+}
+
+/// The key of a transaction's commit, and what was staged for it.
+#[derive(Debug)]
+pub(super) struct KeyedContent {
+    key: CommitKey,
+    naming: Naming,
+    pub(super) content: TransactionContent,
+}
+
+impl KeyedContent {
+    /// The key of a transaction in which nothing is staged.
+    pub(super) fn new(key: CommitKey, naming: Naming) -> Self {
+        Self { key, naming, content: TransactionContent::default() }
+    }
+
+    /// The key with the hash of what was staged.
+    pub(super) fn finish(self) -> Keyed {
+        Keyed { content: self.content.finish(self.naming), key: self.key }
     }
 }

@@ -6,10 +6,9 @@
 mod keyed;
 mod rules;
 
-use self::keyed::KeyedContent;
 use super::address::{store_at, store_on};
 use super::claim::{Claim, View};
-use super::content::TransactionContent;
+use super::content::{KeyedContent, TransactionContent};
 use super::reading::SnapshotFiles;
 use super::session::{Session, Submission, settled};
 use super::sorted_copies::copy_packs;
@@ -395,7 +394,7 @@ impl Transaction {
     /// With a key that a commit with the same statements had before, nothing is committed, and its version is given.
     ///
     /// # Errors
-    /// Conflict if its key was given to other content, or if another commit made it impossible, wrote into what this one has both
+    /// Conflict if its key was given to other content. Conflict if another commit made it impossible, wrote into what this one has both
     /// read and written or, serializable, changed what it has read; Exists, NotFound; CommitUnknown; SnapshotExpired if what came in
     /// between cannot be told any more; Storage.
     pub fn commit(&self, message: Option<String>) -> Result<u64> {

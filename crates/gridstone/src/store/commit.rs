@@ -17,6 +17,7 @@
 //! ([`super::durability`]).
 
 use super::commit_key::{CommitKey, Keyed, KeyedCommit};
+use super::committed::Committed;
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::draft;
 use super::durability::is_durable;
@@ -46,24 +47,6 @@ struct Attempts {
     fold_versions: u64,
     /// Whether a store of an older format may be written.
     upgrades: bool,
-}
-
-/// A commit that is done.
-#[derive(Debug, Clone)]
-pub struct Committed {
-    /// The store with it, at its version or a later one.
-    pub snapshot: Arc<Snapshot>,
-    /// Its version.
-    pub version: u64,
-    /// Whether it was done before, by a commit with the same key that certainly has other files: those of the changes
-    /// belong to no version.
-    pub is_repeat: bool,
-}
-
-impl Committed {
-    fn now(snapshot: Arc<Snapshot>) -> Self {
-        Self { version: snapshot.version(), snapshot, is_repeat: false }
-    }
 }
 
 impl Store {

@@ -17,8 +17,8 @@
 //! message, since a message belongs to one commit. Others wait for their turn and commit alone ([`Queueing::InTurn`]).
 //! No lock is held while a storage is used or a signal raised, so a scheduler may replace threads.
 
-use super::commit::Committed;
 use super::commit_key::CommitKey;
+use super::committed::Committed;
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::handle::{CommitQueue, Store};
 use super::operation::{Changes, Operation};

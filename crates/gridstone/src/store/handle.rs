@@ -5,7 +5,7 @@
 //! of records, whatever the number of versions and fragments. Where each read is a request, the records in between are
 //! requested concurrently.
 
-use super::commit::Committed;
+use super::committed::Committed;
 use super::conflict::{MustBeFirst, Rebase};
 use super::floor::Floor;
 use super::log::Log;

@@ -12,6 +12,7 @@
 mod cell_set;
 mod commit;
 mod commit_key;
+mod committed;
 mod conflict;
 mod cut;
 mod delta;
@@ -64,8 +65,8 @@ mod tree;
 mod wording;
 
 pub use cell_set::{CELLS_MAX, CellSet};
-pub use commit::Committed;
 pub use commit_key::{CommitKey, Keyed, KeyedCommit};
+pub use committed::Committed;
 pub use conflict::{DeleteRules, HiddenRules, Queueing, Rebase, StandardRules};
 pub use floor::{Floor, UNFINISHED};
 pub use group_commit::GroupCommit;

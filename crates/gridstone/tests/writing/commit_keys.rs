@@ -11,7 +11,7 @@ use gridstone::engine::{
     Array, Call, CellData, CommitKey, Condition, Dedup, End, Isolation, Keep, MergeChoice, Naming, Span, Staged,
     Transaction, VacuumOptions, commit_receipts_once, create_array, verify_uri,
 };
-use gridstone::schema::Order;
+use gridstone::schema::{Attribute, Datatype, Evolution, Order};
 use gridstone::storage::{Durability, Fault, FaultPlan, FaultyStorage, LocalStorage, Storage};
 use gridstone_testkit::Dice;
 use std::collections::BTreeMap;
@@ -288,6 +288,34 @@ fn statements_of_a_transaction_count_in_their_order_within_an_array() {
     conflict(run(&[("/sparse", 2), ("/dense", 3), ("/dense", 1)]));
     conflict(run(&[("/sparse", 2), ("/dense", 1)]));
     conflict(run(&[]));
+}
+
+/// A domain that grows is a statement like another: how far, and along which dimension.
+#[test]
+fn growth_and_changes_of_the_schema_in_a_transaction_count() {
+    let storage = memory();
+    let run = |grows: &[(&str, &str)], added: Option<&str>| -> Result<u64> {
+        let tx = begin(&storage, "k");
+        let array = tx.array("/sparse")?;
+        let domains = grows.iter().map(|(dim, end)| ((*dim).to_owned(), "0".to_owned(), (*end).to_owned())).collect();
+        let added = added.map(|name| Attribute::new(name, Datatype::Int64, true, None, "auto").unwrap());
+        array.alter(&Evolution { domains, add: added.into_iter().collect(), ..Evolution::default() }, None)?;
+        array.commit(vec![stage(&array, &one(155, 1, 1), &Call::default())?], None)?;
+        tx.commit(None)
+    };
+    let first = run(&[("y", "159"), ("x", "169")], None).unwrap();
+    assert_eq!(first, 3);
+    for _ in 0..2 {
+        assert_eq!(run(&[("y", "159"), ("x", "169")], None).unwrap(), first);
+    }
+    conflict(run(&[("y", "159"), ("x", "168")], None));
+    conflict(run(&[("y", "169"), ("x", "159")], None));
+    conflict(run(&[("y", "159")], None));
+    conflict(run(&[("y", "159"), ("x", "169")], Some("w")));
+    assert_eq!(
+        (version_of(&storage), cells(&opened(&context(), &storage, "/sparse"), ((0, 159), (0, 169)))),
+        (3, one(155, 1, 1))
+    );
 }
 
 #[test]

@@ -2,24 +2,9 @@
 
 use super::{Open, Transaction};
 use crate::base::{Error, ErrorKind, Result};
-use crate::engine::content::{Naming, TransactionContent};
+use crate::engine::content::{KeyedContent, Naming, TransactionContent};
 use crate::store::{Changes, CommitKey, Committed, Keyed, Rebase, Snapshot};
 use std::sync::Arc;
-
-/// The key of a transaction's commit, and what was staged for it.
-#[derive(Debug)]
-pub(super) struct KeyedContent {
-    key: CommitKey,
-    naming: Naming,
-    content: TransactionContent,
-}
-
-impl KeyedContent {
-    /// The key with the hash of what was staged.
-    pub(super) fn finish(self) -> Keyed {
-        Keyed { content: self.content.finish(self.naming), key: self.key }
-    }
-}
 
 impl Open {
     /// Notes what is staged, if the commit has a key.
@@ -50,7 +35,7 @@ impl Transaction {
             None => self,
         };
         begun.with(|open| {
-            open.keyed = Some(KeyedContent { key, naming, content: TransactionContent::default() });
+            open.keyed = Some(KeyedContent::new(key, naming));
             Ok(())
         })?;
         Ok(begun)

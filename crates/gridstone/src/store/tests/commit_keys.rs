@@ -3,8 +3,9 @@
 
 use super::world::*;
 use crate::base::{ErrorKind, Id, NeverCancel, Result, limits};
-use crate::storage::{MemoryStorage, PutOutcome, Storage, StrayStorage, log_name};
+use crate::storage::{CountingStorage, LATEST, MemoryStorage, PutOutcome, Storage, StrayStorage, log_name};
 use crate::store::commit_key::KeyRow;
+use crate::store::hint::Hint;
 use crate::store::rows::key;
 use crate::store::{
     Changes, CommitKey, Committed, Keyed, Operation, Rebase, Record, Removed, Snapshot, StandardRules, Store,
@@ -143,6 +144,27 @@ fn a_record_with_a_damaged_key_is_damage() {
     assert!(text.contains(r#""keys":[{"key":"6b","content":"00000000000000000000000000000001"}],"ops""#), "{text}");
 }
 
+/// An opening that takes records from the hint instead of the log knows their keys.
+#[test]
+fn keys_of_records_in_a_hint_are_known() {
+    let memory = MemoryStorage::new();
+    let (store, mut newest, array) = with_array(Arc::new(memory.clone()));
+    for n in 2..=8u64 {
+        newest = once(&store, &newest, array, &format!("k{n}"), u128::from(n)).unwrap().snapshot;
+    }
+    let hint = Hint::decode(&memory.read_all(LATEST).unwrap());
+    let keys: Vec<&Keyed> = hint.tail.iter().flat_map(|record| &record.keys).collect();
+    let all: Vec<Keyed> = (2..=8u64).filter_map(|n| keyed(&format!("k{n}"), u128::from(n))).collect();
+    assert_eq!((hint.version, keys), (8, all.iter().collect()));
+    let counting = Arc::new(CountingStorage::new(Arc::new(memory.clone())));
+    let opened = store_in(counting.clone()).latest().unwrap();
+    assert!(!counting.snapshot().reads.contains_key(&log_name(5)));
+    let found = opened.keyed_commit(&key_of("k5")).unwrap().unwrap();
+    assert_eq!((found.version, found.content), (5, 5));
+    let again = once(&store_in(Arc::new(memory)), &opened, array, "k5", 5).unwrap();
+    assert_eq!((again.version, again.is_repeat), (5, true));
+}
+
 /// The numbers of keys in rows, with their epochs.
 fn rows_of(snapshot: &Snapshot) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
@@ -196,7 +218,7 @@ fn the_last_100_000_keys_are_kept_and_older_ones_forgotten() {
 /// A fold touches the pages of one epoch, and cuts the oldest ones out without reading their middle.
 #[test]
 fn a_fold_reads_and_writes_the_pages_of_the_newest_epoch() {
-    use crate::storage::{CountingStorage, MANIFEST, Operation as Op};
+    use crate::storage::{MANIFEST, Operation as Op};
     let inner = memory();
     let (store, one, _) = with_array(inner.clone());
     let mut newest = store.pack(&many(&store, &one, 0..limits::COMMIT_KEYS_KEPT)).unwrap();
