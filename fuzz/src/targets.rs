@@ -344,7 +344,11 @@ fn page_corpus() -> Vec<Vec<u8>> {
 
 /// A number, and lines of records, which get their checksums; whether all of them were accepted.
 fn hint(data: &[u8]) -> bool {
-    let encoded = |lines: &[u8]| fuzzing::hint(lines).expect("a hint reads the same when it is encoded again");
+    let encoded = |lines: &[u8]| {
+        let count = fuzzing::hint(lines);
+        assert!(count.is_some(), "a hint reads the same when it is encoded again");
+        count.unwrap_or(0)
+    };
     encoded(data);
     let Some((number, mut rest)) = data.split_first_chunk::<32>() else { return false };
     let (mut lines, mut count) = (number.to_vec(), 0);

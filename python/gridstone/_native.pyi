@@ -371,9 +371,6 @@ class Array:
         """Deletes every cell of the boxes that is older than the commit."""
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
-    @property
-    def in_transaction(self) -> bool:
-        """Whether the handle is one of a transaction."""
     def note_ends(self) -> None:
         """In a transaction: all beyond the ends of the domain counts as read."""
     def schema_since(self, known: int | None) -> tuple[int, str] | None:

@@ -468,12 +468,6 @@ impl Array {
         Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json())))
     }
 
-    /// Whether the handle is one of a transaction.
-    #[getter]
-    fn in_transaction(&self) -> bool {
-        self.inner.in_transaction()
-    }
-
     fn note_ends(&self, py: Python<'_>) -> PyResult<()> {
         self.look(py, || self.inner.note_ends())
     }

@@ -90,9 +90,9 @@ impl Step {
             }
         }
         step.shape.keys = attrs.iter().map(|(key, _)| *key).collect();
-        let attrs: Vec<Attribute> = attrs.into_iter().map(|(_, attr)| attr).collect();
-        step.shape.changes += u32::from(step.shape.keys != shape.keys || attrs != plan.schema.attrs());
+        let attrs = attrs.into_iter().map(|(_, attr)| attr).collect();
         let schema = Arc::new(Schema::new(dims, attrs, plan.schema.options().clone()).ok()?);
+        step.shape.changes += u32::from(step.shape.keys != shape.keys || schema.attrs() != plan.schema.attrs());
         let mut dims = Dim::all(&schema);
         dims.iter_mut().zip(&shape.dims).for_each(|(dim, before)| dim.first = before.first);
         (step.shape.dims, step.shape.schema, step.plan.schema) = (dims, schema.clone(), schema);

@@ -483,7 +483,7 @@ mod tests {
             let stored = grown.to_stored_json();
             assert!(stored.contains(r#""domain":["0","255"],"tile":"3","origin":"5""#), "{stored}");
             assert_eq!(stored.matches("origin").count(), 1);
-            assert_eq!(stored.contains("\"frame\""), false, "the tiles frame x: {stored}");
+            assert!(!stored.contains("\"frame\""), "the tiles frame x: {stored}");
             assert_eq!(Schema::from_stored_json(&stored).unwrap().to_stored_json(), stored);
             // A user's schema has neither: the store gives them.
             assert_eq!(Schema::from_json(&stored).unwrap_err().kind(), crate::base::ErrorKind::Schema);

@@ -124,7 +124,7 @@ impl KeyLayout {
 
     /// Whether [`Self::coordinates`] can recover them, which is not possible along a curve.
     pub fn tells_coordinates(&self) -> bool {
-        self.curve_bits == 0
+        self.frame.is_none()
     }
 
     /// The inverse of [`Self::keys`]: the coordinates of the cells at `places`, a column per dimension; `None` along a
@@ -169,7 +169,7 @@ impl KeyLayout {
     /// The key of one cell, given its coordinates as ordered keys by dimension; `None` if keys are longer than 128 bits.
     pub fn key(&self, coordinate: impl Fn(usize) -> u64) -> Option<u128> {
         let push = |key: u128, part: &Part| key << part.bits | u128::from(self.part_value(*part, coordinate(part.dim)));
-        if self.curve_bits == 0 {
+        if self.frame.is_none() {
             return (self.bits <= 128).then(|| self.parts.iter().fold(0, push));
         }
         let cell: Vec<[u64; 1]> = (0..self.dims.len()).map(|dim| [coordinate(dim)]).collect();

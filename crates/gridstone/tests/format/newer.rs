@@ -412,9 +412,9 @@ fn a_fragment_told_on_two_pages_is_found() {
 
 #[test]
 fn rows_of_a_root_that_do_not_fit_together_are_found() {
-    type Rows = Vec<Row>;
+    type Edit = Box<dyn Fn(&mut Vec<Row>, &[u8], &[u8])>;
     let key = |storage: &Arc<dyn Storage>, path: &str| page_key(storage, path);
-    let edits: [(&str, Box<dyn Fn(&mut Rows, &[u8], &[u8])>); 7] = [
+    let edits: [(&str, Edit); 7] = [
         // A page of one array under another one too.
         (
             "twice",

@@ -117,7 +117,8 @@ fn every_older_store_is_repaired() {
                     check_store(&storage, &expect);
                     continue;
                 }
-                assert!(found.damage.iter().any(|damage| damage.object == name), "{what}: {found:?}");
+                // Without the floor what it says is missing instead.
+                assert!(name == FLOOR || found.damage.iter().any(|damage| damage.object == name), "{what}: {found:?}");
                 let report = repair_on(&context, storage.clone(), REPAIR, &Call::default()).unwrap();
                 check_repaired(&context, &storage, &expect, &report, &what);
                 mended += usize::from(report.remaining.is_empty());
@@ -126,7 +127,7 @@ fn every_older_store_is_repaired() {
                     assert!(whole.exists(FLOOR).unwrap(), "{what}: {report:?}");
                     left += 1;
                 }
-                if name == FLOOR && expect["key"].is_null() {
+                if name == FLOOR && expect["key"].is_null() && memory.exists(FLOOR).unwrap() {
                     assert_eq!(memory.read_all(FLOOR).unwrap(), bytes, "{what}: in the form that its writers know");
                 }
             }
@@ -189,8 +190,9 @@ fn a_vacuum_of_an_older_floor_may_stop_anywhere() {
             let what = format!("{fault:?} at {step}");
             newest_is_the_last(&context, &storage, &expect);
             assert_eq!(verify_on(&context, storage.clone(), &Call::default()).unwrap().damage, Vec::new(), "{what}");
-            vacuum(&an_array(&context, &storage, &expect).unwrap()).unwrap();
-            assert!(memory.read_all(FLOOR).unwrap().starts_with(b"{\"gs\":1,"), "{what}");
+            let report = vacuum(&an_array(&context, &storage, &expect).unwrap()).unwrap();
+            let is_new = memory.read_all(FLOOR).unwrap().starts_with(b"{\"gs\":1,");
+            assert!(is_new || report.oldest == report.oldest_before, "{what}: {report:?}");
             newest_is_the_last(&context, &storage, &expect);
             assert_eq!(verify_on(&context, storage, &Call::default()).unwrap().damage, Vec::new(), "{what}");
             if !plan.struck() {

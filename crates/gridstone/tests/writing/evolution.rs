@@ -541,7 +541,7 @@ fn cells_along_a_curve_stay_when_the_domain_grows() {
                 found.sort();
                 assert_eq!(found, expected, "{duplicates} {tile}");
                 let (y, x): (Vec<i64>, Vec<i64>) = found.iter().map(|(p, _)| (p[0], p[1])).unzip();
-                let (y, x) = (longs(y.into_iter()), longs(x.into_iter()));
+                let (y, x) = (longs(y), longs(x));
                 let (points, _) = array.points(&[y.view(), x.view()], None, &Call::default()).unwrap();
                 if !duplicates {
                     assert_eq!(numbers(&points.attrs[0]), found.iter().map(|(_, v)| *v).collect::<Vec<_>>());

@@ -217,6 +217,8 @@ fn grown() -> Result<Case> {
     world.commit_and_expect(None)?;
     world.delete("/curve", &(5..50).step_by(9).map(|i| place(i, 30)).collect::<Vec<_>>())?;
     world.commit_and_expect(None)?;
+    world.write_box("/field", &[("1", "2"), ("2", "3")], vec![("v", ints(2, 300..304))], Order::Row)?;
+    world.commit_and_expect(Some("after a root of all before"))?;
     world.merge("/curve", FragmentKind::Sparse)?;
     world.commit_and_expect(Some("merged"))?;
     Ok(world.finish())

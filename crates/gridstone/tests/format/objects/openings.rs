@@ -111,7 +111,7 @@ fn a_commit_waits_for_no_hint() {
         plan.clear();
         write(&writer, &[(version, version)].into()).unwrap();
         hinted(&bucket, version as u64);
-        let looks = usize::from(version as u64 % HINT_EVERY == 0);
+        let looks = usize::from((version as u64).is_multiple_of(HINT_EVERY));
         let puts = plan.seen().iter().filter(|what| **what == "put").count();
         assert_eq!(puts, 1 + looks, "{version}");
     }
