@@ -397,6 +397,8 @@ class Array:
         """Commits all in one version, moves to it and returns it; at "r+" only."""
     def receipt(self, staged: Sequence[Staged]) -> str:
         """A receipt, as JSON, for all of them; their files are left to whoever commits it."""
+    @property
+    def in_transaction(self) -> bool: ...
     def meta_get(self, key: str) -> str | None:
         """JSON text of a metadata value."""
     def meta_keys(self) -> list[str]: ...

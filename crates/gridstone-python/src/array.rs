@@ -511,6 +511,11 @@ impl Array {
         py.detach(|| self.inner.receipt(staged)?.to_json()).map_err(|e| raise(py, &e))
     }
 
+    #[getter]
+    fn in_transaction(&self) -> bool {
+        self.inner.in_transaction()
+    }
+
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
         self.ask(py, || self.inner.metadata(key))
     }
