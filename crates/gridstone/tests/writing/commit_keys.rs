@@ -62,10 +62,13 @@ fn conflict(outcome: Result<impl std::fmt::Debug>) {
     assert!(error.kind() == ErrorKind::Conflict && error.message().contains("commit key"), "{error}");
 }
 
+/// A statement in a store, committed with a key.
+type Statement = Box<dyn Fn(&Arc<dyn Storage>, &str) -> Result<u64>>;
+
 /// Each kind of statement, with content that `variant` changes.
-fn statements(variant: i64) -> BTreeMap<&'static str, Box<dyn Fn(&Arc<dyn Storage>, &str) -> Result<u64>>> {
+fn statements(variant: i64) -> BTreeMap<&'static str, Statement> {
     let span = |lo: i64, hi: i64| Span { lo: Some(End::Int(lo.into())), hi: Some(End::Int(hi.into())), below: false };
-    let mut all: BTreeMap<&'static str, Box<dyn Fn(&Arc<dyn Storage>, &str) -> Result<u64>>> = BTreeMap::new();
+    let mut all: BTreeMap<&'static str, Statement> = BTreeMap::new();
     all.insert(
         "box",
         Box::new(move |storage, text| {
@@ -335,7 +338,7 @@ fn receipts_are_committed_once_by_their_key() {
     assert_eq!(commit(&[a.clone(), b.clone()], "both").unwrap(), 2);
     assert_eq!(commit(&[a.clone(), b.clone()], "both").unwrap(), 2);
     conflict(commit(&[b.clone(), a.clone()], "both"));
-    conflict(commit(&[a.clone()], "both"));
+    conflict(commit(std::slice::from_ref(&a), "both"));
     let error = commit(&[a, b], "again").unwrap_err();
     assert!(error.kind() == ErrorKind::Conflict && error.message().contains("committed already"), "{error}");
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(&uri, Durability::Close).unwrap());
