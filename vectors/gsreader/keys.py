@@ -17,7 +17,7 @@ def key_to_float(key: int) -> float:
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a curve: its bits, and the ends of each side, offsets in a tile or keys. A side may end beyond all."""
+    """The frame of a curve: its bits, and the ends of each side, offsets in a tile or keys; one may end beyond all."""
 
     by_value: bool
     bits: int

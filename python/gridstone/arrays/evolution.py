@@ -75,8 +75,8 @@ class Evolvable:
     def resize(self, domain: Any = None, /, *, message: Message = None, **domains: Any) -> int:
         """Makes the domain larger. It never shrinks: delete cells instead.
 
-        Both ends of a dimension may go anywhere. Positions count from the low end, so they shift when it moves. Others may
-        write meanwhile, and make the domain grow too: it becomes the union.
+        Both ends of a dimension may go anywhere. Positions count from the low end, so they shift when it moves.
+        Others may write meanwhile, and make the domain grow too: it becomes the union.
 
         Args:
             domain: a dict `{dim: (lowest, highest)}` in the dimensions' own coordinates, both inclusive; or the new

@@ -49,7 +49,7 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
 
 
 def counts_from_an_end(key: Any) -> bool:
-    """Whether a key may choose by the high end of an axis: a negative position, a slice without an end, a list, a mask."""
+    """Whether a key may choose by the high end: by a negative position, a slice without an end, a list, a mask."""
 
     def counts(part: Any) -> bool:
         if isinstance(part, slice):

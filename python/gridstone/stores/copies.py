@@ -134,7 +134,7 @@ def upgrade(uri: str | os.PathLike[str], *, context: Context | None = None) -> i
 
     Stores of older formats are read as they are; writing to one raises UnsupportedError until it is upgraded. An
     upgrade is one commit without changes. No cell is written anew, and older versions stay readable. Releases
-    that know the older format only cannot open the store afterwards. A store that has the format already is left as it is.
+    that know the older format only cannot open the store afterwards. A store that has the format stays as it is.
 
     Args:
         uri: the store.

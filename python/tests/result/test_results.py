@@ -252,7 +252,6 @@ def test_memory_used_again_shows_nothing_of_what_it_held(store_uri: str, fill: i
             np.testing.assert_array_equal(kept[-1].to_dense(), expected[low : low + rows])
 
 
-
 def test_to_dense(store_uri: str) -> None:
     dims = [gs.Dim("x", (-2, 3), 2, "int8"), gs.Dim("y", (0, 4), 2)]
     attrs = [gs.Attr("v", "float64"), gs.Attr("n", "int32", nullable=True)]

@@ -29,7 +29,7 @@ def seen(uri: str, version: int | None = None) -> dict[str, Any]:
         node = gs.open(uri, path=path, version=version)
         cells = None
         if isinstance(node, gs.Array):
-            cells = {name: column.tolist() for name, column in node.read().items()}
+            cells = {name: column.tolist() for name, column in node.read().to_numpy().items()}
         found[path] = (kind, dict(node.meta), cells)
     return found
 

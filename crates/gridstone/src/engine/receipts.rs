@@ -238,6 +238,7 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
             state.schemas().count()
         ))
     })?;
+    let schema = schema.reaching(state.domain());
     let source = files.open(description.location.file).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::not_found(format!(
             "the file {name} of a receipt for {} is gone, vacuumed or deleted; write its cells again. Nothing was committed",
