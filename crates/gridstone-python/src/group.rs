@@ -1,9 +1,8 @@
 //! Groups.
 
-use crate::array::Array;
+use crate::array::{Array, version_json};
 use crate::context::Context;
 use crate::interrupt;
-use crate::listings::version_json;
 use crate::retention::{options, report};
 use crate::store::handle;
 use crate::writer::texts;

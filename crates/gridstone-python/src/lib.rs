@@ -17,7 +17,6 @@ mod group;
 mod health;
 mod interrupt;
 mod keys;
-mod listings;
 mod portions;
 mod positions;
 mod retention;

@@ -164,8 +164,7 @@ impl Binder<'_> {
                 self.made.arrays.push(id);
             }
         }
-        let (changes, cut) = delta(snapshot, &pages)?;
-        let rows = tree.rows().update(&changes, cut.as_ref(), self.storage, self.press)?;
+        let rows = tree.rows().update(&delta(snapshot, &pages)?, self.storage, self.press)?;
         Ok(Root {
             format: FORMAT,
             version: snapshot.version(),

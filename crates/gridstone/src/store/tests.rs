@@ -1,6 +1,5 @@
 //! Tests of the floor as a whole, over storages that count and fail.
 
-mod commit_keys;
 mod conflicts;
 mod crash;
 mod damage;
