@@ -69,6 +69,7 @@ def check(store: Store, expect: dict[str, Any]) -> None:
         state = store.at(version["version"])
         assert state.time_us == version["time_us"]
         assert state.retained.json() == version.get("retained")
+        assert state.keys.json() == version.get("keys")
         nodes = {node.path: node for node in state.nodes.values()}
         assert sorted(nodes) == sorted(node["path"] for node in version["nodes"])
         for listed in version["nodes"]:

@@ -342,7 +342,12 @@ class Array:
     ) -> Scan:
         """As `scan`, leaving out what is damaged; the whole box is looked at first."""
     def stage_dense(
-        self, box: _Box, attrs: Mapping[str, _Column], layout: str, progress: _Progress | None = None
+        self,
+        box: _Box,
+        attrs: Mapping[str, _Column],
+        layout: str,
+        progress: _Progress | None = None,
+        commit_key: bytes | None = None,
     ) -> Staged:
         """Writes a dense box from buffers laid out "row" or "col"; any subset of the attributes."""
     def stage_cells(
@@ -352,14 +357,17 @@ class Array:
         sorted: bool,
         dedup: str,
         progress: _Progress | None = None,
+        commit_key: bytes | None = None,
     ) -> Staged:
         """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
     def stage_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: Mapping[str, _Column]) -> Staged:
         """Writes the cells at chosen positions, from columns as they are read; the last value of a cell
         that is chosen several times stays."""
-    def stage_delete(self, dims: Sequence[_Column], progress: _Progress | None = None) -> Staged:
+    def stage_delete(
+        self, dims: Sequence[_Column], progress: _Progress | None = None, commit_key: bytes | None = None
+    ) -> Staged:
         """Writes tombstones for these coordinates."""
-    def stage_delete_boxes(self, boxes: _Boxes) -> Staged:
+    def stage_delete_boxes(self, boxes: _Boxes, commit_key: bytes | None = None) -> Staged:
         """Deletes every cell of the boxes that is older than the commit."""
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
@@ -370,11 +378,21 @@ class Array:
     def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(
-        self, boxes: _Boxes | None, condition: Condition, message: str | None, progress: _Progress | None = None
+        self,
+        boxes: _Boxes | None,
+        condition: Condition,
+        message: str | None,
+        progress: _Progress | None = None,
+        commit_key: bytes | None = None,
     ) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
-    def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
-    def unsorted_writer(self, attrs: Sequence[str] | None, dedup: str) -> Writer: ...
+    def writer(
+        self, box: _Box | None, attrs: Sequence[str] | None, commit_key: tuple[bytes, bool] | None = None
+    ) -> Writer:
+        """A stream in global order; the key of its commit, and whether its content names the array by its path."""
+    def unsorted_writer(
+        self, attrs: Sequence[str] | None, dedup: str, commit_key: tuple[bytes, bool] | None = None
+    ) -> Writer: ...
     def commit(self, staged: Sequence[Staged], message: str | None) -> int:
         """Commits all in one version, moves to it and returns it; at "r+" only."""
     def receipt(self, staged: Sequence[Staged]) -> str:
@@ -474,7 +492,9 @@ class Group:
 class Transaction:
     """Changes of any number of arrays that become one version, or none."""
 
-    def __new__(cls, context: Context, uri: str, isolation: str) -> Transaction: ...
+    def __new__(
+        cls, context: Context, uri: str, isolation: str, commit_key: tuple[bytes, bool] | None = None
+    ) -> Transaction: ...
     @property
     def uri(self) -> str: ...
     @property
@@ -535,7 +555,9 @@ def check_condition(condition_json: str, schema_json: str) -> str:
 def select_rows(condition_json: str, schema_json: str, columns: Mapping[str, _Column]) -> Buffer:
     """`Condition.select_rows` of a condition in JSON."""
 
-def commit_receipts(context: Context, uri: str, receipts: Sequence[str], message: str | None) -> int:
+def commit_receipts(
+    context: Context, uri: str, receipts: Sequence[str], message: str | None, commit_key: bytes | None = None
+) -> int:
     """Commits receipts (JSON) in one version and returns it."""
 
 def check_receipt(text: str) -> tuple[str, int, int]:

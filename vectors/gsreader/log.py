@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .bytes import Damaged, Unsupported, need
@@ -160,6 +160,7 @@ class Record:
     root: tuple[int, str, int] | None
     operations: list[dict[str, Any]]
     xxh3: int
+    keys: list[tuple[bytes, str]] = field(default_factory=list)
 
 
 OPERATIONS: dict[str, dict[str, type]] = {
@@ -186,7 +187,7 @@ def read_record(data: bytes, version: int) -> Record:
     line = open_line(data, what)
     needed = {"gs": int, "commit_id": str, "ops": list}
     optional = dict.fromkeys(("version", "parent", "read_version", "time_us", "root", "message", "durable"))
-    top = fields(line.value, needed, optional, what)
+    top = fields(line.value, needed, optional | ({"keys": None} if line.gs else {}), what)
     need(line.body % ALIGNMENT == 0, f"{what}: its body is not aligned")
     need(top["durable"] in (None, False, True), f"{what}: whether it is durable is no truth value")
     bodies = _Bodies(data, line.body, version)
@@ -226,7 +227,19 @@ def read_record(data: bytes, version: int) -> Record:
     need(root is None or 0 < root[0] < version, f"{what} names a root of a later version")
     need(top["message"] is None or isinstance(top["message"], str), f"{what}: its message is no text")
     time_us = whole(top["time_us"])
-    return Record(version, hex32(top["commit_id"]), parent, time_us, root, operations, line.xxh3)
+    keys = _keys(top.get("keys"), what)
+    return Record(version, hex32(top["commit_id"]), parent, time_us, root, operations, line.xxh3, keys)
+
+
+def _keys(value: Any, what: str) -> list[tuple[bytes, str]]:
+    """The commit keys of a record, each with the hash of its content."""
+    keys = []
+    for item in [] if value is None else value:
+        found = fields(item, {"key": str, "content": str}, {}, f"{what}: a commit key")
+        need(re.fullmatch("([0-9a-f]{2}){1,128}", found["key"]), f"{what}: a commit key is pairs of hexadecimal digits")
+        keys.append((bytes.fromhex(found["key"]), hex32(found["content"])))
+    need(len({key for key, _ in keys}) == len(keys), f"{what}: a commit key twice")
+    return keys
 
 
 def order_of(value: Any) -> tuple[int, int]:

@@ -16,12 +16,13 @@ from .checksums import xxh3
 from .log import Line, box, hex16, hex32, json_of, root_reference, whole, without_ext
 from .pages import Pages
 from .schema import Box, fields, history
-from .state import Node, Retained, Version
+from .state import KEYS_KEPT, CommitKeys, Node, Retained, Version
 
 HEAD, PAGE, SCHEMA, METADATA = 0, 1, 2, 4
 KINDS = ("group", "array")
 NUMBER_MAX = (1 << 32) - 1
 NAME_BYTES_MAX = 255
+COMMIT_KEY_BYTES_MAX, EPOCH = 128, 8_192
 
 
 def state_of(line: Line, data: bytes, read: Read) -> Version:
@@ -41,13 +42,17 @@ def state_of(line: Line, data: bytes, read: Read) -> Version:
     need(all(lowest <= tag < version for tag in gathered.tags.values()), "a tag of a version that is not there")
     retained = Retained(gathered.tags, floor, gathered.condemned["d"], gathered.condemned["m"])
     nodes = _Nodes(gathered, read).below(hex32(top["node"]))
-    return Version(version, whole(top["time_us"]), hex16(top["record"]), hex32(top["store"]), nodes, retained)
+    keys = gathered.keys
+    need(all(0 < made <= version for _, made, _ in keys.held.values()), "a commit key of a version that is not there")
+    numbers = {number for number, _, _ in keys.held.values()}
+    need(numbers.issuperset(range(max(0, keys.next - KEYS_KEPT), keys.next)), "a known commit key has no row")
+    return Version(version, whole(top["time_us"]), hex16(top["record"]), hex32(top["store"]), nodes, retained, keys)
 
 
 def _is_known(key: bytes) -> bool:
     """Whether a row is of those that this reader knows; others belong to a newer release."""
     if key[:1] != b"I":
-        return key[:1] in (b"", b"C", b"N", b"T")
+        return key[:1] in (b"", b"C", b"K", b"N", b"T")
     return len(key) < 18 or key[17] in (HEAD, PAGE, SCHEMA, METADATA)
 
 
@@ -73,6 +78,7 @@ class _Gathered:
     metadata: dict[str, dict[str, str]] = field(default_factory=dict)
     children: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     tags: dict[str, int] = field(default_factory=dict)
+    keys: CommitKeys = field(default_factory=CommitKeys)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Adds a row of a known tag."""
@@ -80,6 +86,8 @@ class _Gathered:
         tag = r.take(1)
         if tag == b"C":
             self._condemn(r, value)
+        elif tag == b"K":
+            self._commit_key(r, value)
         elif tag == b"I":
             self._of_node(r.take(16).hex(), r, value)
         elif tag == b"N":
@@ -101,6 +109,18 @@ class _Gathered:
         need(not value, "a condemned object has a value")
         self.condemned[which].add(r.take(16).hex())
         r.end()
+
+    def _commit_key(self, r: Cursor, value: bytes) -> None:
+        """The number of keys, which comes first, or a key. Epochs ascend, so the newest row of a key is the last."""
+        if r.at == len(r.data):
+            self.keys.next = whole(fields(_object(value, "a count"), {}, {"next": None}, "a count of keys")["next"])
+            return
+        epoch, hashed, key = int.from_bytes(r.take(8), "big"), int.from_bytes(r.take(8), "big"), _rest(r)
+        need(1 <= len(key) <= COMMIT_KEY_BYTES_MAX and hashed == xxh3(key), "the row of a commit key has another key")
+        row = Cursor(value, "the row of a commit key")
+        version, content, number = row.u64(), row.take(16).hex(), row.u64()
+        need(number < self.keys.next and number // EPOCH == epoch, "a commit key with the number of another epoch")
+        self.keys.held[key] = (number, version, content)
 
     def _of_node(self, node: str, r: Cursor, value: bytes) -> None:
         """A row that belongs to a node."""

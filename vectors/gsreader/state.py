@@ -51,6 +51,33 @@ class Retained:
         return {"tags": self.tags, "floor": self.floor and self.floor[0], "condemned": condemned}
 
 
+KEYS_KEPT = 100_000
+"""How many of the last commit keys are known."""
+
+
+@dataclass
+class CommitKeys:
+    """The commit keys so far: how many, and of those in rows or records since the number, version and content."""
+
+    next: int = 0
+    held: dict[bytes, tuple[int, int, str]] = field(default_factory=dict)
+
+    def find(self, key: bytes) -> tuple[int, str] | None:
+        """The version and the content of a known key."""
+        number, version, content = self.held.get(key, (-1, 0, ""))
+        return (version, content) if number >= max(0, self.next - KEYS_KEPT) else None
+
+    def json(self) -> dict[str, list[Any]] | None:
+        """As ``expect.json`` holds it; None if there is nothing to tell."""
+        return {key.hex(): list(found) for key in self.held if (found := self.find(key))} or None
+
+    def add(self, key: bytes, version: int, content: str) -> None:
+        """Counts a key; a known one is never given again."""
+        need(self.find(key) is None, "a commit key that is known already")
+        self.held[key] = (self.next, version, content)
+        self.next += 1
+
+
 @dataclass
 class Version:
     """A store as one version has it; nodes by id."""
@@ -61,6 +88,7 @@ class Version:
     store: str
     nodes: dict[str, Node]
     retained: Retained = field(default_factory=Retained)
+    keys: CommitKeys = field(default_factory=CommitKeys)
 
 
 def insert(state: Version, node: Node) -> None:
@@ -181,6 +209,8 @@ def follow(state: Version, record: Record) -> None:
     need(state.version == 0 or record.time_us > state.time_us, "time runs backwards")
     for operation in record.operations:
         _apply(state, operation)
+    for key, content in record.keys:
+        state.keys.add(key, record.version, content)
     if record.version == 1:
         state.store = record.commit_id
     need(any(n.path == "/" for n in state.nodes.values()), "a store without a root node")

@@ -1,20 +1,19 @@
 //! Arrays: properties, reading, staging, committing, metadata, listings.
 
 use crate::boxes::{Boxes, Sides, box_region, region, side_spans, spans};
-use crate::buffer::Buffer;
 use crate::cells::{Cells, Names, Scan, stats_dict};
-use crate::columns::{Out, Outs, columns, out, views};
+use crate::columns::{Outs, columns, views};
 use crate::condition::{GivenCondition, branch};
 use crate::consolidate;
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
+use crate::listings::{checked_json, tiles_dict, version_json};
 use crate::portions::Portions;
 use crate::positions::{GivenMask, Selection};
 use crate::retention::{options, report};
-use crate::store::{Version, at};
-use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
-use gridstone::base::AlignedBuf;
-use gridstone::engine::{self, Branch, CellData, Dedup, PortionsOf, ReadOrder, TileListing};
+use crate::store::{GivenKey, Version, at, commit_key_of};
+use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts, with_key};
+use gridstone::engine::{self, Branch, CellData, Dedup, PortionsOf, ReadOrder};
 use gridstone::schema::{Evolution, Order, Region, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -68,6 +67,16 @@ impl Array {
 
     fn ask<R: Send>(&self, py: Python<'_>, work: impl FnOnce() -> gridstone::base::Result<R> + Send) -> PyResult<R> {
         interrupt::ask(py, self.inner.context(), &self.inner.uri(), work)
+    }
+
+    /// Looks, or asks if there is a commit key, which is looked for in the store.
+    fn look_or_ask<R: Send>(
+        &self,
+        py: Python<'_>,
+        is_keyed: bool,
+        work: impl FnOnce() -> gridstone::base::Result<R> + Send,
+    ) -> PyResult<R> {
+        if is_keyed { self.ask(py, work) } else { self.look(py, work) }
     }
 
     /// The Python face of a writer of these attributes.
@@ -161,18 +170,7 @@ impl Array {
     fn tiles(&self, py: Python<'_>, boxes: Option<Boxes>) -> PyResult<Py<PyDict>> {
         let region = region(py, &self.inner, boxes)?;
         let tiles = interrupt::run(py, self.inner.context(), None, |call| self.inner.tiles(region.as_ref(), call))?;
-        let schema = self.schema(py)?;
-        let made = PyDict::new(py);
-        let words = |f: fn(&TileListing) -> u64| Buffer::from(tiles.iter().map(f).collect::<Vec<u64>>());
-        let numbers: Vec<u8> = tiles.iter().flat_map(|t| t.fragment.to_le_bytes()).collect();
-        made.set_item("fragment", Py::new(py, Buffer::from(AlignedBuf::from_slice(&numbers)))?)?;
-        made.set_item("cells", Py::new(py, words(|t| t.cells))?)?;
-        for (name, low) in [("lo", true), ("hi", false)] {
-            let columns = engine::tile_ends(&schema, &tiles, low).map_err(|e| raise(py, &e))?;
-            let columns: Vec<Out> = columns.into_iter().map(|column| out(py, column, None)).collect::<PyResult<_>>()?;
-            made.set_item(name, columns)?;
-        }
-        Ok(made.unbind())
+        tiles_dict(py, self.schema(py)?.as_ref(), &tiles)
     }
 
     #[pyo3(signature = (r#box, attrs, order, progress = None))]
@@ -345,7 +343,7 @@ impl Array {
         Portions::new(py, self.inner.context().clone(), names, columns, inner)
     }
 
-    #[pyo3(signature = (r#box, attrs, layout, progress = None))]
+    #[pyo3(signature = (r#box, attrs, layout, progress = None, commit_key = None))]
     fn stage_dense(
         &self,
         py: Python<'_>,
@@ -353,15 +351,20 @@ impl Array {
         attrs: &Bound<'_, PyDict>,
         layout: &str,
         progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
     ) -> PyResult<Staged> {
+        let key = commit_key_of(py, commit_key)?;
         let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
         let region = box_region(py, &self.inner, Some(r#box))?;
         let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
-        let work = |call: &engine::Call| self.inner.stage_box(region.as_ref(), &views(&held, call)?, layout, call);
+        let work = |call: &engine::Call| {
+            self.inner.stage_box(region.as_ref(), &views(&held, call)?, layout, &call.with_key(key.clone()))
+        };
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
-    #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None))]
+    #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None, commit_key = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn stage_cells(
         &self,
         py: Python<'_>,
@@ -370,13 +373,15 @@ impl Array {
         sorted: bool,
         dedup: &str,
         progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
     ) -> PyResult<Staged> {
+        let key = commit_key_of(py, commit_key)?;
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
         let schema = self.schema(py)?;
         let (held_dims, held_attrs) = (hold_dims(&schema, dims)?, hold_attrs(&schema, attrs)?);
         let work = |call: &engine::Call| {
             let data = CellData { dims: columns(&held_dims, call)?, attrs: views(&held_attrs, call)?, sorted, dedup };
-            self.inner.stage_cells(data, call)
+            self.inner.stage_cells(data, &call.with_key(key.clone()))
         };
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
@@ -397,19 +402,29 @@ impl Array {
         interrupt::run(py, self.inner.context(), None, work).map(Staged::new)
     }
 
-    #[pyo3(signature = (dims, progress = None))]
-    fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>, progress: Option<Py<PyAny>>) -> PyResult<Staged> {
+    #[pyo3(signature = (dims, progress = None, commit_key = None))]
+    fn stage_delete(
+        &self,
+        py: Python<'_>,
+        dims: &Bound<'_, PyAny>,
+        progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
+    ) -> PyResult<Staged> {
+        let key = commit_key_of(py, commit_key)?;
         let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
-        interrupt::run(py, self.inner.context(), progress, |call| self.inner.stage_delete(&columns(&held, call)?, call))
-            .map(Staged::new)
+        let work = |call: &engine::Call| self.inner.stage_delete(&columns(&held, call)?, &call.with_key(key.clone()));
+        interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
-    fn stage_delete_boxes(&self, py: Python<'_>, boxes: Boxes) -> PyResult<Staged> {
-        let spans = spans(boxes);
-        self.look(py, || self.inner.stage_delete_region(&self.inner.region(&spans)?)).map(Staged::new)
+    #[pyo3(signature = (boxes, commit_key = None))]
+    fn stage_delete_boxes(&self, py: Python<'_>, boxes: Boxes, commit_key: Option<Vec<u8>>) -> PyResult<Staged> {
+        let (spans, key) = (spans(boxes), commit_key_of(py, commit_key)?);
+        let call = engine::Call::default().with_key(key);
+        let stage = || self.inner.stage_deletion(&self.inner.region(&spans)?, &call);
+        self.look_or_ask(py, call.commit_key.is_some(), stage).map(Staged::new)
     }
 
-    #[pyo3(signature = (boxes, condition, message, progress = None))]
+    #[pyo3(signature = (boxes, condition, message, progress = None, commit_key = None))]
     fn delete_where(
         &self,
         py: Python<'_>,
@@ -417,9 +432,12 @@ impl Array {
         condition: GivenCondition<'_>,
         message: Option<String>,
         progress: Option<Py<PyAny>>,
+        commit_key: Option<Vec<u8>>,
     ) -> PyResult<u64> {
+        let key = commit_key_of(py, commit_key)?;
         let (region, condition) = (region(py, &self.inner, boxes)?, branch(&condition));
         interrupt::run(py, self.inner.context(), progress, |call| {
+            let call = &call.with_key(key.clone());
             self.inner.delete_region_where(region.as_ref(), &condition, message.clone(), call)
         })
     }
@@ -454,17 +472,31 @@ impl Array {
         self.look(py, || self.inner.note_ends())
     }
 
-    #[pyo3(signature = (r#box, attrs))]
-    fn writer(&self, py: Python<'_>, r#box: Option<Sides>, attrs: Option<Vec<String>>) -> PyResult<Writer> {
+    #[pyo3(signature = (r#box, attrs, commit_key = None))]
+    fn writer(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Sides>,
+        attrs: Option<Vec<String>>,
+        commit_key: Option<GivenKey>,
+    ) -> PyResult<Writer> {
         let region = box_region(py, &self.inner, r#box)?;
-        let inner = self.look(py, || self.inner.box_writer(region.as_ref(), attrs.as_deref()))?;
+        let (is_keyed, begin) = (commit_key.is_some(), || self.inner.box_writer(region.as_ref(), attrs.as_deref()));
+        let inner = self.look_or_ask(py, is_keyed, || with_key(begin()?, commit_key))?;
         self.streaming(py, inner, attrs.as_deref())
     }
 
-    #[pyo3(signature = (attrs, dedup))]
-    fn unsorted_writer(&self, py: Python<'_>, attrs: Option<Vec<String>>, dedup: &str) -> PyResult<Writer> {
+    #[pyo3(signature = (attrs, dedup, commit_key = None))]
+    fn unsorted_writer(
+        &self,
+        py: Python<'_>,
+        attrs: Option<Vec<String>>,
+        dedup: &str,
+        commit_key: Option<GivenKey>,
+    ) -> PyResult<Writer> {
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
-        let inner = self.look(py, || self.inner.unsorted_writer(attrs.as_deref(), dedup))?;
+        let (is_keyed, begin) = (commit_key.is_some(), || self.inner.unsorted_writer(attrs.as_deref(), dedup));
+        let inner = self.look_or_ask(py, is_keyed, || with_key(begin()?, commit_key))?;
         self.streaming(py, inner, attrs.as_deref())
     }
 
@@ -552,23 +584,6 @@ impl Array {
 
     fn verify(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
         let report = interrupt::run(py, self.inner.context(), progress, |call| self.inner.verify(call))?;
-        let damage: Vec<_> = report
-            .damage
-            .iter()
-            .map(|d| {
-                json!({"fragment": d.fragment.to_string(), "tile": d.tile, "attribute": d.column, "domain": d.domain,
-                "cells": d.cells, "message": d.message})
-            })
-            .collect();
-        let all = json!({"fragments": report.fragments, "tiles": report.tiles, "blocks": report.blocks, "bytes": report.bytes,
-            "damage": damage});
-        Ok(all.to_string())
+        Ok(checked_json(&report))
     }
-}
-
-/// A version of a store, for Python's `history.version_of`.
-pub(crate) fn version_json(version: &engine::VersionListing) -> serde_json::Value {
-    let operations: Vec<_> = version.operations.iter().map(|(op, count)| json!({"op": op, "count": count})).collect();
-    json!({"version": version.version, "time_us": version.time_us, "message": version.message, "operations": operations,
-        "commit_id": version.commit_id.to_string(), "tags": version.tags})
 }

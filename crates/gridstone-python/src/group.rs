@@ -1,8 +1,9 @@
 //! Groups.
 
-use crate::array::{Array, version_json};
+use crate::array::Array;
 use crate::context::Context;
 use crate::interrupt;
+use crate::listings::version_json;
 use crate::retention::{options, report};
 use crate::store::handle;
 use crate::writer::texts;

@@ -17,6 +17,7 @@ mod group;
 mod health;
 mod interrupt;
 mod keys;
+mod listings;
 mod portions;
 mod positions;
 mod retention;

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::errors::{input, raise};
 use crate::group::Group;
 use crate::interrupt::ask;
-use gridstone::engine::{self, At, Opened};
+use gridstone::engine::{self, At, CommitKey, Naming, Opened};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
 
@@ -25,6 +25,19 @@ pub(crate) fn create_array(
 #[pyfunction]
 pub(crate) fn create_group(py: Python<'_>, context: &Context, uri: &str, path: &str) -> PyResult<Group> {
     Ok(Group { inner: ask(py, &context.inner, uri, || engine::create_group(&context.inner, uri, path))? })
+}
+
+/// A commit key, and whether it is that of a load, which is named by its path.
+pub(crate) type GivenKey = (Vec<u8>, bool);
+
+/// How the content of a commit names its array.
+pub(crate) fn naming(is_load: bool) -> Naming {
+    if is_load { Naming::Path } else { Naming::Id }
+}
+
+/// The commit key of these bytes.
+pub(crate) fn commit_key_of(py: Python<'_>, bytes: Option<Vec<u8>>) -> PyResult<Option<CommitKey>> {
+    bytes.map(|bytes| CommitKey::new(&bytes).map_err(|e| raise(py, &e))).transpose()
 }
 
 /// A version by its number or by its tag.

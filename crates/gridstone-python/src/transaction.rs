@@ -4,7 +4,8 @@ use crate::array::Array;
 use crate::context::Context;
 use crate::errors::raise;
 use crate::interrupt::{self, ask};
-use gridstone::engine::{self, Isolation, Receipt};
+use crate::store::{GivenKey, commit_key_of, naming};
+use gridstone::engine::{self, CommitKey, Isolation, Receipt};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
 
@@ -17,8 +18,21 @@ pub(crate) struct Transaction {
 #[pymethods]
 impl Transaction {
     #[new]
-    fn new(py: Python<'_>, context: &Context, uri: &str, isolation: &str) -> PyResult<Self> {
-        let begin = || engine::Transaction::begin(&context.inner, uri, Isolation::parse(isolation)?);
+    #[pyo3(signature = (context, uri, isolation, commit_key = None))]
+    fn new(
+        py: Python<'_>,
+        context: &Context,
+        uri: &str,
+        isolation: &str,
+        commit_key: Option<GivenKey>,
+    ) -> PyResult<Self> {
+        let begin = || {
+            let begun = engine::Transaction::begin(&context.inner, uri, Isolation::parse(isolation)?)?;
+            match commit_key {
+                Some((bytes, is_load)) => begun.with_key(CommitKey::new(&bytes)?, naming(is_load)),
+                None => Ok(begun),
+            }
+        };
         Ok(Self { inner: ask(py, &context.inner, uri, begin)? })
     }
 
@@ -83,17 +97,19 @@ impl Transaction {
 }
 
 #[pyfunction]
-#[pyo3(signature = (context, uri, receipts, message))]
+#[pyo3(signature = (context, uri, receipts, message, commit_key = None))]
 pub(crate) fn commit_receipts(
     py: Python<'_>,
     context: &Context,
     uri: &str,
     receipts: Vec<String>,
     message: Option<String>,
+    commit_key: Option<Vec<u8>>,
 ) -> PyResult<u64> {
+    let key = commit_key_of(py, commit_key)?;
     let commit = || {
         let receipts = receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>, _>>()?;
-        engine::commit_receipts(&context.inner, uri, &receipts, message)
+        engine::commit_receipts_once(&context.inner, uri, &receipts, message, key)
     };
     interrupt::commit(py, &context.inner, commit)
 }

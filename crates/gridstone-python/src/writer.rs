@@ -3,6 +3,7 @@
 use crate::columns::{Held, columns, views};
 use crate::errors::{input, raise};
 use crate::interrupt;
+use crate::store::{GivenKey, naming};
 use gridstone::base::{Error, Result};
 use gridstone::engine::{self, ColumnView};
 use gridstone::schema::Schema;
@@ -174,6 +175,14 @@ impl Writer {
 
 fn aborted() -> Error {
     Error::input("this writer was aborted, and what it wrote is gone; start another")
+}
+
+/// The writer, for a commit with the key if one was given.
+pub(crate) fn with_key(writer: engine::Writer, key: Option<GivenKey>) -> Result<engine::Writer> {
+    match key {
+        Some((bytes, is_load)) => writer.with_key(engine::CommitKey::new(&bytes)?, naming(is_load)),
+        None => Ok(writer),
+    }
 }
 
 /// A list of staged fragments, each taken for a commit to `array`; or none of them, if one cannot be. The GIL is held

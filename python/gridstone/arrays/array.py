@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, known
+from ..base.arguments import checked
 from ..base.printable import printable
 from ..base.progress import Progress, reporting
 from ..column import datatype
@@ -23,30 +23,27 @@ from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
 from ..maintain.retention import Retained
-from ..query.box import Box, BoxLike, box_of, region_of
+from ..query.box import BoxLike, box_of, region_of
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..version import history, receipt
 from ..version.history import Version
-from ..version.receipt import Closing, Message, NoCommit, Receipt
-from ..write.input import coordinate_columns, of_cells
-from ..write.writer import Writer
+from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt
+from ..write.input import coordinate_columns
 from . import display, pickling
 from .delete import Erasable
 from .evolution import Evolvable
 from .metadata import Metadata
 from .read import Readable
 from .view import AttrView, Loc
+from .write import Writable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_DEDUPS = ("error", "first", "last")
-
-
-class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
+class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -347,12 +344,27 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         fancy.assign(self, None, key, value)
 
     @overload
-    def write(self, data: Any, box: BoxLike = ..., *, message: Message = ..., progress: Progress = ...) -> int: ...
+    def write(
+        self,
+        data: Any,
+        box: BoxLike = ...,
+        *,
+        message: Message = ...,
+        progress: Progress = ...,
+        commit_key: CommitKey = ...,
+    ) -> int: ...
     @overload
     def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
     @checked()
     def write(
-        self, data: Any, box: BoxLike = None, *, message: Message = None, progress: Progress = None, commit: bool = True
+        self,
+        data: Any,
+        box: BoxLike = None,
+        *,
+        message: Message = None,
+        progress: Progress = None,
+        commit: bool = True,
+        commit_key: CommitKey = None,
     ) -> int | Receipt:
         """Writes a dense box: an ndarray, or a dict of them by attribute, of exactly the box's shape (or scalars).
 
@@ -362,161 +374,33 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
             commit: False: only write, and return a `Receipt` for `gridstone.commit`.
+            commit_key: text or bytes, at most 128 bytes of it, that say which commit this is. The call, repeated with
+                the same data by whatever process, commits once: `a.write(data, box, commit_key="load-2024-06-01")` may
+                be tried again after any error. The last 100,000 keys of a store are known.
 
         Returns:
-            The version committed.
+            The version committed; with a key that a commit had before, its version.
 
         Raises:
             InputError: shapes or types that do not fit, with what was found and expected.
+            ConflictError: the key was given to other content.
         """
         self._check_dense("write(data, box)")
         where = box_of(self._schema, box)
         if where.empty:
             raise InputError(f"the box {where} is empty; there is nothing to write")
-        return dense.write_box(self, where, data, receipt.closing(message, commit), progress)
-
-    @overload
-    def write_cells(
-        self,
-        coords: Any,
-        attrs: Any = ...,
-        *,
-        sorted: bool = ...,
-        dedup: str = ...,
-        message: Message = ...,
-        progress: Progress = ...,
-    ) -> int: ...
-    @overload
-    def write_cells(
-        self,
-        coords: Any,
-        attrs: Any = ...,
-        *,
-        sorted: bool = ...,
-        dedup: str = ...,
-        progress: Progress = ...,
-        commit: Literal[False],
-    ) -> Receipt: ...
-    @checked()
-    def write_cells(
-        self,
-        coords: Any,
-        attrs: Any = None,
-        *,
-        sorted: bool = False,
-        dedup: str = "error",
-        message: Message = None,
-        progress: Progress = None,
-        commit: bool = True,
-    ) -> int | Receipt:
-        """Writes single cells, of a sparse array or into a dense one.
-
-        Args:
-            coords: coordinates: a dict by dimension, an (n, ndim) array or a tuple of arrays; or, without `attrs`, one
-                Arrow table or data frame with a column for each dimension and attribute.
-            attrs: values: a dict by attribute, or one array if there is one attribute. A dense array takes a subset.
-            sorted: the cells are in global order already.
-            dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
-            message: kept with the version.
-            progress: True for a bar, or a callable `f(done, total)`.
-            commit: as in `write`.
-
-        Returns:
-            The version committed.
-
-        Raises:
-            InputError: values that do not fit; names the attribute and row.
-            BoundsError: a coordinate outside the domain.
-        """
-        dims, values = of_cells(self._schema, coords, attrs)
-        closing = receipt.closing(message, commit)
-        if len(next(iter(dims.values()))) == 0:
-            return self._commit([], closing)
-        return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
-
-    @checked()
-    def writer(
-        self,
-        box: BoxLike = None,
-        order: str = "global",
-        *,
-        attrs: str | Sequence[str] | None = None,
-        dedup: str = "error",
-        message: Message = None,
-        progress: Progress = None,
-        commit: bool = True,
-    ) -> Writer:
-        """A context manager that streams cells into one commit: `with a.writer() as w: w.append(...)`.
-
-        Args:
-            box: dense, in global order: the box that the fragment covers; None: the whole domain. Else None.
-            order: "global": pieces follow each other in global order and become one fragment. "any": cells with their
-                coordinates in any order, of a sparse array or into a dense one; more than memory holds are sorted part
-                by part in the store and merged at the end.
-            attrs: the attributes that come, of a dense array some if need be, the others stay as they are; None: all.
-            dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
-                "first" or "last".
-            message: kept with the version.
-            progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until all
-                are written, just before the commit.
-            commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
-        """
-        known("order", order, ("global", "any"))
-        known("dedup", dedup, _DEDUPS)
-        unsorted = order == "any"
-        if box is not None and (self.sparse or unsorted):
-            raise InputError("cells say themselves where they are: leave box=None")
-        closing, wanted = receipt.closing(message, commit), self._names(attrs)
-        names = [attr.name for attr in self._schema.attrs if attr.name in wanted]
-        if unsorted:
-            native = self._writable().unsorted_writer(names, dedup)
-            return Writer(self, native, None, names, closing, progress)
-        if dedup != "error":
-            raise InputError('cells in global order ascend: dedup= is for order="any"')
-        where = None if self.sparse else box_of(self._schema, box)
-        native = self._writable().writer(None if where is None else where.bounds, names)
-        return Writer(self, native, where, names, closing, progress)
+        return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
 
     def _writable(self) -> "_native.Array":
         if not self.native.writable:
             raise AccessError(f"{self._uri!r} is opened for reading; open it with mode='r+' to write")
         return self.native
 
-    def _stage_box(
-        self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
-    ) -> int | Receipt:
-        with reporting(progress, "writing") as report:
-            staged = self._writable().stage_dense(box.bounds, made, layout, report)
-        return self._commit([staged], message)
-
-    def _stage_cells(
-        self,
-        dims: Mapping[str, Column],
-        values: Mapping[str, Column],
-        *,
-        sorted: bool,
-        dedup: str,
-        message: Closing,
-        progress: Progress,
-    ) -> int | Receipt:
-        known("dedup", dedup, _DEDUPS)
-        native = {name: column.native() for name, column in values.items()}
-        places = [column.native() for column in dims.values()]
-        with reporting(progress, "writing") as report:
-            staged = self._writable().stage_cells(places, native, sorted, dedup, report)
-        return self._commit([staged], message)
-
-    def _write_positions(
-        self, chosen: Sequence["_native._Chosen"], mask: "_native._Mask | None", values: Mapping[str, Column]
-    ) -> None:
-        native = {name: column.native() for name, column in values.items()}
-        self._commit([self._writable().stage_positions(chosen, mask, native)], None)
-
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
         self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
         if isinstance(message, NoCommit):
             return Receipt(self._writable().receipt(staged))
-        return self._writable().commit(staged, message)
+        return self._writable().commit(staged, receipt.message_of(message))
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         return (self.native if dry_run else self._writable()).vacuum(*options)

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..query.box import BoxLike, region_of
 from ..query.condition import condition_of
 from ..schema.array_schema import Schema
-from ..version.receipt import Closing, Message, NoCommit, Receipt, closing
+from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, closing, key_of, message_of
 from ..write.input import coordinate_columns
 
 
@@ -38,6 +38,7 @@ class Erasable:
         message: Message = ...,
         progress: Progress = ...,
         commit: Literal[True] = ...,
+        commit_key: CommitKey = ...,
     ) -> int: ...
     @overload
     def delete(
@@ -59,6 +60,7 @@ class Erasable:
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
+        commit_key: CommitKey = None,
     ) -> int | Receipt:
         """Deletes cells. A deleted dense cell reads as never written.
 
@@ -75,6 +77,7 @@ class Erasable:
             progress: True for a bar, or a callable `f(done, total)`: cells looked at, or written; of a box nothing is.
             commit: as in `write`. A receipt for a delete by condition is refused where the fragments that it looked at
                 have been merged by then (of a dense array: with newer ones): `refresh()` and make it again.
+            commit_key: as in `write`. A delete that finds nothing commits nothing, and keeps no key.
 
         Returns:
             The version committed; the present one if there is nothing to delete.
@@ -82,8 +85,10 @@ class Erasable:
         Raises:
             InputError: nothing is named, coords together with another argument, or a condition that does not fit the
                 schema.
+            ConflictError: the key was given to other content.
         """
-        ending = closing(message, commit)
+        ending = closing(message, commit, commit_key)
+        key = key_of(ending)
         if coords is not None:
             if box is not None or where is not None:
                 raise InputError("coords say all of what is deleted; give them without box and where")
@@ -96,13 +101,13 @@ class Erasable:
         region = region_of(self._schema, box)
         native = self._writable()
         if where is None:
-            return self._commit([] if region.empty else [native.stage_delete_boxes(region.native)], ending)
+            return self._commit([] if region.empty else [native.stage_delete_boxes(region.native, key)], ending)
         if region.empty:
             return Receipt(native.receipt([])) if isinstance(ending, NoCommit) else native.version
         with reporting(progress, "looking", "cells") as report:
             if isinstance(ending, NoCommit):
                 return Receipt(native.receipt_where(region.native, condition_of(where), report))
-            return native.delete_where(region.native, condition_of(where), ending, report)
+            return native.delete_where(region.native, condition_of(where), message_of(ending), report, key)
 
     def _delete_at(self, coords: Any, ending: Closing, progress: Progress) -> int | Receipt:
         dims = coordinate_columns(self._schema, coords)
@@ -110,5 +115,6 @@ class Erasable:
         if len(next(iter(dims.values()))) == 0:
             return self._commit([], ending)
         with reporting(progress, "deleting", "cells") as report:
-            staged = native.stage_delete([column.native() for column in dims.values()], report)
+            places = [column.native() for column in dims.values()]
+            staged = native.stage_delete(places, report, key_of(ending))
         return self._commit([staged], ending)

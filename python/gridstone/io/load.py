@@ -16,6 +16,7 @@ from ..schema.array_schema import Schema
 from ..schema.fields import attr_field, dim_fields
 from ..stores import store
 from ..stores.transaction import transaction
+from ..version.receipt import CommitKey, LoadKey, commit_key
 from . import text_values
 
 log = logging.getLogger("gridstone")
@@ -31,6 +32,7 @@ class Keywords(TypedDict, total=False):
     capacity: int
     dedup: str
     message: str | None
+    commit_key: CommitKey
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Options:
         capacity: cells per data tile of an inferred sparse array.
         dedup: where duplicates are forbidden, among all that is loaded: "error", or keep the "first" or "last".
         message: kept with the version.
+        commit_key: text or bytes, at most 128 bytes of it: the load, repeated with the same data and options, commits
+            once, whatever became of the first try. See `gridstone.transaction`.
     """
 
     path: str = "/"
@@ -53,6 +57,13 @@ class Options:
     capacity: int = 10_000
     dedup: str = "error"
     message: str | None = None
+    commit_key: CommitKey = None
+
+    @property
+    def load_key(self) -> LoadKey | None:
+        """The key of the load's commit."""
+        key = commit_key(self.commit_key)
+        return None if key is None else LoadKey(key)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "Options":
@@ -130,11 +141,9 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
                 feed.meter.passes = 2
                 feed.check(schema)
             if existing is None:
-                made = created(
-                    place, schema, feed.context, lambda array, message: _fill(array, message, feed, options.dedup)
-                )
+                made = created(place, schema, feed.context, lambda array, end: _fill(array, end, feed, options.dedup))
             else:
-                _fill(existing, options.message, feed, options.dedup)
+                _fill(existing, End(options.message, options.load_key), feed, options.dedup)
                 made = existing
     except BaseException:
         # The first error is the one that is raised.
@@ -175,8 +184,15 @@ def context_or_default(context: Context | None) -> Context:
     return context or default()
 
 
-def created(place: Place, schema: Schema, context: Context, fill: Callable[[Array, str | None], None]) -> Array:
-    """The new array, which `fill` has filled; it is given the message of its commit. If that fails the store, or its
+class End(NamedTuple):
+    """What the commit of a load has; a transaction has both itself."""
+
+    message: str | None = None
+    commit_key: LoadKey | None = None
+
+
+def created(place: Place, schema: Schema, context: Context, fill: Callable[[Array, End], None]) -> Array:
+    """The new array, which `fill` has filled; it is given what its commit has. If that fails the store, or its
     absence, is as it was: in a store that is there creation, removal of what is replaced, and filling are one commit.
     """
     if schema.duplicates:
@@ -185,12 +201,11 @@ def created(place: Place, schema: Schema, context: Context, fill: Callable[[Arra
     if not store.exists(place.uri, context=context):
         made = store.create(place.uri, schema, path=path, overwrite=overwrite, context=context)
         with removed_on_error(made):
-            fill(made, place.options.message)
+            fill(made, End(place.options.message, place.options.load_key))
         return made
-    with transaction(place.uri, place.options.message, context=context) as tx:
+    with transaction(place.uri, place.options.message, context=context, commit_key=place.options.load_key) as tx:
         staged = tx.create(path, schema, overwrite=overwrite)
-        # The message is the transaction's.
-        fill(staged, None)
+        fill(staged, End())
     made = store.open_array(place.uri, path=path, mode="r+", context=context)
     made._stats = staged._stats
     return made
@@ -220,12 +235,12 @@ def existing_schema(uri: store.Uri, options: Options, context: Context) -> Schem
     return None if found is None else found.schema
 
 
-def _fill(array: Array, message: str | None, feed: Feed, dedup: str) -> None:
+def _fill(array: Array, end: End, feed: Feed, dedup: str) -> None:
     """Loads everything into the array, in one commit."""
     schema = array.schema
     # An array with duplicates keeps all of them.
     dedup = "error" if schema.duplicates else dedup
-    with array.writer(order="any", dedup=dedup, message=message) as writer:
+    with array.writer(order="any", dedup=dedup, **end._asdict()) as writer:
         for table in feed.tables(schema):
             if table.num_rows:
                 dims = [column_of(field, table.column(field.name)) for field in dim_fields(schema)]

@@ -58,7 +58,7 @@ def from_scipy(
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
         name: of the attribute; None: that of the array or schema, else "value".
-        options: `path overwrite duplicates capacity dedup message`: see `gridstone.io.Options`.
+        options: `path overwrite duplicates capacity dedup message commit_key`: see `gridstone.io.Options`.
 
     Returns the array, open for reading and writing.
 

@@ -13,7 +13,7 @@ from ..context.settings import Context, default
 from ..errors import InputError, UnsupportedError
 from ..schema.array_schema import Schema
 from ..version import receipt
-from ..version.receipt import Receipt
+from ..version.receipt import CommitKey, Receipt
 from .nodes import Entry, joined
 
 
@@ -138,6 +138,8 @@ def transaction(
     message: str | None = None,
     isolation: str = "snapshot",
     context: Context | None = None,
+    *,
+    commit_key: CommitKey = None,
 ) -> Transaction:
     """Begins a transaction on the newest version of a store: `with gs.transaction(uri) as tx: tx["/temp"][...] = 1`.
 
@@ -149,12 +151,24 @@ def transaction(
             another commit changed anything that it has read: cells of a box, a metadata key, what lies at a path or in
             a group.
         context: budget, threads and durability; None: the process's default.
+        commit_key: text or bytes, at most 128 bytes of it, that say which commit this is. The block, run again after
+            any error or in another process, commits once. If a commit had the key before, the block reads the version
+            that this one had read, so that it does the same again, and its end gives that commit's version:
+
+                with gs.transaction(uri, commit_key="increment-17") as tx:
+                    tx["/counter"][...] = tx["/counter"][...] + 1
+
+            Writes count in their order within an array: threads that write to one array at once have to agree on one.
+            The last 100,000 keys of a store are known.
 
     Raises:
         NotFoundError: there is no store.
+        ConflictError: at the end, the key was given to other content.
     """
     used = context or default()
-    native = _native.Transaction(used.native, os.fspath(uri), isolation)
+    key = receipt.commit_key(commit_key)
+    given = None if key is None else (key, isinstance(key, receipt.LoadKey))
+    native = _native.Transaction(used.native, os.fspath(uri), isolation, given)
     return Transaction(native, used, message, isolation)
 
 
@@ -164,6 +178,8 @@ def commit(
     receipts: Sequence[Receipt],
     message: str | None = None,
     context: Context | None = None,
+    *,
+    commit_key: CommitKey = None,
 ) -> int:
     """Commits what was written with `commit=False`, in any processes and to any arrays of the store, in one version.
 
@@ -172,15 +188,18 @@ def commit(
         receipts: where several have the same cell the one later in the list wins.
         message: kept with the version.
         context: budget, threads and durability; None: the process's default.
+        commit_key: as in `Array.write`: `commit(uri, receipts, commit_key="job-7")` may be repeated with the same
+            receipts in the same order, and gives the version of the first time.
 
     Returns:
         The version committed; without any cell nothing is committed, and the newest version is returned.
 
     Raises:
         InputError: a receipt of another store, or given twice.
-        ConflictError: a receipt was committed before, or its array was removed.
+        ConflictError: a receipt was committed before, its array was removed, or the key was given to other receipts.
         NotFoundError: a file is gone; CorruptionError: it was changed. Both name it.
         SnapshotExpiredError: a receipt is so old that the log cannot say whether it was committed.
     """
     used = context or default()
-    return _native.commit_receipts(used.native, os.fspath(uri), receipt.texts(receipts), message)
+    texts, key = receipt.texts(receipts), receipt.commit_key(commit_key)
+    return _native.commit_receipts(used.native, os.fspath(uri), texts, message, key)

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _native
 from ..base.arguments import utf8
+from ..base.printable import brief
 from ..errors import InputError
 
 
@@ -108,18 +109,63 @@ class NoCommit:
     """Stands in the place of a message where nothing is to be committed."""
 
 
+class LoadKey(bytes):
+    """The commit key of a load, whose array is known by its path: repeated, it may find the array that it created."""
+
+
+class Keyed(NamedTuple):
+    """A commit with a key."""
+
+    message: str | None
+    key: bytes
+
+
 Message = str | None
-Closing = Message | NoCommit
-"""What ends a write: a commit with a message, or a receipt."""
+CommitKey = str | bytes | None
+Closing = Message | NoCommit | Keyed
+"""What ends a write: a commit with a message, and perhaps with a key, or a receipt."""
+
+_KEY_BYTES_MAX = 128
 
 
-def closing(message: Message, commit: bool) -> Closing:
-    """How a write is to end; an `InputError` for a message that nothing would keep."""
+def commit_key(key: CommitKey) -> bytes | None:
+    """The bytes of a commit key; an `InputError` if it cannot be one."""
+    if key is None:
+        return None
+    if not isinstance(key, str | bytes):
+        raise InputError(f"commit_key= takes text or bytes, not {brief(key)}")
+    made = utf8("commit_key", key).encode() if isinstance(key, str) else key
+    if not 1 <= len(made) <= _KEY_BYTES_MAX:
+        raise InputError(
+            f"commit_key= takes 1 to {_KEY_BYTES_MAX} bytes, found {len(made)}: a UUID, or a job and a number"
+        )
+    return made
+
+
+def closing(message: Message, commit: bool, key: CommitKey = None) -> Closing:
+    """How a write is to end; an `InputError` for a message or a key that nothing would keep."""
+    made = commit_key(key)
     if commit:
-        return message
-    if message is not None:
-        raise InputError("a message is kept with a version; with commit=False give it to gridstone.commit")
+        return message if made is None else Keyed(message, made)
+    if message is not None or made is not None:
+        what = "a message is" if message is not None else "a commit key is"
+        raise InputError(f"{what} kept with a version; with commit=False give it to gridstone.commit")
     return NoCommit()
+
+
+def key_of(ending: Closing) -> bytes | None:
+    """The key of the commit."""
+    return ending.key if isinstance(ending, Keyed) else None
+
+
+def given_key(ending: Closing) -> tuple[bytes, bool] | None:
+    """The key of the commit, and whether it is that of a load."""
+    return (ending.key, isinstance(ending.key, LoadKey)) if isinstance(ending, Keyed) else None
+
+
+def message_of(ending: Message | Keyed) -> Message:
+    """The message of the commit."""
+    return ending.message if isinstance(ending, Keyed) else ending
 
 
 def texts(receipts: Sequence[Receipt]) -> list[str]:

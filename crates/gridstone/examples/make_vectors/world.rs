@@ -438,7 +438,7 @@ impl World {
 
     /// Commits what was done since the last commit.
     pub(crate) fn commit(&mut self, message: Option<&str>) -> Result<()> {
-        let changes = Changes { message: message.map(str::to_owned), operations: std::mem::take(&mut self.operations) };
+        let changes = Changes::new(std::mem::take(&mut self.operations)).with_message(message.map(str::to_owned));
         self.snapshot = Some(match &self.snapshot {
             None => self.store.create(changes)?,
             Some(base) => self.store.commit(base, changes, &mut StandardRules)?,

@@ -69,6 +69,12 @@ pub const ROW_VALUE_BYTES_MAX: usize = 256 << 20;
 pub const METADATA_KEY_BYTES_MAX: usize = 1 << 16;
 /// The largest size of a metadata value, in bytes of its JSON text.
 pub const METADATA_VALUE_BYTES_MAX: usize = 64 << 20;
+/// The largest size of a commit key, in bytes.
+pub const COMMIT_KEY_BYTES_MAX: usize = 128;
+/// The number of the last commit keys that a store keeps.
+pub const COMMIT_KEYS_KEPT: u64 = 100_000;
+/// The number of commit keys whose rows lie together.
+pub const COMMIT_KEYS_PER_EPOCH: u64 = 8_192;
 /// Parts of a file no further apart than this are read together. A pread that hits the page cache costs about half a
 /// microsecond with its buffer, in which a core copies some 8 KiB. (Measured: 0.4 µs for 64 bytes, 0.9 µs for 8 KiB,
 /// 1.35 µs for 16 KiB.) So reading a smaller gap is cheaper than another call.

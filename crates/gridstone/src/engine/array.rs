@@ -1,45 +1,21 @@
-//! An array at one version of its store: reading, staging, committing.
+//! An array at one version of its store: what it is, and reading. Writing is in [`super::write`].
 
 use super::address::{At, look_at};
 use super::boxes::{ReadBox, hull_of, parse_box};
 use super::claim::Claim;
 use super::listing::{FragmentListing, VersionListing};
-use super::session::{Direct, Session, Submission, settled};
-use super::sorted_copies::copy_packs;
-use super::{Call, Context, Staged};
+use super::session::{Direct, Session, settled};
+use super::{Call, Context};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
 use crate::fragment;
-use crate::query::{
-    CellWrite, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Target, WriteContext, read_dense, read_dense_into,
-    touched_cells, write_cells, write_dense, write_tombstones,
-};
-use crate::runtime::SystemEntropy;
-use crate::schema::{Order, Region, Schema, Subarray};
-use crate::store::{ArrayState, Changes, LostBoxes, Operation, Rebase, Snapshot, StandardRules, Store};
-use crate::tile::{Cells, ColumnView};
+use crate::query::{ReadContext, ReadOrder, Request, Target, read_dense, read_dense_into, touched_cells};
+use crate::schema::{Region, Schema, Subarray};
+use crate::store::{ArrayState, Changes, LostBoxes, Operation, Snapshot, Store};
+use crate::tile::Cells;
 use std::sync::Arc;
-
-/// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
-const QUICK_CELLS_MAX: usize = 2_048;
 
 /// Fragments, and the boxes of damaged manifest pages, which may tell of others.
 type DescribedAround = (Vec<Arc<fragment::Description>>, LostBoxes);
-
-/// Values of a dense box, by attribute name.
-pub type DenseData<'a> = Vec<(String, ColumnView<'a>)>;
-
-/// Cells by coordinates.
-#[derive(Debug)]
-pub struct CellData<'a> {
-    /// A column of coordinates per dimension.
-    pub dims: Vec<ColumnView<'a>>,
-    /// Values by attribute name.
-    pub attrs: Vec<(String, ColumnView<'a>)>,
-    /// Whether the caller says that they are in global order.
-    pub sorted: bool,
-    /// What to do with duplicates.
-    pub dedup: Dedup,
-}
 
 /// An array; cloning gives another handle at the same version.
 #[derive(Debug)]
@@ -386,162 +362,6 @@ impl Array {
         Ok(context.counters.snapshot())
     }
 
-    pub(super) fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
-        self.check_writable()?;
-        let widest = state.schema().attrs().iter().filter_map(|a| a.datatype().width()).max().unwrap_or(0);
-        Ok(WriteContext {
-            pool: &self.context.pool,
-            files: self.store.files(),
-            entropy: &SystemEntropy,
-            budget: &self.context.budget,
-            arena: &self.context.arena,
-            cancel: call.cancel.as_ref(),
-            progress: call.progress.as_ref(),
-            schema_number: state.schemas().count().saturating_sub(1),
-            inline: true,
-            quick_cells_max: QUICK_CELLS_MAX,
-            blocks: self.context.blocks.fitting(widest),
-        })
-    }
-
-    pub(super) fn check_writable(&self) -> Result<()> {
-        if self.writable {
-            return Ok(());
-        }
-        Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"))
-    }
-
-    pub(super) fn staged(&self, fragments: Vec<fragment::Staged>) -> Staged {
-        Staged::new(self.id, fragments, self.store.storage().clone())
-    }
-
-    /// As [`Array::stage_box`], of a box in texts.
-    pub fn stage_dense(&self, sub: ReadBox<'_>, data: &DenseData<'_>, layout: Order, call: &Call) -> Result<Staged> {
-        self.check_writable()?;
-        let region = parse_box(self.schema()?.as_ref(), sub)?;
-        self.stage_box(region.as_ref(), data, layout, call)
-    }
-
-    /// Writes a dense box (`None`: the whole domain) from buffers laid out in `layout`; nothing is visible before the commit.
-    pub fn stage_box(
-        &self,
-        region: Option<&Region>,
-        data: &DenseData<'_>,
-        layout: Order,
-        call: &Call,
-    ) -> Result<Staged> {
-        let (_, state) = self.state()?;
-        let schema = state.schema();
-        let context = self.write_context(&state, call)?;
-        let sub = hull_of(schema, region)?;
-        let write = DenseWrite { sub, columns: by_place(schema, data)?, layout };
-        Ok(self.staged(vec![write_dense(&context, schema, &write)?]))
-    }
-
-    /// Writes cells, into a sparse or a dense array; nothing is visible before the commit. What takes more than half of the budget to sort
-    /// is sorted in runs, which are merged; what is in order already is written in portions.
-    pub fn stage_cells(&self, data: CellData<'_>, call: &Call) -> Result<Staged> {
-        let (_, state) = self.state()?;
-        let schema = state.schema();
-        let context = self.write_context(&state, call)?;
-        let columns = by_place(schema, &data.attrs)?;
-        let write = CellWrite { dims: data.dims, columns, sorted: data.sorted, dedup: data.dedup };
-        if self.is_beyond_memory(schema, &write) {
-            return if write.sorted {
-                self.stage_sorted(&context, schema, &write, call)
-            } else {
-                self.stage_in_runs(schema, &write, call)
-            };
-        }
-        Ok(self.staged(write_cells(&context, schema, &write)?.into_iter().collect()))
-    }
-
-    /// Writes tombstones for the cells at these coordinates; nothing is deleted before the commit.
-    pub fn stage_delete(&self, dims: &[ColumnView<'_>], call: &Call) -> Result<Staged> {
-        let (_, state) = self.state()?;
-        let context = self.write_context(&state, call)?;
-        Ok(self.staged(write_tombstones(&context, state.schema(), dims)?.into_iter().collect()))
-    }
-
-    /// An Input error if [`Array::commit`] would refuse these fragments at once.
-    pub fn check_commit(&self, staged: &Staged) -> Result<()> {
-        if staged.array != self.id {
-            return Err(Error::input(format!(
-                "fragments written for array {} cannot be committed to array {}",
-                staged.array, self.id
-            )));
-        }
-        self.check_writable()
-    }
-
-    /// Commits staged fragments in one version, moves to it and gives it. If the commit certainly did not happen, the
-    /// fragments' files are removed; who wants to keep them for another try asks [`Array::check_commit`] first.
-    pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
-        staged.iter().try_for_each(|s| self.check_commit(s))?;
-        self.session.make_room(&mut staged)?;
-        let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
-        if fragments.is_empty() {
-            return Ok(self.version());
-        }
-        let changes = Changes { message, operations: vec![Operation::AddFragments { array: self.id, fragments }] };
-        self.submit(&self.snapshot(), changes, staged, &mut StandardRules)
-    }
-
-    /// Commits changes, made with a look at `snapshot`, or gives them to the transaction; gives the version that the handle shows then. The files that
-    /// `staged` holds stay if the changes are committed, or may be.
-    fn submit(
-        &self,
-        snapshot: &Arc<Snapshot>,
-        changes: Changes,
-        staged: Vec<Staged>,
-        rules: &mut dyn Rebase,
-    ) -> Result<u64> {
-        match self.session.submit(changes, staged)? {
-            Submission::Kept(version) => Ok(version),
-            Submission::Direct(changes, mut staged) => {
-                let outcome = self.commit_outside(snapshot, changes, rules);
-                if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
-                    staged.iter_mut().for_each(Staged::keep_files);
-                }
-                outcome.map(|newer| newer.version())
-            }
-        }
-    }
-
-    /// Commits `changes`, made with a look at `snapshot`, moves to their version and gives it.
-    pub(super) fn commit_changes(&self, snapshot: &Arc<Snapshot>, changes: Changes) -> Result<u64> {
-        self.commit_by(snapshot, changes, &mut StandardRules)
-    }
-
-    /// As [`Array::commit_changes`], by rules of their own.
-    pub(super) fn commit_by(&self, snapshot: &Arc<Snapshot>, changes: Changes, rules: &mut dyn Rebase) -> Result<u64> {
-        self.check_writable()?;
-        self.submit(snapshot, changes, Vec::new(), rules)
-    }
-
-    /// The same of a handle that belongs to no transaction; gives the store with it.
-    pub(super) fn commit_outside(
-        &self,
-        snapshot: &Arc<Snapshot>,
-        changes: Changes,
-        rules: &mut dyn Rebase,
-    ) -> Result<Arc<Snapshot>> {
-        let newer = self.store.commit(snapshot, changes, rules)?;
-        self.look_after(&newer);
-        self.session.move_to(Arc::clone(&newer));
-        copy_packs(&self.context, &self.store, snapshot, &newer);
-        Ok(newer)
-    }
-
-    /// Packs the list of fragments, in a version that changes nothing else; gives the version.
-    pub(super) fn pack(&self, snapshot: &Arc<Snapshot>) -> Result<u64> {
-        self.check_writable()?;
-        let newer = self.store.pack(snapshot)?;
-        self.session.move_to(Arc::clone(&newer));
-        copy_packs(&self.context, &self.store, snapshot, &newer);
-        Ok(self.version())
-    }
-
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         self.note_key(Some(key));
@@ -560,16 +380,6 @@ impl Array {
             return Ok(self.version());
         }
         let operations = vec![Operation::SetMetadata { node: self.id, changes }];
-        self.commit_changes(&self.snapshot(), Changes { message: None, operations })
+        self.commit_changes(&self.snapshot(), Changes::new(operations))
     }
-}
-
-/// Named columns by their attributes' places, ascending.
-fn by_place<'a>(schema: &Schema, named: &[(String, ColumnView<'a>)]) -> Result<Vec<(usize, ColumnView<'a>)>> {
-    let mut placed = Vec::with_capacity(named.len());
-    for (name, view) in named {
-        placed.push((schema.attr(name)?.0, *view));
-    }
-    placed.sort_by_key(|(place, _)| *place);
-    Ok(placed)
 }

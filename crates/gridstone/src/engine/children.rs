@@ -83,7 +83,7 @@ impl Group {
             };
             let (settled, (path, Plan { operations, held })) = self.store.settling_newest(newest, look)?;
             newest = settled;
-            let changes = Changes { message: message.map(str::to_owned), operations };
+            let changes = Changes::new(operations).with_message(message.map(str::to_owned));
             let mut rules = InGroup { group: self.id, path, held, moved: false };
             match commit_copying(&self.context, &self.store, &newest, changes, &mut rules) {
                 Err(e) if rules.moved && e.kind() == ErrorKind::Conflict => newest = self.store.refresh(&newest)?,

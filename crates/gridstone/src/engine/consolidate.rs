@@ -210,7 +210,7 @@ impl Array {
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             staged.keep_files();
         }
-        merging.rules.committed(outcome?);
+        merging.rules.committed(outcome?.snapshot);
         Ok(Some((staged.fragments.len() as u64, staged.bytes())))
     }
 

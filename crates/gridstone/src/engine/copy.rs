@@ -243,7 +243,7 @@ impl Nodes {
         message: String,
         options: &CopyOptions<'_>,
     ) -> Result<Arc<Snapshot>> {
-        let mut changes = Changes { message: Some(message), operations: self.operations() };
+        let mut changes = Changes::new(self.operations()).with_message(Some(message));
         let outcome = if target.exists()? {
             if let Some(id) = check_free(target, options)? {
                 changes.operations.insert(0, Operation::Remove { id });

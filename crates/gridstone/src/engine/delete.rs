@@ -3,6 +3,7 @@
 
 use super::boxes::parse_box;
 use super::claim::Claim;
+use super::content::{self, Given};
 use super::regions::narrowed;
 use super::{Array, Call, ReadBox, Staged};
 use crate::base::{Entropy, ErrorKind, Progress, Result};
@@ -29,6 +30,11 @@ impl Array {
 
     /// As [`Array::stage_delete_box`], of a region.
     pub fn stage_delete_region(&self, region: &Region) -> Result<Staged> {
+        self.stage_deletion(region, &Call::default())
+    }
+
+    /// As [`Array::stage_delete_region`], for a call that may have a key.
+    pub fn stage_deletion(&self, region: &Region, call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
         self.check_writable()?;
         let schema = state.schema();
@@ -38,7 +44,11 @@ impl Array {
             description: fragment::Description::deletion(SystemEntropy.id(), number, sub.clone()),
             body: None,
         };
-        Ok(self.staged(region.boxes().iter().map(deletion).collect()))
+        self.stage_once(
+            call,
+            || content::of_deletion(Some(region), None),
+            || Ok(self.staged(region.boxes().iter().map(deletion).collect())),
+        )
     }
 
     /// As [`Array::delete_region_where`], of a box.
@@ -76,10 +86,15 @@ impl Array {
         let mut tries = if self.in_transaction() { TRIES } else { 1 };
         let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
         let forward = Forward { whole: Arc::clone(&call.progress), done, total };
-        let call = &Call { cancel: Arc::clone(&call.cancel), progress: Arc::new(forward) };
+        let given = self.given(call, || content::of_deletion(region, Some(condition)))?;
+        let call = &Call { progress: Arc::new(forward), ..call.clone() };
         let mut claim = None;
         loop {
-            match self.try_delete_where(region, condition, message.clone(), call) {
+            if let Some(done) = self.done_before(given.as_ref())? {
+                self.session().move_to(done.snapshot);
+                return Ok(done.version);
+            }
+            match self.try_delete_where(region, condition, given.as_ref(), message.clone(), call) {
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) && tries < TRIES => {
                     tries += 1;
                     // Whoever was overtaken once is in a store that others vacuum while they write: another look would fare alike.
@@ -110,13 +125,18 @@ impl Array {
         &self,
         region: Option<&Region>,
         condition: &Condition,
+        given: Option<&Given>,
         message: Option<String>,
         call: &Call,
     ) -> Result<u64> {
-        let StagedDelete { snapshot, sparse, mut staged } = self.stage_delete_where(region, condition, call)?;
+        let StagedDelete { snapshot, sparse, staged } = self.stage_delete_where(region, condition, call)?;
         if staged.fragments.is_empty() {
+            if let Some(given) = given {
+                self.session().give(self.id(), given.body)?;
+            }
             return Ok(snapshot.version());
         }
+        let staged = staged.with_given(given.cloned());
         if self.in_transaction() {
             if !sparse {
                 self.session().deletes_as_of_base(self.id())?;
@@ -124,15 +144,11 @@ impl Array {
             return self.commit(vec![staged], message);
         }
         let operations = vec![Operation::AddFragments { array: self.id(), fragments: staged.fragments.clone() }];
-        let changes = Changes { message, operations };
-        let outcome = match sparse {
-            true => self.commit_by(&snapshot, changes, &mut StandardRules),
-            false => self.commit_by(&snapshot, changes, &mut DeleteRules { array: self.id() }),
-        };
-        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
-            staged.keep_files();
+        let changes = Changes::new(operations).with_message(message).with_key(self.keyed(given)?);
+        match sparse {
+            true => self.submit(&snapshot, changes, vec![staged], &mut StandardRules),
+            false => self.submit(&snapshot, changes, vec![staged], &mut DeleteRules { array: self.id() }),
         }
-        outcome
     }
 
     /// Looks for the cells in a region that `condition` selects, and stages what deletes them.

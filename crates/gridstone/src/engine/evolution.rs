@@ -51,6 +51,6 @@ impl Array {
         if operations.is_empty() {
             return Ok(snapshot.version());
         }
-        self.commit_changes(&snapshot, Changes { message, operations })
+        self.commit_changes(&snapshot, Changes::new(operations).with_message(message))
     }
 }

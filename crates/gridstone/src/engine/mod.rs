@@ -13,6 +13,7 @@ mod children;
 mod claim;
 mod conditions;
 mod consolidate;
+mod content;
 mod context;
 mod copy;
 mod delete;
@@ -42,6 +43,7 @@ mod staged_reads;
 mod transaction;
 mod upgrade;
 mod upkeep;
+mod write;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
@@ -56,14 +58,16 @@ pub use crate::maintain::{
 pub use crate::query::{AxisPositions, Chosen, Dedup, Mask, OutColumn, Portions, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
+pub use crate::store::CommitKey;
 pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
 pub use around::{Partial, SkippedCells};
-pub use array::{Array, CellData, DenseData};
+pub use array::Array;
 pub use boxes::{End, ReadBox, Span};
 pub use call::Call;
 pub use conditions::{ConditionListing, check_condition, select_rows};
 pub use consolidate::{MergeChoice, parse_strategy};
+pub use content::Naming;
 pub use context::{Context, Options};
 pub use copy::{CopyOptions, CopyReport, copy, copy_on};
 pub use group::Group;
@@ -75,10 +79,11 @@ pub use open::{
     Opened, create_array, create_array_on, create_group, create_group_on, delete_store, exists, open, open_on,
 };
 pub use portions::PortionsOf;
-pub use receipts::{Receipt, commit_receipts, commit_receipts_on};
+pub use receipts::{Receipt, commit_receipts, commit_receipts_on, commit_receipts_once};
 pub use retention::{open_tagged, tag, untag};
 pub use staged::Staged;
 pub use transaction::{Isolation, Transaction};
 pub use upgrade::{upgrade, upgrade_on};
 pub use upkeep::{AutoConsolidate, Consolidating};
+pub use write::{CellData, DenseData};
 pub use writer::Writer;

@@ -31,5 +31,6 @@ pub fn move_node_on(
 fn move_in(context: &Context, store: &Store, from: &str, to: &str, message: Option<String>) -> Result<u64> {
     let (newest, id) = look_at(store, At::Latest, |newest| Ok(newest.node(from)?.id()))?;
     let operations = vec![Operation::Move { id, from: from.to_owned(), path: to.to_owned() }];
-    Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut StandardRules)?.version())
+    Ok(commit_copying(context, store, &newest, Changes::new(operations).with_message(message), &mut StandardRules)?
+        .version())
 }

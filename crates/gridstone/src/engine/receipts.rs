@@ -4,7 +4,8 @@
 //! cheaply, and adds all of them in one version. Files of receipts that are never committed are removed by a vacuum.
 
 use super::address::{store_at, store_on};
-use super::sorted_copies::commit_copying;
+use super::content;
+use super::sorted_copies::copy_packs;
 use super::staged::settle;
 use super::upkeep::grown;
 use super::{Array, Call, Context, Staged};
@@ -14,7 +15,7 @@ use crate::fragment::{self, Description, Fragment, FragmentKind, Mask};
 use crate::runtime::SystemEntropy;
 use crate::schema::Region;
 use crate::storage::{Storage, data_name};
-use crate::store::{ArrayState, Changes, Operation, ReceiptRules, Snapshot, StandardRules, Store};
+use crate::store::{ArrayState, Changes, CommitKey, Keyed, Operation, ReceiptRules, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 pub use crate::store::Receipt;
@@ -30,6 +31,9 @@ impl Array {
     pub fn receipt(&self, staged: Vec<Staged>) -> Result<Receipt> {
         staged.iter().try_for_each(|s| self.check_commit(s))?;
         self.check_outside("receipts cannot be written")?;
+        if staged.iter().any(Staged::has_key) {
+            return Err(Error::input("a commit key is given with the commit of receipts, not when they are written"));
+        }
         self.receipt_at(&self.state()?.0, staged)
     }
 
@@ -94,8 +98,23 @@ fn footer(source: &dyn ByteSource) -> Result<u64> {
 /// is gone; names it), Corruption (its file was changed), SnapshotExpired (written so long ago that nobody can tell whether
 /// it was committed), CommitUnknown, Storage. The files stay, so that the others can be committed.
 pub fn commit_receipts(context: &Context, uri: &str, receipts: &[Receipt], message: Option<String>) -> Result<u64> {
+    commit_receipts_once(context, uri, receipts, message, None)
+}
+
+/// Commits receipts with a key; see [`commit_receipts`]. If a commit of the same receipts had the key before, nothing is
+/// committed, and its version is given.
+///
+/// # Errors
+/// Those of [`commit_receipts`]; Conflict if the key was given to other content.
+pub fn commit_receipts_once(
+    context: &Context,
+    uri: &str,
+    receipts: &[Receipt],
+    message: Option<String>,
+    key: Option<CommitKey>,
+) -> Result<u64> {
     let store = store_at(context, uri)?;
-    commit_in(context, &store, receipts, message)
+    commit_in(context, &store, receipts, message, key)
 }
 
 /// Commits receipts to the store on `storage`; see [`commit_receipts`].
@@ -105,10 +124,16 @@ pub fn commit_receipts_on(
     receipts: &[Receipt],
     message: Option<String>,
 ) -> Result<u64> {
-    commit_in(context, &store_on(context, storage), receipts, message)
+    commit_in(context, &store_on(context, storage), receipts, message, None)
 }
 
-fn commit_in(context: &Context, store: &Arc<Store>, receipts: &[Receipt], message: Option<String>) -> Result<u64> {
+fn commit_in(
+    context: &Context,
+    store: &Arc<Store>,
+    receipts: &[Receipt],
+    message: Option<String>,
+    key: Option<CommitKey>,
+) -> Result<u64> {
     let mut rules = ReceiptRules::new(receipts)?;
     let mut newest = store.latest()?;
     if let Some(stranger) = receipts.iter().find(|r| r.store != newest.store()) {
@@ -120,7 +145,13 @@ fn commit_in(context: &Context, store: &Arc<Store>, receipts: &[Receipt], messag
             newest.store()
         )));
     }
+    let keyed = key.map(|key| Keyed { key, content: content::of_receipts(receipts.iter().map(|r| r.id)) });
     let operations = loop {
+        if let Some(keyed) = &keyed
+            && let Some(done) = store.done_before(&newest, keyed)?
+        {
+            return Ok(done.version);
+        }
         match check_in(context, store, &newest, receipts, &rules) {
             Ok(operations) => break operations,
             // A vacuum has taken away what the version rests on, or the version.
@@ -134,9 +165,11 @@ fn commit_in(context: &Context, store: &Arc<Store>, receipts: &[Receipt], messag
         return Ok(newest.version());
     }
     let grown = grown(&operations);
-    let newer = commit_copying(context, store, &newest, Changes { message, operations }, &mut rules)?;
-    context.look_after(store, &newer, grown);
-    Ok(newer.version())
+    let changes = Changes::new(operations).with_message(message).with_key(keyed);
+    let done = store.commit_once(&newest, changes, &mut rules)?;
+    copy_packs(context, store, &newest, &done.snapshot);
+    context.look_after(store, &done.snapshot, grown);
+    Ok(done.version)
 }
 
 /// What commits the receipts after `newest`; an error if they may not be.

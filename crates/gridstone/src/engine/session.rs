@@ -21,6 +21,9 @@ pub(super) trait Session: std::fmt::Debug + Send + Sync {
     /// Whether changes wait for a commit of many.
     fn is_transaction(&self) -> bool;
 
+    /// Whether it has a key, so that what is given for staged changes has to be known.
+    fn wants_content(&self) -> bool;
+
     /// An Input error if it has ended.
     fn check_open(&self) -> Result<()>;
 
@@ -48,6 +51,9 @@ pub(super) trait Session: std::fmt::Debug + Send + Sync {
 
     /// Takes `changes`, whose files `staged` holds, or gives them back.
     fn submit(&self, changes: Changes, staged: Vec<Staged>) -> Result<Submission>;
+
+    /// Notes what was given for a statement that changes nothing.
+    fn give(&self, array: Id, body: u128) -> Result<()>;
 
     /// From now on a commit is a Conflict if fragments of `array` that its base has were merged: what was deleted has the order of the base.
     fn deletes_as_of_base(&self, array: Id) -> Result<()>;
@@ -98,6 +104,10 @@ impl Direct {
 
 impl Session for Direct {
     fn is_transaction(&self) -> bool {
+        false
+    }
+
+    fn wants_content(&self) -> bool {
         false
     }
 
@@ -152,6 +162,10 @@ impl Session for Direct {
 
     fn submit(&self, changes: Changes, staged: Vec<Staged>) -> Result<Submission> {
         Ok(Submission::Direct(changes, staged))
+    }
+
+    fn give(&self, _: Id, _: u128) -> Result<()> {
+        Ok(())
     }
 
     fn deletes_as_of_base(&self, _: Id) -> Result<()> {

@@ -1,9 +1,11 @@
 //! Fragments that have been written and that no commit refers to yet.
 
+use super::content::Given;
 use crate::base::{FileRef, Files, Id, Result};
 use crate::fragment;
 use crate::runtime::Owner;
 use crate::storage::{Storage, data_name};
+use crate::store::Committed;
 use std::sync::Arc;
 
 /// Written fragments of one array. Dropped without a commit, their files are removed as far as possible.
@@ -13,13 +15,44 @@ pub struct Staged {
     pub(super) fragments: Vec<fragment::Staged>,
     storage: Arc<dyn Storage>,
     keep: bool,
+    /// What the caller gave, if that matters.
+    given: Option<Given>,
+    /// The commit with the same key that was done before; there are no fragments then.
+    done: Option<Committed>,
     /// Who removes the files: a forked child only drops its copy.
     owner: Owner,
 }
 
 impl Staged {
     pub(super) fn new(array: Id, fragments: Vec<fragment::Staged>, storage: Arc<dyn Storage>) -> Self {
-        Self { array, fragments, storage, keep: false, owner: Owner::here() }
+        Self { array, fragments, storage, keep: false, given: None, done: None, owner: Owner::here() }
+    }
+
+    /// The same fragments, with what the caller gave for them.
+    pub(super) fn with_given(mut self, given: Option<Given>) -> Self {
+        self.given = given;
+        self
+    }
+
+    /// No fragments: the commit that they would be for was done before.
+    pub(super) fn repeating(mut self, done: Committed) -> Self {
+        self.done = Some(done);
+        self
+    }
+
+    /// What the caller gave.
+    pub(super) fn given(&self) -> Option<&Given> {
+        self.given.as_ref()
+    }
+
+    /// The commit that was done before.
+    pub(super) fn repeated(&self) -> Option<&Committed> {
+        self.done.as_ref()
+    }
+
+    /// Whether its commit has a key.
+    pub(super) fn has_key(&self) -> bool {
+        self.done.is_some() || self.given.as_ref().is_some_and(|given| given.key.is_some())
     }
 
     /// Cells in them.

@@ -3,24 +3,24 @@
 //! A transaction reads the snapshot that it began with and, above every order of it, what it has staged so far. Small staged
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
+mod keyed;
+mod rules;
+
 use super::address::{store_at, store_on};
 use super::claim::{Claim, View};
-use super::first_committer::{FirstCommitterWins, overlap};
+use super::content::{KeyedContent, TransactionContent};
 use super::reading::SnapshotFiles;
 use super::session::{Session, Submission, settled};
 use super::sorted_copies::copy_packs;
 use super::staged::settle;
 use super::staged_reads::{StagedCache, StagedFiles};
 use super::upkeep::grown;
-use super::{Array, Call, Context, Staged};
+use super::{Array, Context, Staged};
 use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Id, Result};
-use crate::query::ReadContext;
 use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
-use crate::store::{
-    Changes, DeleteRules, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules, Store,
-};
+use crate::store::{Changes, Committed, Operation, Provisional, Reads, Snapshot, Store};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -86,21 +86,8 @@ struct Open {
     reads: Reads,
     /// Arrays in which something was deleted of the order of the base.
     deletes: BTreeSet<Id>,
-}
-
-/// The rules of a transaction in which cells were deleted of the order of its base.
-struct DeletingRules {
-    inner: Box<dyn Rebase>,
-    deletes: Vec<DeleteRules>,
-}
-
-impl Rebase for DeletingRules {
-    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
-        for rules in &mut self.deletes {
-            rules.rebase(lost_to, newest, changes)?;
-        }
-        self.inner.rebase(lost_to, newest, changes)
-    }
+    /// What was staged, if the commit has a key.
+    keyed: Option<KeyedContent>,
 }
 
 impl Transaction {
@@ -133,7 +120,8 @@ impl Transaction {
         let files = Arc::new(StagedFiles { store: store.files(), file, source });
         let cache = Arc::new(StagedCache::new(context.cache.clone()));
         let claim = View::new(context, &store, base.clone()).claim;
-        let open = Open { claim, provisional, staged: Vec::new(), reads: Reads::default(), deletes: BTreeSet::new() };
+        let (staged, reads, deletes) = (Vec::new(), Reads::default(), BTreeSet::new());
+        let open = Open { claim, provisional, staged, reads, deletes, keyed: None };
         let state = State { open: Some(open), view: base.clone(), end: "", committed: None };
         let (context, owner, state) = (context.clone(), Owner::here(), Mutex::new(state));
         Self { shared: Arc::new(Shared { context, store, base, isolation, files, cache, owner, state }) }
@@ -237,9 +225,14 @@ impl Transaction {
         }
     }
 
-    /// Stages what `plan` makes of the view, with the files that it needs. If a vacuum has taken away what the view rests on, the same
-    /// version is opened anew.
-    fn stage(&self, files: &mut Vec<Staged>, plan: impl Fn(&Snapshot) -> Result<Vec<Operation>>) -> Result<()> {
+    /// Stages what `plan` makes of the view, with the files that it needs, and notes what was `given` for it if the commit has a key. If a
+    /// vacuum has taken away what the view rests on, the same version is opened anew.
+    fn stage(
+        &self,
+        files: &mut Vec<Staged>,
+        plan: impl Fn(&Snapshot) -> Result<Vec<Operation>>,
+        given: impl FnOnce(&mut TransactionContent),
+    ) -> Result<()> {
         self.with(|open| {
             loop {
                 let view = open.provisional.view().clone();
@@ -251,6 +244,7 @@ impl Transaction {
                     outcome => {
                         outcome?;
                         open.staged.append(files);
+                        open.give(given);
                         return Ok(());
                     }
                 }
@@ -324,9 +318,9 @@ impl Transaction {
     /// # Errors
     /// Exists, Input (the path).
     pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
-        let schema = schema.renumbered();
-        let create = Operation::CreateArray { id: SystemEntropy.id(), path: path.to_owned(), schema };
-        self.create(path, &create, overwrite)?;
+        let (id, schema) = (SystemEntropy.id(), schema.renumbered());
+        let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() };
+        self.create(path, &create, overwrite, |content| content.create(id, path, &schema, overwrite))?;
         self.array(path)
     }
 
@@ -336,20 +330,31 @@ impl Transaction {
     /// Exists if there is an array, Input (the path).
     pub fn create_group(&self, path: &str) -> Result<()> {
         if self.kind(path)? == Some("group") {
-            return Ok(());
+            return self.with(|open| {
+                open.give(|content| content.change("create group", &[path]));
+                Ok(())
+            });
         }
-        self.create(path, &Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() }, false)
+        let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
+        self.create(path, &create, false, |content| content.change("create group", &[path]))
     }
 
-    fn create(&self, path: &str, create: &Operation, overwrite: bool) -> Result<()> {
+    fn create(
+        &self,
+        path: &str,
+        create: &Operation,
+        overwrite: bool,
+        given: impl FnOnce(&mut TransactionContent),
+    ) -> Result<()> {
         self.note_nodes(|reads, base| reads.note_node(base, path))?;
-        self.stage(&mut Vec::new(), |view| match view.find(path)?.map(|node| node.id()) {
+        let plan = |view: &Snapshot| match view.find(path)?.map(|node| node.id()) {
             None => Ok(vec![create.clone()]),
             Some(id) if overwrite => Ok(vec![Operation::Remove { id }, create.clone()]),
             Some(_) => Err(Error::exists(format!(
                 "{path} exists in the store, or was created in this transaction; use it, or pass overwrite=True to replace it"
             ))),
-        })
+        };
+        self.stage(&mut Vec::new(), plan, given)
     }
 
     /// Removes what lies at `path` and everything below it.
@@ -363,7 +368,8 @@ impl Transaction {
                 "the root of a store cannot be removed; create(\"/\", …, overwrite=True) replaces it",
             ));
         }
-        self.stage(&mut Vec::new(), |view| Ok(vec![Operation::Remove { id: view.node(path)?.id() }]))
+        let plan = |view: &Snapshot| Ok(vec![Operation::Remove { id: view.node(path)?.id() }]);
+        self.stage(&mut Vec::new(), plan, |content| content.change("remove", &[path]))
     }
 
     /// Moves what lies at `from`, with everything below it, to the free path `to`; groups above that are missing are created.
@@ -375,75 +381,56 @@ impl Transaction {
             reads.note_node(base, from)?;
             reads.note_node(base, to)
         })?;
-        self.stage(&mut Vec::new(), |view| {
+        let plan = |view: &Snapshot| {
             let id = view.node(from)?.id();
             Ok(vec![Operation::Move { id, from: from.to_owned(), path: to.to_owned() }])
-        })
+        };
+        self.stage(&mut Vec::new(), plan, |content| content.change("move", &[from, to]))
     }
 
     /// Commits all that was staged in one version, and gives it; without changes the version that was read. The transaction
     /// has ended afterwards, whatever the outcome. Unless the commit happened, or may have, its files are removed.
     ///
+    /// With a key that a commit with the same statements had before, nothing is committed, and its version is given.
+    ///
     /// # Errors
-    /// Conflict if another commit made it impossible, wrote into what this one has both read and written or, serializable, changed
-    /// what it has read; Exists, NotFound; CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
+    /// Conflict if its key was given to other content. Conflict if another commit made it impossible, wrote into what this one has both
+    /// read and written or, serializable, changed what it has read; Exists, NotFound; CommitUnknown; SnapshotExpired if what came in
+    /// between cannot be told any more; Storage.
     pub fn commit(&self, message: Option<String>) -> Result<u64> {
-        let Open { provisional, staged, reads, deletes, claim } = self.end("failed to commit")?;
-        let base = provisional.base().clone();
+        let Open { provisional, staged, reads, deletes, claim, keyed } = self.end("failed to commit")?;
+        let (base, keyed) = (provisional.base().clone(), keyed.map(KeyedContent::finish));
+        if let Some(done) = self.done_before(&base, keyed.as_ref())? {
+            return Ok(self.committed(&base, &done, BTreeSet::new()));
+        }
         let (view, removed) = settled(self, provisional.view(), |view| provisional.removed(view))?;
-        let changes = Changes { message, operations: provisional.into_operations(&removed) };
+        let operations = provisional.into_operations(&removed);
+        let changes = Changes::new(operations).with_message(message).with_key(keyed);
         let grown = grown(&changes.operations);
-        let outcome = if changes.operations.is_empty() {
-            Ok(base.clone())
-        } else {
-            self.rules(reads, &changes, &view, &claim, deletes)
-                .and_then(|mut rules| self.shared.store.commit(&base, changes, rules.as_mut()))
+        let outcome = self.commit_changes(&base, changes, |changes| self.rules(reads, changes, &view, &claim, deletes));
+        let keeps = match &outcome {
+            Ok(done) => !done.is_repeat,
+            Err(e) => e.kind() == ErrorKind::CommitUnknown,
         };
-        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
+        if keeps {
             // Files of arrays that were removed again go.
             let lives = |s: &Staged| !removed.contains(&s.array);
             staged.into_iter().filter(lives).for_each(|mut s| s.keep_files());
         }
-        let newer = outcome?;
-        {
-            let mut state = self.lock();
-            (state.end, state.committed) = ("was committed", Some(newer.version()));
-        }
-        let Shared { context, store, .. } = self.shared.as_ref();
-        copy_packs(context, store, &base, &newer);
-        context.look_after(store, &newer, grown);
-        Ok(newer.version())
+        Ok(self.committed(&base, &outcome?, grown))
     }
 
-    /// The rules of a commit of `changes`, which `view` shows, under a claim on the base.
-    fn rules(
-        &self,
-        reads: Reads,
-        changes: &Changes,
-        view: &Arc<Snapshot>,
-        claim: &Arc<Claim>,
-        deletes: BTreeSet<Id>,
-    ) -> Result<Box<dyn Rebase>> {
-        let Shared { context, store, base, isolation, .. } = self.shared.as_ref();
-        let rules: Box<dyn Rebase> = match isolation {
-            Isolation::Serializable => Box::new(Serializable::new(reads)),
-            Isolation::Snapshot => {
-                let reading = |array| {
-                    let (files, cache) = self.reading_under(claim.clone(), array);
-                    ReadContext { cache, ..context.read_context(base.store(), files, &Call::default()) }
-                };
-                let look = |view: &Snapshot| overlap(&reads, changes, view, base.version(), &reading);
-                match settled(self, view, look)?.1 {
-                    nothing if nothing.is_empty() => Box::new(StandardRules),
-                    both => Box::new(FirstCommitterWins::new(context.clone(), store.clone(), both)),
-                }
-            }
-        };
-        if deletes.is_empty() {
-            return Ok(rules);
+    /// Takes note that it is committed, after `base`, and gives its version.
+    fn committed(&self, base: &Snapshot, done: &Committed, grown: BTreeSet<Id>) -> u64 {
+        let Committed { snapshot: newer, version, .. } = done;
+        {
+            let mut state = self.lock();
+            (state.end, state.committed) = ("was committed", Some(*version));
         }
-        let deletes = deletes.into_iter().map(|array| DeleteRules { array }).collect();
-        Ok(Box::new(DeletingRules { inner: rules, deletes }))
+        let Shared { context, store, .. } = self.shared.as_ref();
+        copy_packs(context, store, base, newer);
+        context.look_after(store, newer, grown);
+        *version
     }
 
     /// Gives up all that was staged and removes its files. One that has ended stays as it is.
@@ -465,6 +452,10 @@ impl Transaction {
 impl Session for Transaction {
     fn is_transaction(&self) -> bool {
         true
+    }
+
+    fn wants_content(&self) -> bool {
+        self.with(|open| Ok(open.keyed.is_some())).unwrap_or(false)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -522,8 +513,27 @@ impl Session for Transaction {
                 self.shared.cache.keep(*array, fragments.iter().map(|f| f.description.id));
             }
         }
-        self.stage(&mut staged, |_| Ok(changes.operations.clone()))?;
+        let bodies: Vec<u128> = staged.iter().filter_map(|s| s.given().map(|given| given.body)).collect();
+        let given = |content: &mut TransactionContent| {
+            for operation in &changes.operations {
+                match (operation.node(), operation) {
+                    (None, _) => {}
+                    (Some(id), Operation::AddFragments { .. }) => {
+                        bodies.iter().for_each(|body| content.statement(id, *body));
+                    }
+                    (Some(id), other) => content.operation(id, other),
+                }
+            }
+        };
+        self.stage(&mut staged, |_| Ok(changes.operations.clone()), given)?;
         Ok(Submission::Kept(self.base_version()))
+    }
+
+    fn give(&self, array: Id, body: u128) -> Result<()> {
+        self.with(|open| {
+            open.give(|content| content.statement(array, body));
+            Ok(())
+        })
     }
 
     fn deletes_as_of_base(&self, array: Id) -> Result<()> {

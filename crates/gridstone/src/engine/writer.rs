@@ -1,13 +1,18 @@
 //! Cells being streamed: in global order, or in any order.
+//!
+//! A stream for a commit with a key is hashed piece by piece. If a commit with that key was done before, nothing is
+//! written: the hash decides at the end whether it is the same.
 
 use super::boxes::{ReadBox, hull_of, parse_box};
+use super::content::{Given, Naming, StreamContent};
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
 use crate::query::{
     CellStream, CellWrite, Dedup, ReadOrder, Request, UnsortedCells, WriteContext, check_sorted, sorting_bytes,
     write_sorted,
 };
-use crate::schema::{Region, Schema};
+use crate::schema::{Region, Schema, Subarray};
+use crate::store::CommitKey;
 use crate::tile::ColumnView;
 use std::sync::Arc;
 
@@ -16,6 +21,17 @@ use std::sync::Arc;
 pub struct Writer {
     array: Array,
     stream: Option<Stream>,
+    form: Form,
+    /// What was appended, if that matters.
+    content: Option<Content>,
+}
+
+/// The hash of what is appended.
+#[derive(Debug)]
+struct Content {
+    /// What is given at the end, but for the hash.
+    given: Given,
+    stream: StreamContent,
 }
 
 /// What takes the cells.
@@ -25,19 +41,46 @@ enum Stream {
     Ordered(Box<CellStream>, Staged),
     /// With the runs written so far, whose files go with them, and the number of the schema that it was started with.
     Unsorted(Box<UnsortedCells>, Staged, u32),
+    /// A commit with the same key was done before.
+    Repeated,
+}
+
+/// What a stream is of.
+#[derive(Debug)]
+struct Form {
+    attrs: Vec<String>,
+    /// The box, of cells in global order.
+    sub: Option<Subarray>,
+    /// What becomes of several cells at one place, of cells in any order.
+    dedup: Option<Dedup>,
+}
+
+impl Form {
+    fn content(&self) -> StreamContent {
+        StreamContent::new(self.attrs.iter().map(String::as_str), self.sub.as_ref(), self.dedup)
+    }
 }
 
 impl Writer {
-    /// Of one fragment, in global order.
-    pub(super) fn ordered(array: Array, stream: CellStream) -> Self {
-        let over = array.staged(Vec::new());
-        Self { array, stream: Some(Stream::Ordered(Box::new(stream), over)) }
+    /// Of cells in any order, or in global order. What is appended is hashed in a transaction with a key.
+    fn new(array: Array, stream: Stream, form: Form) -> Self {
+        let given = Given { key: None, naming: Naming::Id, body: 0 };
+        let content = array.session().wants_content().then(|| Content { given, stream: form.content() });
+        Self { array, stream: Some(stream), form, content }
     }
 
-    /// Of cells in any order, of the schema of this number.
-    pub(super) fn unsorted(array: Array, cells: UnsortedCells, schema_number: u32) -> Self {
-        let runs = array.staged(Vec::new());
-        Self { array, stream: Some(Stream::Unsorted(Box::new(cells), runs, schema_number)) }
+    /// The same writer, for a commit with the key `key`; nothing has been appended. If a commit with that key was done
+    /// before, nothing is written, and the end is a Conflict error unless the same was appended.
+    ///
+    /// # Errors
+    /// Input (within a transaction, which has the key), Corruption, Storage.
+    pub fn with_key(mut self, key: CommitKey, naming: Naming) -> Result<Self> {
+        self.array.check_keyless()?;
+        if self.array.store().keyed_commit(&self.array.snapshot(), &key)?.1.is_some() {
+            self.stream = Some(Stream::Repeated);
+        }
+        self.content = Some(Content { given: Given { key: Some(key), naming, body: 0 }, stream: self.form.content() });
+        Ok(self)
     }
 
     /// Appends cells: attribute columns in the writer's order; coordinates unless it is of a dense array in global order.
@@ -53,7 +96,11 @@ impl Writer {
                 let write = WriteContext { schema_number: *number, ..self.array.write_context(&state, call)? };
                 cells.append(&write, (dims, columns), &mut runs.fragments)
             }
+            Stream::Repeated => Ok(()),
         };
+        if let Some(content) = &mut self.content {
+            content.stream.add(dims, columns);
+        }
         if outcome.is_err() {
             self.stream = None;
         }
@@ -65,7 +112,23 @@ impl Writer {
     /// # Errors
     /// Input (a box that is not complete; two cells at one place), Storage, Cancelled.
     pub fn finish(&mut self, call: &Call) -> Result<Staged> {
-        match self.stream.take().ok_or_else(closed)? {
+        let stream = self.stream.take().ok_or_else(closed)?;
+        let given = self.content.take().map(|content| Given { body: content.stream.finish(), ..content.given });
+        self.finished(stream, given.as_ref(), call).map(|staged| staged.with_given(given))
+    }
+
+    fn finished(&self, stream: Stream, given: Option<&Given>, call: &Call) -> Result<Staged> {
+        match stream {
+            Stream::Repeated => {
+                let done = self.array.done_before(given)?;
+                let done = done.ok_or_else(|| {
+                    Error::conflict(
+                        "the commit key was forgotten while the cells were streamed: so many newer keys were given meanwhile; \
+                         nothing was committed, write them again",
+                    )
+                })?;
+                Ok(self.array.staged(Vec::new()).repeating(done))
+            }
             Stream::Ordered(stream, mut over) => {
                 let streamed = stream.finish(call.cancel.as_ref())?;
                 // What lies over another fragment comes later.
@@ -109,21 +172,30 @@ impl Array {
         let request = Request::new(schema, Some(hull_of(schema, region)?), attrs, ReadOrder::Global)?;
         let mut places = request.attrs;
         places.sort_unstable();
+        let form = Form { attrs: named(schema, &places), sub: Some(request.sub.clone()), dedup: None };
         let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;
-        Ok(Writer::ordered(self.clone(), stream))
+        let stream = Stream::Ordered(Box::new(stream), self.staged(Vec::new()));
+        Ok(Writer::new(self.clone(), stream, form))
     }
 
     /// Starts a stream of cells in any order, of these attributes (`None`: all); more than memory holds are written as sorted
     /// runs and merged at the end. `dedup`: what becomes of several cells at one place, of all that are appended.
     pub fn unsorted_writer(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<Writer> {
+        let (stream, attrs) = self.start_unsorted(attrs, dedup)?;
+        Ok(Writer::new(self.clone(), stream, Form { attrs, sub: None, dedup: Some(dedup) }))
+    }
+
+    /// A stream of cells in any order, and the names of its attributes.
+    fn start_unsorted(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<(Stream, Vec<String>)> {
         let (_, state) = self.state()?;
         let schema = state.schema();
         let call = Call::default();
         let mut places = Request::new(schema, None, attrs, ReadOrder::Global)?.attrs;
         places.sort_unstable();
+        let names = named(schema, &places);
         let context = self.write_context(&state, &call)?;
         let cells = UnsortedCells::new(&context, schema.clone(), places, dedup)?;
-        Ok(Writer::unsorted(self.clone(), cells, context.schema_number))
+        Ok((Stream::Unsorted(Box::new(cells), self.staged(Vec::new()), context.schema_number), names))
     }
 
     /// Whether there is no memory for the keys of these cells at once. What a stream refuses is left to a write at once, which says so.
@@ -152,13 +224,21 @@ impl Array {
     pub(super) fn stage_in_runs(&self, schema: &Schema, write: &CellWrite<'_>, call: &Call) -> Result<Staged> {
         let named = write.columns.iter().filter_map(|(place, _)| schema.attrs().get(*place));
         let names: Vec<String> = named.map(|attr| attr.name().to_owned()).collect();
-        let mut writer = self.unsorted_writer(Some(&names), write.dedup)?;
+        let (stream, attrs) = self.start_unsorted(Some(&names), write.dedup)?;
+        let form = Form { attrs, sub: None, dedup: Some(write.dedup) };
+        // What is written was hashed as a whole.
+        let mut writer = Writer { array: self.clone(), stream: Some(stream), form, content: None };
         let columns: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, view)| *view).collect();
         writer.append(&quiet(call), &write.dims, &columns)?;
         let staged = writer.finish(call)?;
         call.progress.report(write.cells(), write.cells());
         Ok(staged)
     }
+}
+
+/// The names of the attributes at `places`.
+fn named(schema: &Schema, places: &[usize]) -> Vec<String> {
+    places.iter().filter_map(|place| schema.attrs().get(*place)).map(|attr| attr.name().to_owned()).collect()
 }
 
 /// The same call, of whose progress nobody is told.

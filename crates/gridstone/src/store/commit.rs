@@ -9,10 +9,15 @@
 //!    check whether the data files of the changes still exist. Go to 1. If the slot is below the floor: check whether
 //!    the changes are committed already, then go to 1.
 //!
+//! Changes with a caller's key are looked for before step 1, and before the rules of each version in between: if a commit
+//! has the key, it is this one, and nothing is written ([`super::key_window`]).
+//!
 //! Fragments are durable before they are passed to a commit; packs and pages are durable before step 2. So everything
 //! that a record names exists. Where the storage defers syncs, a commit that must be durable requests them
 //! ([`super::durability`]).
 
+use super::commit_key::{CommitKey, Keyed, KeyedCommit};
+use super::committed::Committed;
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::draft;
 use super::durability::is_durable;
@@ -52,10 +57,38 @@ impl Store {
     /// Conflict, Exists or NotFound if the changes no longer apply; CommitUnknown if the storage does not report
     /// whether the commit happened; Input if the changes are invalid. With any other error nothing was committed.
     pub fn commit(&self, base: &Arc<Snapshot>, changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
+        self.commit_once(base, changes, rebase).map(|done| done.snapshot)
+    }
+
+    /// Like [`Store::commit`]; says which version has the changes. If they have a key that a commit had before, that is
+    /// its version, and nothing is written.
+    ///
+    /// # Errors
+    /// Those of [`Store::commit`]; Conflict if the key was given to other content.
+    pub fn commit_once(&self, base: &Arc<Snapshot>, changes: Changes, rebase: &mut dyn Rebase) -> Result<Committed> {
         match &self.queues {
             Some(queues) if rebase.queueing() != Queueing::Apart => queues.queue()?.commit(self, base, changes, rebase),
             _ => self.commit_alone(base.version(), base, changes, rebase),
         }
+    }
+
+    /// The newest version, found by following `base`, and the commit in it that `key` was given to.
+    ///
+    /// # Errors
+    /// Those of [`Store::latest`].
+    pub fn keyed_commit(&self, base: &Arc<Snapshot>, key: &CommitKey) -> Result<(Arc<Snapshot>, Option<KeyedCommit>)> {
+        self.settling_newest(self.refresh(base)?, |newest| newest.keyed_commit(key))
+    }
+
+    /// The commit that has the key of `keyed`, looked for in the newest version.
+    ///
+    /// # Errors
+    /// Conflict if the key was given to other content; those of [`Store::latest`].
+    pub fn done_before(&self, base: &Arc<Snapshot>, keyed: &Keyed) -> Result<Option<Committed>> {
+        let (snapshot, found) = self.keyed_commit(base, &keyed.key)?;
+        let Some(commit) = found else { return Ok(None) };
+        commit.check(keyed)?;
+        Ok(Some(Committed { snapshot, version: commit.version, is_repeat: true }))
     }
 
     /// Like [`Store::commit`], but without waiting for other threads of this process. `read_version` is the version
@@ -66,7 +99,7 @@ impl Store {
         base: &Arc<Snapshot>,
         changes: Changes,
         rebase: &mut dyn Rebase,
-    ) -> Result<Arc<Snapshot>> {
+    ) -> Result<Committed> {
         patiently(|| self.commit_folding(read_version, base, changes, rebase, self.fold_versions))
     }
 
@@ -81,6 +114,7 @@ impl Store {
             return Ok(Arc::clone(base));
         }
         patiently(|| self.commit_folding(base.version(), base, Changes::default(), &mut StandardRules, 1))
+            .map(|done| done.snapshot)
     }
 
     fn commit_folding(
@@ -90,7 +124,7 @@ impl Store {
         changes: Changes,
         rebase: &mut dyn Rebase,
         fold_versions: u64,
-    ) -> Result<Arc<Snapshot>> {
+    ) -> Result<Committed> {
         let attempts = Attempts { commit_id: self.entropy.id(), read_version, fold_versions, upgrades: false };
         self.commit_attempts(attempts, base, changes, rebase)
     }
@@ -117,7 +151,7 @@ impl Store {
     fn upgraded(&self, newest: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
         let (commit_id, read_version) = (self.entropy.id(), newest.version());
         let attempts = Attempts { commit_id, read_version, fold_versions: 0, upgrades: true };
-        self.commit_attempts(attempts, newest, Changes::default(), &mut Overtaken)
+        self.commit_attempts(attempts, newest, Changes::default(), &mut Overtaken).map(|done| done.snapshot)
     }
 
     /// Names a new root of the newest version, in a version without changes: [`Store::pack`], or an upgrade of a store
@@ -135,12 +169,17 @@ impl Store {
         base: &Arc<Snapshot>,
         mut changes: Changes,
         rebase: &mut dyn Rebase,
-    ) -> Result<Arc<Snapshot>> {
+    ) -> Result<Committed> {
         let mut newest = Arc::clone(base);
-        check_files(&self.log, &changes)?;
+        let (mut is_checked, mut passed_floor) = (false, false);
         loop {
-            let (draft, next) = match self.prepare(&mut newest, attempts, &changes) {
-                Ok(prepared) => prepared,
+            let (draft, next) = match self.next_step(&mut newest, attempts, &changes, rebase, &mut is_checked) {
+                Ok(Step::Put(draft, next)) => (draft, next),
+                Ok(Step::Done(commit)) => {
+                    // A record of ours that the floor has passed may be that commit.
+                    let is_repeat = !passed_floor;
+                    return Ok(Committed { snapshot: newest, version: commit.version, is_repeat });
+                }
                 Err(e) => {
                     newest = self.reopened(&newest, e, rebase, &mut changes)?;
                     continue;
@@ -151,17 +190,40 @@ impl Store {
                 Fate::Committed => {
                     self.saw(draft.record.version);
                     self.log.put_hint(&next);
-                    return Ok(Arc::new(next));
+                    return Ok(Committed::now(Arc::from(next)));
                 }
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
                 Fate::BelowFloor => {
+                    passed_floor = true;
                     if let Some(committed) = self.already_in(&newest, &changes, draft.record.version)? {
-                        return Ok(committed);
+                        let look = |newest: &Snapshot| known(newest, &changes, rebase);
+                        let (committed, before) = self.settling_newest(committed, look)?;
+                        let version = before.map_or(committed.version(), |commit| commit.version);
+                        return Ok(Committed { snapshot: committed, version, is_repeat: false });
                     }
                     newest = self.pass_floor(&newest, rebase, &mut changes)?;
                 }
             }
         }
+    }
+
+    /// What comes next for `changes` after `newest`.
+    fn next_step(
+        &self,
+        newest: &mut Arc<Snapshot>,
+        attempts: Attempts,
+        changes: &Changes,
+        rebase: &dyn Rebase,
+        is_checked: &mut bool,
+    ) -> Result<Step> {
+        if let Some(commit) = known(newest, changes, rebase)? {
+            return Ok(Step::Done(commit));
+        }
+        if !*is_checked {
+            check_files(&self.log, changes)?;
+            *is_checked = true;
+        }
+        self.prepare(newest, attempts, changes).map(|(draft, next)| Step::Put(Box::new(draft), Box::new(next)))
     }
 
     /// The newest version, if it contains the fragments of `changes`, including the inline ones. Then our record was
@@ -278,6 +340,7 @@ impl Store {
             time_us,
             root: newest.root(),
             message: changes.message.clone(),
+            keys: changes.keys.clone(),
             durable: !self.log.storage.defers_sync() || is_durable(newest, changes),
             features: newest.features().clone(),
         };
@@ -313,6 +376,9 @@ impl Store {
             };
             for (record, snapshot) in missed {
                 self.saw(snapshot.version());
+                if !rebase.is_of_many() && record.has_key_of(&changes.keys) {
+                    return Ok(snapshot);
+                }
                 newest = self.rebased(&record, snapshot, rebase, changes)?;
                 if newest.version() > record.version {
                     return Ok(newest);
@@ -383,13 +449,36 @@ impl Store {
             if base.version() > 0 && newest.store() != base.store() {
                 return Err(self.log.gone());
             }
-            match rebase.rebase_past_floor(&newest, changes) {
+            let past = match known(&newest, changes, rebase) {
+                Ok(Some(_)) => return Ok(newest),
+                Ok(None) => rebase.rebase_past_floor(&newest, changes),
+                Err(e) => Err(e),
+            };
+            match past {
                 // The floor has moved again.
                 Err(e) if e.may_be_missing() && self.log.floor_version()? > newest.root_version() => {}
                 outcome => return outcome.and_then(|()| check_files(&self.log, changes)).map(|()| newest),
             }
         }
     }
+}
+
+/// The next step of a commit.
+enum Step {
+    /// This record is to be put; it makes this snapshot.
+    Put(Box<Draft>, Box<Snapshot>),
+    /// It was done before.
+    Done(KeyedCommit),
+}
+
+/// The commit in `newest` that has the key of `changes`.
+///
+/// # Errors
+/// Conflict if the key was given to other content; those of [`Snapshot::keyed_commit`].
+fn known(newest: &Snapshot, changes: &Changes, rebase: &dyn Rebase) -> Result<Option<KeyedCommit>> {
+    let Some(keyed) = changes.keys.first().filter(|_| !rebase.is_of_many()) else { return Ok(None) };
+    let Some(commit) = newest.keyed_commit(&keyed.key)? else { return Ok(None) };
+    commit.check(keyed).map(|()| Some(commit))
 }
 
 /// Gives up if any commit came first.

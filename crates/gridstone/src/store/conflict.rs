@@ -37,6 +37,11 @@ pub trait Rebase {
         false
     }
 
+    /// Whether the changes are those of several commits, which share a record and are checked for their keys here.
+    fn is_of_many(&self) -> bool {
+        false
+    }
+
     /// Called instead if the log was truncated and the versions in between cannot be read. The default gives up, since
     /// their changes are unknown.
     fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {

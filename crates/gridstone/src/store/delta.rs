@@ -4,7 +4,7 @@
 //! 2. A changed group gives the names of the children that came, were replaced or went.
 //! 3. A removed node takes all its rows with it, and those of all that lay below it in the root. A node that was moved
 //!    out of there has changed, and keeps its rows.
-//! 4. Tags and condemned files give theirs.
+//! 4. Tags, condemned files and commit keys give theirs.
 
 use super::node_row::encode_page;
 use super::page::PageInfo;
@@ -15,10 +15,14 @@ use super::tree::{Node, Tree, folded_child};
 use crate::base::{Error, Id, Result};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
-/// The rows of `snapshot` that differ from those of its root, by ascending key. `pages` has the pages of the arrays that
-/// gained or lost fragments.
-pub(super) fn delta(snapshot: &Snapshot, pages: &HashMap<Id, Vec<PageInfo>>) -> Result<Vec<Change>> {
+/// The rows of `snapshot` that differ from those of its root, by ascending key, and a range of rows that go. `pages` has
+/// the pages of the arrays that gained or lost fragments.
+pub(super) fn delta(
+    snapshot: &Snapshot,
+    pages: &HashMap<Id, Vec<PageInfo>>,
+) -> Result<(Vec<Change>, Option<Range<Bytes>>)> {
     let tree = snapshot.tree();
     let changed: HashSet<Id> = tree.changed().map(|(id, _)| id).collect();
     let mut delta = Delta { rows: tree.rows(), changed, found: BTreeMap::new() };
@@ -31,8 +35,10 @@ pub(super) fn delta(snapshot: &Snapshot, pages: &HashMap<Id, Vec<PageInfo>>) -> 
             delta.array(array, pages.get(&array.id).map(Vec::as_slice))?;
         }
     }
-    delta.found.extend(snapshot.retained().changes()?.into_iter().map(|change| (change.key, change.value)));
-    Ok(delta.found.into_iter().map(|(key, value)| Change { key, value }).collect())
+    let keys = snapshot.keys().changes()?;
+    let changes = snapshot.retained().changes()?.into_iter().chain(keys.rows);
+    delta.found.extend(changes.map(|change| (change.key, change.value)));
+    Ok((delta.found.into_iter().map(|(key, value)| Change { key, value }).collect(), keys.cut))
 }
 
 struct Delta<'a> {

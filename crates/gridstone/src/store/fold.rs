@@ -164,7 +164,8 @@ impl Binder<'_> {
                 self.made.arrays.push(id);
             }
         }
-        let rows = tree.rows().update(&delta(snapshot, &pages)?, self.storage, self.press)?;
+        let (changes, cut) = delta(snapshot, &pages)?;
+        let rows = tree.rows().update(&changes, cut.as_ref(), self.storage, self.press)?;
         Ok(Root {
             format: FORMAT,
             version: snapshot.version(),

@@ -11,10 +11,14 @@
 //!    members get that error. If it was certainly not committed, nothing has happened to the members; the same holds
 //!    for a member that left the group. Each of these commits by itself then, and gets its own error.
 //!
+//! A commit whose key a version has, or an earlier member, leaves the group as well: by itself it finds that it is done.
+//!
 //! Only changes that cannot conflict with each other share a record: fragments added and metadata set, without a
 //! message, since a message belongs to one commit. Others wait for their turn and commit alone ([`Queueing::InTurn`]).
 //! No lock is held while a storage is used or a signal raised, so a scheduler may replace threads.
 
+use super::commit_key::CommitKey;
+use super::committed::Committed;
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::handle::{CommitQueue, Store};
 use super::operation::{Changes, Operation};
@@ -22,7 +26,7 @@ use super::record::Record;
 use super::snapshot::Snapshot;
 use crate::base::{Error, ErrorKind, Result, Signal, Signals};
 use crate::storage::patiently;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The largest number of commits that share a record.
@@ -67,7 +71,7 @@ struct Entry {
 enum Verdict {
     /// It commits now, for itself and for these.
     Lead(Vec<Arc<Entry>>),
-    /// Another member committed it.
+    /// Another member committed it, in the version of this snapshot.
     Committed(Arc<Snapshot>),
     /// Nothing has happened; it is to commit by itself.
     Alone,
@@ -142,14 +146,14 @@ impl GroupCommit {
 }
 
 impl CommitQueue for GroupCommit {
-    /// Commits `changes` to `store` as [`Store::commit`] does, now or when its turn comes, perhaps together with others.
+    /// Commits `changes` to `store` as [`Store::commit_once`] does, now or when its turn comes, perhaps together with others.
     fn commit(
         &self,
         store: &Store,
         base: &Arc<Snapshot>,
         changes: Changes,
         rebase: &mut dyn Rebase,
-    ) -> Result<Arc<Snapshot>> {
+    ) -> Result<Committed> {
         let may_share = rebase.queueing() == Queueing::Shared && is_shareable(&changes);
         let bytes = if may_share { size_bytes(&changes) } else { 0 };
         let shared = may_share.then(|| changes.clone());
@@ -158,7 +162,7 @@ impl CommitQueue for GroupCommit {
         match self.enter(&entry) {
             Verdict::Committed(snapshot) => {
                 store.saw(snapshot.version());
-                Ok(snapshot)
+                Ok(Committed { version: snapshot.version(), snapshot, is_repeat: false })
             }
             Verdict::Unknown(why) => Err(Error::commit_unknown(why)),
             Verdict::Alone => store.commit_alone(base.version(), base, changes, rebase),
@@ -197,7 +201,7 @@ impl Turn<'_> {
         base: &Arc<Snapshot>,
         changes: Changes,
         rebase: &mut dyn Rebase,
-    ) -> Result<Arc<Snapshot>> {
+    ) -> Result<Committed> {
         if let Some(last) = self.queue.newer_than(base).filter(|_| rebase.newest_suffices()) {
             let mut adapted = changes.clone();
             if rebase.rebase_past_floor(&last, &mut adapted).is_ok() {
@@ -208,15 +212,20 @@ impl Turn<'_> {
         store.commit_alone(base.version(), base, changes, rebase)
     }
 
-    fn note(&self, outcome: &Result<Arc<Snapshot>>) {
-        if let Ok(snapshot) = outcome {
-            locked(&self.queue.line).last = Some(Arc::clone(snapshot));
+    fn note(&self, outcome: &Result<Committed>) {
+        let Ok(done) = outcome else { return };
+        let mut line = locked(&self.queue.line);
+        let is_newer =
+            |last: &Arc<Snapshot>| last.store() != done.snapshot.store() || last.version() <= done.snapshot.version();
+        // A commit that was done before has the snapshot in which it was found.
+        if line.last.as_ref().is_none_or(is_newer) {
+            line.last = Some(Arc::clone(&done.snapshot));
         }
     }
 
     /// Commits for `leader` and the followers, and gives the followers their verdicts. `None`: the leader must commit
     /// by itself.
-    fn lead(&mut self, store: &Store, leader: &Arc<Entry>) -> Option<Result<Arc<Snapshot>>> {
+    fn lead(&mut self, store: &Store, leader: &Arc<Entry>) -> Option<Result<Committed>> {
         let entries: Vec<&Arc<Entry>> = std::iter::once(leader).chain(&self.followers).collect();
         let read = entries.iter().map(|e| &e.base).max_by_key(|base| base.version())?;
         let newest = self.queue.newer_than(read).unwrap_or_else(|| Arc::clone(read));
@@ -228,7 +237,7 @@ impl Turn<'_> {
         self.note(&outcome);
         let stands = |place: usize| members.changes.get(place).is_some_and(Option::is_some);
         let verdict = |place: usize| match &outcome {
-            Ok(snapshot) if stands(place) => Verdict::Committed(Arc::clone(snapshot)),
+            Ok(done) if stands(place) => Verdict::Committed(Arc::clone(&done.snapshot)),
             Err(e) if e.kind() == ErrorKind::CommitUnknown && stands(place) => Verdict::Unknown(e.message().to_owned()),
             _ => Verdict::Alone,
         };
@@ -264,22 +273,33 @@ struct Members {
 impl Members {
     /// Sets `all` to the changes of the members that apply after `newest`.
     fn settle(&mut self, newest: &Snapshot, all: &mut Changes) -> Result<()> {
+        let mut keys: HashSet<CommitKey> = HashSet::new();
         for member in &mut self.changes {
-            if member.as_ref().is_some_and(|changes| StandardRules::check(newest, changes).is_err()) {
-                *member = None;
-            }
+            let stands = |changes: &Changes| StandardRules::check(newest, changes).is_ok() && is_new(newest, changes);
+            let is_first = |changes: &Changes| changes.keys.iter().all(|keyed| keys.insert(keyed.key.clone()));
+            *member = member.take().filter(stands).filter(is_first);
         }
         let standing: Vec<&Changes> = self.changes.iter().flatten().collect();
         if standing.is_empty() {
             return Err(Error::conflict("none of the commits that were to share a record still stands"));
         }
+        all.keys = standing.iter().flat_map(|changes| changes.keys.iter().cloned()).collect();
         all.operations = standing.into_iter().flat_map(|changes| changes.operations.iter().cloned()).collect();
         Ok(())
     }
 }
 
+/// Whether no commit has a key of `changes`. One that cannot be looked up is looked up by its own commit.
+fn is_new(newest: &Snapshot, changes: &Changes) -> bool {
+    changes.keys.iter().all(|keyed| newest.keyed_commit(&keyed.key).is_ok_and(|found| found.is_none()))
+}
+
 impl Rebase for Members {
     fn newest_suffices(&self) -> bool {
+        true
+    }
+
+    fn is_of_many(&self) -> bool {
         true
     }
 

@@ -5,6 +5,7 @@
 //! of records, whatever the number of versions and fragments. Where each read is a request, the records in between are
 //! requested concurrently.
 
+use super::committed::Committed;
 use super::conflict::{MustBeFirst, Rebase};
 use super::floor::Floor;
 use super::log::Log;
@@ -21,17 +22,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A queue in which commits to a store wait for each other.
 pub trait CommitQueue: Send + Sync + std::fmt::Debug {
-    /// Commits `changes` to `store` as [`Store::commit`] does, now or when its turn comes, perhaps together with others.
+    /// Commits `changes` to `store` as [`Store::commit_once`] does, now or when its turn comes, perhaps together with others.
     ///
     /// # Errors
-    /// Those of [`Store::commit`].
+    /// Those of [`Store::commit_once`].
     fn commit(
         &self,
         store: &Store,
         base: &Arc<Snapshot>,
         changes: Changes,
         rebase: &mut dyn Rebase,
-    ) -> Result<Arc<Snapshot>>;
+    ) -> Result<Committed>;
 }
 
 /// The commit queues of a process.

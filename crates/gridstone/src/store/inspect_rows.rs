@@ -2,11 +2,12 @@
 //!
 //! Each row must be found by its key, and have a content. No object is named twice. The rows of nodes must fit together.
 
+use super::commit_key::{KeyRow, decode_count};
 use super::inspect::{Affected, Versions, Walk, cells_of, damage};
 use super::node_row::{decode_page, decode_tag};
 use super::page::PageInfo;
 use super::root::Root;
-use super::rows::key::{self, NodeRow};
+use super::rows::key::{self, CommitKeyRow, NodeRow};
 use super::rows::{Entry, Inspected, ObjectRef};
 use super::shape::RootRef;
 use super::shelf::Shelf;
@@ -29,6 +30,8 @@ struct Named {
     fragments: Vec<(Id, PageInfo)>,
     /// How many rows are heads of nodes.
     heads: usize,
+    /// The number of the next commit key.
+    next_key: u64,
 }
 
 impl Walk<'_> {
@@ -47,7 +50,8 @@ impl Walk<'_> {
             is_whole &= self.object(object, reference, || sound)?;
         }
         for (key, object) in named.values {
-            let sound = || root.rows.value(object).and_then(|value| check_value(&root, &key, &value));
+            let of = (&root, named.next_key);
+            let sound = || root.rows.value(object).and_then(|value| check_value(of, &key, &value));
             is_whole &= self.object(object, reference, sound)?;
         }
         if is_whole {
@@ -129,7 +133,12 @@ impl Walk<'_> {
 }
 
 fn named(root: &Root) -> Result<Named> {
-    let mut named = Named::default();
+    let next_key = match damage(root.rows.get(&key::commit_key_count()))? {
+        Ok(count) => count.map_or(Ok(0), |value| decode_count(&value))?,
+        // Damage of the page that has it is found as such.
+        Err(_) => u64::MAX,
+    };
+    let mut named = Named { next_key, ..Named::default() };
     root.rows.inspect(&mut |inspected| {
         match inspected {
             Inspected::Page(_, object, sound) => named.pages.push((object, sound)),
@@ -144,7 +153,7 @@ impl Named {
     fn add_row(&mut self, root: &Root, row: &Entry) -> Result<()> {
         check_place(root, row)?;
         match row {
-            Entry::Value(key, value) => check_value(root, key, value)?,
+            Entry::Value(key, value) => check_value((root, self.next_key), key, value)?,
             Entry::Large(key, object) => self.values.push((key.clone(), *object)),
             Entry::Page(..) => {}
         }
@@ -177,8 +186,9 @@ fn check_place(root: &Root, row: &Entry) -> Result<()> {
 }
 
 /// A Corruption error unless the value of this key has the form that [`super::rows::key`] says. Heads, schemas and
-/// children are read with their nodes. Rows of newer releases are passed over.
-fn check_value(root: &Root, key: &[u8], value: &[u8]) -> Result<()> {
+/// children are read with their nodes. Rows of newer releases are passed over. The root comes with the number of its next
+/// commit key.
+fn check_value((root, next_key): (&Root, u64), key: &[u8], value: &[u8]) -> Result<()> {
     let wrong = |why: String| Error::corruption(format!("the row \"{}\" {why}", key.escape_ascii()));
     if let Some((_, NodeRow::Metadata(name))) = key::read_node(key) {
         let is_text = std::str::from_utf8(name).is_ok() && std::str::from_utf8(value).is_ok();
@@ -198,11 +208,33 @@ fn check_value(root: &Root, key: &[u8], value: &[u8]) -> Result<()> {
             Some(_) => Err(wrong(format!("is of a tag of version {version}, which is no version that can have one"))),
         };
     }
+    if let Some(row) = key::read_commit_key(key) {
+        return check_commit_key((root, next_key), row, value).map_err(|e| wrong(format!("is of commit keys: {e}")));
+    }
     if key.starts_with(b"Cd") || key.starts_with(b"Cm") {
         let is_one = key::read_condemned(key).is_some() && value.is_empty();
         return if is_one { Ok(()) } else { Err(wrong("is of no condemned object".to_owned())) };
     }
     Ok(())
+}
+
+/// A Corruption error unless `value` is that of a row of commit keys. The root comes with the number of the next one.
+fn check_commit_key((root, next): (&Root, u64), row: CommitKeyRow<'_>, value: &[u8]) -> Result<()> {
+    let wrong = |why: String| Err(Error::corruption(why));
+    match row {
+        CommitKeyRow::Count => decode_count(value).map(drop),
+        CommitKeyRow::Wrong => wrong("its key is that of none".to_owned()),
+        CommitKeyRow::Key(epoch, _) => {
+            let KeyRow { commit, number } = KeyRow::decode(value)?;
+            if number >= next || number / limits::COMMIT_KEYS_PER_EPOCH != epoch {
+                return wrong(format!("the number {number} is not one of epoch {epoch}, of {next} keys"));
+            }
+            if commit.version == 0 || commit.version > root.version {
+                return wrong(format!("it names version {}, which is not one up to {}", commit.version, root.version));
+            }
+            Ok(())
+        }
+    }
 }
 
 /// A Corruption error if one of the array's schemas may not follow the one before.

@@ -11,6 +11,8 @@
 
 mod cell_set;
 mod commit;
+mod commit_key;
+mod committed;
 mod conflict;
 mod cut;
 mod delta;
@@ -28,6 +30,7 @@ mod handle;
 mod hint;
 mod inspect;
 mod inspect_rows;
+mod key_window;
 mod lease;
 mod line;
 mod log;
@@ -62,6 +65,8 @@ mod tree;
 mod wording;
 
 pub use cell_set::{CELLS_MAX, CellSet};
+pub use commit_key::{CommitKey, Keyed, KeyedCommit};
+pub use committed::Committed;
 pub use conflict::{DeleteRules, HiddenRules, Queueing, Rebase, StandardRules};
 pub use floor::{Floor, UNFINISHED};
 pub use group_commit::GroupCommit;

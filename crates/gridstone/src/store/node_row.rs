@@ -106,7 +106,7 @@ fn write<T: Serialize>(text: &T) -> Result<Bytes> {
 }
 
 /// The JSON in `value`. Unsupported if it has unknown names; Corruption if it is not understood otherwise.
-fn read<T: DeserializeOwned>(value: &[u8], what: &str) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(value: &[u8], what: &str) -> Result<T> {
     serde_json::from_slice(value).map_err(|e| {
         let text = std::str::from_utf8(value).unwrap_or_default();
         match unknown_name::<T>(text) {

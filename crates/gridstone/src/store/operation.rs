@@ -1,6 +1,7 @@
 //! The operations of a commit: as requested ([`Operation`], with staged fragments), and as recorded in the log
 //! ([`Recorded`], with fully described fragments).
 
+use super::commit_key::Keyed;
 use super::extension::Ext;
 use super::shape::RootRef;
 use crate::base::Id;
@@ -13,14 +14,28 @@ use std::sync::Arc;
 pub struct Changes {
     /// A line for the history.
     pub message: Option<String>,
+    /// The caller's key of the commit, if there is one; of commits that share a record those of all.
+    pub keys: Vec<Keyed>,
     /// The operations, in this order; a later one sees the effects of the earlier ones.
     pub operations: Vec<Operation>,
 }
 
 impl Changes {
-    /// Changes with these `operations`, without a message.
+    /// Changes with these `operations`, without a message and a key.
     pub fn new(operations: Vec<Operation>) -> Self {
-        Self { message: None, operations }
+        Self { operations, ..Self::default() }
+    }
+
+    /// The same changes with this message.
+    #[must_use]
+    pub fn with_message(self, message: Option<String>) -> Self {
+        Self { message, ..self }
+    }
+
+    /// The same changes with this key.
+    #[must_use]
+    pub fn with_key(self, key: Option<Keyed>) -> Self {
+        Self { keys: key.into_iter().collect(), ..self }
     }
 
     /// The fragments that they add to an array.
@@ -159,6 +174,24 @@ pub enum Operation {
     },
     /// Condemns files and versions, which are going to be deleted.
     Condemn(Condemned),
+}
+
+impl Operation {
+    /// The node that it changes by its id; `None` if it creates one, or is about the store as a whole.
+    pub fn node(&self) -> Option<Id> {
+        match self {
+            Self::Remove { id } | Self::Move { id, .. } | Self::AlterArray { id, .. } => Some(*id),
+            Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } | Self::Grow { array, .. } => {
+                Some(*array)
+            }
+            Self::SetMetadata { node, .. } => Some(*node),
+            Self::CreateGroup { .. }
+            | Self::CreateArray { .. }
+            | Self::Tag { .. }
+            | Self::Untag { .. }
+            | Self::Condemn(_) => None,
+        }
+    }
 }
 
 /// One change as recorded in the log; its parents exist, its fragments have an order and a location.

@@ -40,6 +40,11 @@ impl Provisional {
         &self.base
     }
 
+    /// Whether nothing is staged.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
     /// The base with everything staged applied. It has the base's version.
     pub fn view(&self) -> &Arc<Snapshot> {
         &self.view

@@ -13,6 +13,7 @@ use super::line::FORMAT;
 use super::log::Log;
 use super::recall::{Known, Recall, Remade, Search};
 use super::root::{self, Root};
+use super::rows::key;
 use super::shape::RootRef;
 use super::snapshot::Snapshot;
 use super::tree::Node;
@@ -229,7 +230,8 @@ fn read_all(state: &Snapshot) -> Result<()> {
             array.fragments(None)?;
         }
     }
-    Ok(())
+    // Rows of commit keys are of no node.
+    state.tree().rows().scan(&key::commit_key_count(), &mut |_| Ok(()))
 }
 
 /// The intact roots before `version`, newest first, and the beginning of the log if it exists.

@@ -6,8 +6,9 @@
 //! body   the inline fragments in the order of the ops, each at a multiple of 64, zeros between
 //! ```
 //! A record that decodes is complete: its line is intact, it has the version of its slot, and its bodies fill the file
-//! exactly. Lists of features and an `ext` object may come before the operations. The bytes of a body are verified when it is read ([`Record::body`]).
+//! exactly. Lists of features, an `ext` object and commit keys may come before the operations. The bytes of a body are verified when it is read ([`Record::body`]).
 
+use super::commit_key::{KeyText, Keyed};
 use super::extension::{Ext, Features};
 use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
@@ -17,6 +18,7 @@ use crate::base::{Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh
 use crate::fragment::Description;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One committed version, decoded from its record.
@@ -42,6 +44,8 @@ pub struct Record {
     pub durable: bool,
     /// The features in force from this version on.
     pub(super) features: Features,
+    /// The callers' keys of the commits that it has, each with the hash of what was given.
+    pub keys: Vec<Keyed>,
     /// What it did.
     pub operations: Vec<Recorded>,
     /// The fragments in the record's body.
@@ -66,6 +70,7 @@ pub(super) struct Head {
     pub(super) message: Option<String>,
     pub(super) durable: bool,
     pub(super) features: Features,
+    pub(super) keys: Vec<Keyed>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -87,6 +92,8 @@ struct RecordText<T> {
     write: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ext: Ext,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<KeyText>,
     ops: Vec<T>,
 }
 
@@ -131,6 +138,7 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
         read: head.features.read,
         write: head.features.write,
         ext: None,
+        keys: head.keys.iter().map(KeyText::of).collect(),
         ops,
     };
     let json = serde_json::to_string(&text)
@@ -175,8 +183,8 @@ impl Record {
         let explained = |e| line::explained::<RecordText<OperationText>>(line, &what, e);
         let text: RecordText<serde_json::Value> = line::parse(line, &what).map_err(explained)?;
         let features = Features { read: text.read, write: text.write };
-        if line.format == 0 && (features != Features::default() || text.ext.is_some()) {
-            return Err(newer(what, "features or an \"ext\""));
+        if line.format == 0 && (features != Features::default() || text.ext.is_some() || !text.keys.is_empty()) {
+            return Err(newer(what, "features, an \"ext\" or commit keys"));
         }
         features.check_read(&what)?;
         let mut place = Place::new(version, line.body as u64);
@@ -195,6 +203,7 @@ impl Record {
             message: text.message,
             durable: text.durable,
             features,
+            keys: text.keys.into_iter().map(KeyText::read).collect(),
             operations,
             inline: place.inline,
             xxh3: line.xxh3,
@@ -231,6 +240,10 @@ impl Record {
         if let Some(id) = id_named_twice(self.added().map(|d| d.id)) {
             return wrong(format!("it adds the fragment {id} twice"));
         }
+        let mut keys = HashSet::new();
+        if let Some(twice) = self.keys.iter().find(|keyed| !keys.insert(&keyed.key)) {
+            return wrong(format!("it has the commit key {} twice", twice.key));
+        }
         if self.len != file_len {
             return wrong(format!("its file has {file_len} bytes, its line and bodies take {}", self.len));
         }
@@ -253,6 +266,11 @@ impl Record {
             }
             _ => &[],
         })
+    }
+
+    /// Whether it has one of these commit keys.
+    pub(super) fn has_key_of(&self, keys: &[Keyed]) -> bool {
+        self.keys.iter().any(|keyed| keys.iter().any(|wanted| wanted.key == keyed.key))
     }
 
     /// Whether it changed the node `id` itself.

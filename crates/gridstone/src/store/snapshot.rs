@@ -5,7 +5,9 @@
 //! record. [`Snapshot::rested_on`] exchanges the root underneath for a newer one; that changes where fragments are
 //! described, not the content. Nodes and pages are read from the root when they are first needed.
 
+use super::commit_key::{CommitKey, KeyedCommit};
 use super::extension::{Ext, Features};
+use super::key_window::KeyWindow;
 use super::line::FORMAT;
 use super::node_row::Child;
 use super::operation::Recorded;
@@ -182,6 +184,19 @@ impl Snapshot {
     /// The format of its newest record.
     pub fn format(&self) -> u64 {
         self.format
+    }
+
+    /// The last commit keys.
+    pub(super) fn keys(&self) -> KeyWindow<'_> {
+        KeyWindow { rows: self.tree.rows(), since: &self.since }
+    }
+
+    /// The commit that the caller's key `key` was given to, if that is among the last 100,000 keys.
+    ///
+    /// # Errors
+    /// Corruption if a page of the manifest is missing or damaged, Storage.
+    pub fn keyed_commit(&self, key: &CommitKey) -> Result<Option<KeyedCommit>> {
+        self.keys().find(key)
     }
 
     /// The features in force.

@@ -1,5 +1,6 @@
 //! Tests of the floor as a whole, over storages that count and fail.
 
+mod commit_keys;
 mod conflicts;
 mod crash;
 mod damage;

@@ -142,7 +142,7 @@ fn a_copy_that_is_stopped_leaves_nothing_in_a_bucket() {
             let bucket: Bucket = Arc::new(ThrottledStore::new(bucket, slow));
             let flag = CancelFlag::new();
             let progress = Arc::new(Stopping(flag.clone(), AtomicI64::new(n)));
-            let call = Call { cancel: Arc::new(flag), progress };
+            let call = Call { cancel: Arc::new(flag), progress, ..Call::default() };
             let (from, to) = ((&context(8), memory.clone()), (&context(8), storage(&bucket)));
             let Err(error) = call.run(|| copy_on(from, to, &options, &call)) else { continue };
             assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");

@@ -88,6 +88,41 @@ fn rows_of_tags_and_metadata_that_mean_nothing_are_found() {
 }
 
 #[test]
+fn rows_of_commit_keys_that_mean_nothing_are_found() {
+    let key = |epoch: u64, hashed: &[u8], key: &[u8]| {
+        [b"K", &epoch.to_be_bytes()[..], &xxh3(hashed).to_be_bytes(), key].concat()
+    };
+    let value =
+        |version: u64, number: u64| [&version.to_le_bytes()[..], &[7; 16], &number.to_le_bytes(), b"newer"].concat();
+    let count = |value: &str| row(&b"K"[..], value);
+    let sound = store();
+    add(&sound, &[count("{\"next\":8194}"), row(key(1, b"k", b"k"), value(1, 8_193))]);
+    is_sound(&sound);
+    for (bad, word) in [
+        (vec![count("{}")], "not understood"),
+        (vec![count("{\"next\":-1}")], "not understood"),
+        (vec![row(key(0, b"k", b"k"), value(1, 0))], "of 0 keys"),
+        (vec![count("{\"next\":1}"), row(key(0, b"k", b"k"), value(1, 1))], "of 1 keys"),
+        (vec![count("{\"next\":9}"), row(key(1, b"k", b"k"), value(1, 8))], "not one of epoch 1"),
+        (vec![count("{\"next\":9}"), row(key(0, b"k", b"k"), value(0, 8))], "names version 0"),
+        (vec![count("{\"next\":9}"), row(key(0, b"k", b"k"), value(99, 8))], "names version 99"),
+        (vec![count("{\"next\":9}"), row(key(0, b"k", b"k"), &value(1, 8)[..31])], "commit key"),
+        (vec![count("{\"next\":9}"), row(key(0, b"l", b"k"), value(1, 8))], "that of none"),
+        (vec![count("{\"next\":9}"), row(key(0, b"", b""), value(1, 8))], "that of none"),
+        (vec![count("{\"next\":9}"), row(&b"Kshort"[..], value(1, 8))], "that of none"),
+    ] {
+        let storage = store();
+        add(&storage, &bad);
+        assert_eq!(damaged(&storage, word), [root_of(&storage)], "{word}");
+    }
+    // A value that is an object of its own: the damage is that object's.
+    let storage = store();
+    let (name, large) = object(&storage, 0xee, &key(0, b"k", b"k"), VALUE, &value(99, 8));
+    add(&storage, &[count("{\"next\":9}"), large]);
+    assert_eq!(damaged(&storage, "names version 99"), [name]);
+}
+
+#[test]
 fn a_tag_below_the_floor_is_found() {
     let storage = store();
     let array = open_for_writing(&storage);

@@ -1,5 +1,6 @@
 //! Promise: a write stores its cells as given, in one commit, or is refused with a reason.
 
+mod commit_keys;
 mod edges;
 mod evolution;
 mod large_values;

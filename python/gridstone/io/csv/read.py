@@ -81,7 +81,7 @@ def from_csv(
             How many there were is logged, and `stats["rows_rejected"]` of the array.
         rejected: for "collect": a list that `Rejected` rows are appended to, or the path of a CSV file for them.
         block_bytes: how much text is parsed at once; None: 8 MiB, less where the memory budget is below 1 GiB.
-        options: `path overwrite duplicates attrs capacity dedup message`: see `gridstone.io.Options`.
+        options: `path overwrite duplicates attrs capacity dedup message commit_key`: see `gridstone.io.Options`.
 
     Returns the array, open for reading and writing.
 

@@ -20,7 +20,7 @@ from ...schema.dimension import Dim
 from ...schema.fields import attr_field
 from ...schema.tile_shape import auto_tile
 from ...stores import store
-from ..load import Keywords, Options, Place, context_or_default, created, existing_array
+from ..load import End, Keywords, Options, Place, context_or_default, created, existing_array
 
 _PIECE_BYTES = 8 << 20
 
@@ -98,8 +98,8 @@ def load_dense(
     if existing is None:
         _check_new(data, schema, box, name)
         fresh = schema or _schema_of(data, dims, name)
-        return created(place, fresh, used, lambda array, message: _write(array, message, data, None, name, progress))
-    _write(existing, options.message, data, box, name, progress)
+        return created(place, fresh, used, lambda array, end: _write(array, end, data, None, name, progress))
+    _write(existing, End(options.message, options.load_key), data, box, name, progress)
     return existing
 
 
@@ -158,9 +158,7 @@ def _schema_of(data: Stacked | Beside, dims: Sequence[str] | None, name: str | N
     return Schema([Dim(n, (0, s - 1), t) for n, s, t in zip(names, data.shape, extents, strict=True)], attrs)
 
 
-def _write(
-    array: Array, message: str | None, data: Stacked | Beside, box: BoxLike, name: str | None, progress: Progress
-) -> None:
+def _write(array: Array, end: End, data: Stacked | Beside, box: BoxLike, name: str | None, progress: Progress) -> None:
     array._check_dense("loading an array of values")
     schema, where = array.schema, box_of(array.schema, box)
     _check_shapes(data, schema, name, where.shape, f"the box {where}")
@@ -170,7 +168,7 @@ def _write(
     width = sum(
         max(1, np.dtype(kind).itemsize) * math.prod(data.shapes[given][ndim:]) for given, kind in data.dtypes.items()
     )
-    with reporting(progress, "loading", "cells") as report, array.writer(where, attrs=names, message=message) as out:
+    with reporting(progress, "loading", "cells") as report, array.writer(where, attrs=names, **end._asdict()) as out:
         for part in runs(schema, where, max(1, _PIECE_BYTES // width)):
             found = data.take(part)
             out.append({given or only: _listed(values, ndim, schema.cell_order) for given, values in found.items()})

@@ -60,7 +60,7 @@ def from_npy(
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
         box: the box of an array that is there to write; None: the whole.
         name: of the attribute; None: that of the array or schema, else "value". Records have an attribute per field.
-        options: `path overwrite attrs message`, and with `sparse` all others: see `gridstone.io.Options`.
+        options: `path overwrite attrs message commit_key`, and with `sparse` all others: see `gridstone.io.Options`.
 
     Returns the array, open for reading and writing.
 

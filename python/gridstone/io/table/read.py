@@ -47,7 +47,7 @@ def from_arrow(
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done, total)` (rows).
-        options: `path overwrite duplicates attrs capacity dedup message`: see `gridstone.io.Options`.
+        options: `path overwrite duplicates attrs capacity dedup message commit_key`: see `gridstone.io.Options`.
 
     Returns the array, open for reading and writing.
 

@@ -7,14 +7,17 @@
 //! | `I` | node id, 1, page id | a page of fragment descriptions, JSON |
 //! | `I` | node id, 2, 2^32 - 1 - number | a schema, JSON |
 //! | `I` | node id, 4, key | metadata, a JSON text |
+//! | `K` | nothing | how many commit keys there were, JSON |
+//! | `K` | epoch, xxh3 of the commit key, commit key | the commit that it was given to |
 //! | `N` | id of the group, name | id of the child, kind |
 //! | `T` | name | a tag, JSON |
 
-use crate::base::Id;
+use crate::base::{Id, limits, xxh3};
 use bytes::Bytes;
 
 const CONDEMNED: u8 = b'C';
 const NODE: u8 = b'I';
+const COMMIT_KEY: u8 = b'K';
 const NAME: u8 = b'N';
 const TAG: u8 = b'T';
 
@@ -111,6 +114,21 @@ pub(in crate::store) fn condemned(file: File, id: Id) -> Bytes {
     joined(&[&[CONDEMNED, kind], &id.0])
 }
 
+/// How many commit keys there were.
+pub(in crate::store) fn commit_key_count() -> Bytes {
+    joined(&[&[COMMIT_KEY]])
+}
+
+/// All rows of commit keys of an epoch. Epochs ascend.
+pub(in crate::store) fn commit_key_epoch(epoch: u64) -> Bytes {
+    joined(&[&[COMMIT_KEY], &epoch.to_be_bytes()])
+}
+
+/// Where a commit key is looked for in an epoch.
+pub(in crate::store) fn commit_key(epoch: u64, key: &[u8]) -> Bytes {
+    joined(&[&[COMMIT_KEY], &epoch.to_be_bytes(), &xxh3(key).to_be_bytes(), key])
+}
+
 /// All rows of all nodes.
 pub(in crate::store) fn nodes() -> Bytes {
     joined(&[&[NODE]])
@@ -156,6 +174,34 @@ pub(in crate::store) fn read_condemned(key: &[u8]) -> Option<(File, Id)> {
         b'm' => Some((File::Manifest, id)),
         _ => None,
     }
+}
+
+/// What a row tells of commit keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum CommitKeyRow<'a> {
+    Count,
+    /// The epoch, and the commit key.
+    Key(u64, &'a [u8]),
+    /// The key of the row is wrong.
+    Wrong,
+}
+
+/// What a row tells of commit keys; `None` if it has another tag.
+pub(in crate::store) fn read_commit_key(key: &[u8]) -> Option<CommitKeyRow<'_>> {
+    let rest = key.strip_prefix(&[COMMIT_KEY])?;
+    if rest.is_empty() {
+        return Some(CommitKeyRow::Count);
+    }
+    let parts = rest.split_first_chunk::<8>().and_then(|(epoch, rest)| Some((epoch, rest.split_first_chunk::<8>()?)));
+    Some(match parts {
+        Some((epoch, (hash, commit_key)))
+            if (1..=limits::COMMIT_KEY_BYTES_MAX).contains(&commit_key.len())
+                && u64::from_be_bytes(*hash) == xxh3(commit_key) =>
+        {
+            CommitKeyRow::Key(u64::from_be_bytes(*epoch), commit_key)
+        }
+        _ => CommitKeyRow::Wrong,
+    })
 }
 
 /// The least key that is greater than all keys with this prefix; `None` if there is none.

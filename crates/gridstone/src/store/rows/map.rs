@@ -28,6 +28,14 @@ pub(in crate::store) enum Inspected<'a> {
     Page(&'a Bytes, ObjectRef, Result<()>),
 }
 
+/// A page below another one, with the keys that it may have: from `from` on and below `to`.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    from: &'a Bytes,
+    child: &'a Child,
+    to: Option<&'a Bytes>,
+}
+
 /// The rows of a version.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct RowMap {
@@ -113,6 +121,46 @@ impl RowMap {
         }
     }
 
+    /// The values of `keys`. Pages that are not loaded are requested together, a level at a time.
+    ///
+    /// # Errors
+    /// Those of [`RowMap::get`].
+    pub(in crate::store) fn get_each(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
+        let mut found = vec![None; keys.len()];
+        // Each with the place of its key, and with the end of its rows.
+        let mut waiting: Vec<(usize, Arc<Page>, Option<Bytes>)> =
+            (0..keys.len()).map(|at| (at, Arc::clone(&self.top), None)).collect();
+        for _ in 0..=DEPTH_MAX {
+            let mut below: Vec<(usize, Place<'_>)> = Vec::new();
+            for (at, page, end) in &waiting {
+                let key = keys.get(*at);
+                match key.and_then(|key| page.at(key)) {
+                    Some((Entry::Page(from, child), next)) => {
+                        below.push((*at, Place { from, child, to: next.or(end.as_ref()) }));
+                    }
+                    Some((entry, _)) if Some(entry.key()) == key => {
+                        if let Some(slot) = found.get_mut(*at) {
+                            *slot = Some(self.value_of(entry)?);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            let mut wanted: Vec<Place<'_>> = below.iter().map(|(_, place)| *place).collect();
+            wanted.dedup_by_key(|place| place.child.reference.id);
+            self.load_places(wanted)?;
+            let load = |(at, place): (usize, Place<'_>)| {
+                Ok((at, self.load(place.child, place.from, place.to)?, place.to.cloned()))
+            };
+            let next = below.into_iter().map(load).collect::<Result<Vec<_>>>()?;
+            if next.is_empty() {
+                return Ok(found);
+            }
+            waiting = next;
+        }
+        Err(too_deep())
+    }
+
     /// Passes every row whose key starts with `prefix` to `visit`, in ascending order of their keys. Pages that are not
     /// loaded are requested together, a level at a time. Objects of large values are not read.
     ///
@@ -158,17 +206,21 @@ impl RowMap {
     fn load_all(&self, (page, page_end): (&Page, Option<&Bytes>), places: std::ops::Range<usize>) -> Result<()> {
         let mut wanted = Vec::new();
         for at in places {
-            if let Some(Entry::Page(key, child)) = page.entries.get(at)
-                && child.loaded.get().is_none()
-            {
-                wanted.push((key, child, page.key_after(at, page_end)));
+            if let Some(Entry::Page(key, child)) = page.entries.get(at) {
+                wanted.push(Place { from: key, child, to: page.key_after(at, page_end) });
             }
         }
+        self.load_places(wanted)
+    }
+
+    /// Loads the pages that are not loaded, together if they are several.
+    fn load_places(&self, mut wanted: Vec<Place<'_>>) -> Result<()> {
+        wanted.retain(|place| place.child.loaded.get().is_none());
         let Some(storage) = self.storage.as_ref().filter(|_| wanted.len() > 1) else { return Ok(()) };
-        let names: Vec<String> = wanted.iter().map(|(_, child, _)| manifest_name(child.reference.id)).collect();
+        let names: Vec<String> = wanted.iter().map(|place| manifest_name(place.child.reference.id)).collect();
         let mut next = wanted.into_iter();
         storage.read_each(&names, &mut |_, bytes| {
-            let Some((from, child, to)) = next.next() else { return Ok(()) };
+            let Some(Place { from, child, to }) = next.next() else { return Ok(()) };
             let page = decoded(child, bytes, from, to)?;
             let _ = child.loaded.set(page);
             Ok(())

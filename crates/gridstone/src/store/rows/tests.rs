@@ -80,6 +80,40 @@ fn a_value() -> impl Strategy<Value = Option<Bytes>> {
 
 proptest! {
     #[test]
+    fn a_range_that_is_cut_out_takes_its_rows_and_no_others(
+        rows in prop::collection::btree_map(a_key(), a_value(), 0..600),
+        ends in (a_key(), a_key()),
+        changes in prop::collection::btree_map(a_key(), a_value(), 0..40),
+    ) {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let mut press = Written { storage: Arc::clone(&storage), objects: BTreeSet::new() };
+        let all: Vec<Change> = rows.into_iter().map(|(key, value)| Change { key, value }).collect();
+        let map = RowMap::of(Vec::new(), &storage).update(&all, None, &storage, &mut press).unwrap();
+        let mut model = rows_of(&map);
+        let (low, high) = if ends.0 < ends.1 { ends } else { (ends.1, ends.0) };
+        let cut = low..high;
+        model.retain(|key, _| !cut.contains(key));
+        let changes: Vec<Change> = changes
+            .into_iter()
+            .filter(|(key, _)| !cut.contains(key))
+            .map(|(key, value)| Change { key, value })
+            .collect();
+        for Change { key, value } in &changes {
+            match value {
+                Some(value) => model.insert(key.clone(), value.clone()),
+                None => model.remove(key),
+            };
+        }
+        let map = reopened(&map, &storage).update(&changes, Some(&cut), &storage, &mut press).unwrap();
+        prop_assert_eq!(&rows_of(&reopened(&map, &storage)), &model);
+        let keys: Vec<Bytes> = model.keys().cloned().chain([cut.start.clone(), Bytes::from_static(b"z")]).collect();
+        let found = reopened(&map, &storage).get_each(&keys).unwrap();
+        for (key, value) in keys.iter().zip(found) {
+            prop_assert_eq!(value.as_ref(), model.get(key));
+        }
+    }
+
+    #[test]
     fn a_map_is_what_its_changes_say(
         portions in prop::collection::vec(prop::collection::btree_map(a_key(), a_value(), 0..250), 1..8)
     ) {
@@ -91,7 +125,7 @@ proptest! {
             let before = objects_of(&map);
             press.objects.clear();
             let changes: Vec<Change> = portion.into_iter().map(|(key, value)| Change { key, value }).collect();
-            map = reopened(&map, &storage).update(&changes, &storage, &mut press).unwrap();
+            map = reopened(&map, &storage).update(&changes, None, &storage, &mut press).unwrap();
             for Change { key, value } in changes {
                 match value {
                     Some(value) => model.insert(key, value),
@@ -128,7 +162,7 @@ fn many(storage: &Arc<dyn Storage>, count: u32) -> (RowMap, Written) {
         |n: u32| Bytes::from(format!("{:x}", u128::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)));
     let changes: Vec<Change> =
         (0..count).map(|n| Change { key: Bytes::from(format!("{n:08}")), value: Some(value(n)) }).collect();
-    (RowMap::empty().update(&changes, storage, &mut press).unwrap(), press)
+    (RowMap::empty().update(&changes, None, storage, &mut press).unwrap(), press)
 }
 
 #[test]
@@ -139,10 +173,33 @@ fn one_change_among_many_rows_writes_one_page() {
     assert!(before.len() > 50, "{}", before.len());
     press.objects.clear();
     let change = Change { key: Bytes::from_static(b"00100000"), value: Some(Bytes::from_static(b"new")) };
-    let next = map.update(&[change], &storage, &mut press).unwrap();
+    let next = map.update(&[change], None, &storage, &mut press).unwrap();
     assert_eq!(press.objects.len(), 1);
     assert_eq!(objects_of(&next).difference(&before).count(), 1);
     assert_eq!(rows_of(&map).len(), 200_000);
+}
+
+/// Pages that lie in the range are left out unread: they may be missing.
+#[test]
+fn a_range_is_cut_out_without_its_pages() {
+    let memory = MemoryStorage::new();
+    let storage: Arc<dyn Storage> = Arc::new(memory.clone());
+    let (map, mut press) = many(&storage, 200_000);
+    let (key, before) = (|n: u32| Bytes::from(format!("{n:08}")), objects_of(&map));
+    let map = reopened(&map, &storage);
+    let kept = map.update(&[], Some(&(key(10_000)..key(190_000))), &storage, &mut press).unwrap();
+    assert_eq!(rows_of(&kept).len(), 20_000);
+    let gone: Vec<Id> = before.difference(&objects_of(&kept)).copied().collect();
+    assert!(gone.len() > 50, "{}", gone.len());
+    let borders = [10_000, 189_999].map(|n| match map.top.at(&key(n)) {
+        Some((Entry::Page(_, child), _)) => child.reference.id,
+        _ => panic!("no page"),
+    });
+    for id in gone.into_iter().filter(|id| !borders.contains(id)) {
+        memory.delete(&manifest_name(id)).unwrap();
+    }
+    let again = reopened(&map, &storage).update(&[], Some(&(key(10_000)..key(190_000))), &storage, &mut press).unwrap();
+    assert_eq!(rows_of(&again), rows_of(&kept));
 }
 
 #[test]
@@ -150,7 +207,7 @@ fn rows_that_go_leave_a_small_map() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let (map, mut press) = many(&storage, 50_000);
     let changes: Vec<Change> = rows_of(&map).into_keys().skip(20).map(|key| Change { key, value: None }).collect();
-    let next = map.update(&changes, &storage, &mut press).unwrap();
+    let next = map.update(&changes, None, &storage, &mut press).unwrap();
     assert_eq!((rows_of(&next).len(), objects_of(&next).len()), (20, 0));
 }
 
@@ -160,7 +217,7 @@ fn every_flipped_bit_of_a_page_or_a_value_is_an_error() {
     let storage: Arc<dyn Storage> = Arc::new(memory.clone());
     let mut press = Written { storage: Arc::clone(&storage), objects: BTreeSet::new() };
     let large = Change { key: Bytes::from_static(b"k"), value: Some(vec![7; 20_000].into()) };
-    let map = RowMap::of(Vec::new(), &storage).update(&[large], &storage, &mut press).unwrap();
+    let map = RowMap::of(Vec::new(), &storage).update(&[large], None, &storage, &mut press).unwrap();
     let name = manifest_name(*press.objects.first().unwrap());
     let (top, sum) = top_of(&map).unwrap();
     let bytes = storage.read_all(&name).unwrap();
@@ -219,7 +276,8 @@ fn is_damage_everywhere(map: &RowMap, key: &'static str, word: &str) {
         map.scan(&[], &mut |_| Ok(())).unwrap_err(),
         map.scan(key.as_bytes(), &mut |_| Ok(())).unwrap_err(),
         map.walk(&mut |_| Ok(true)).unwrap_err(),
-        map.update(&[change], map.storage.as_ref().unwrap(), &mut press).map(drop).unwrap_err(),
+        map.get_each(&[Bytes::from(key)]).unwrap_err(),
+        map.update(&[change], None, map.storage.as_ref().unwrap(), &mut press).map(drop).unwrap_err(),
     ];
     assert!(errors.iter().all(|e| e.kind() == ErrorKind::Corruption && e.message().contains(word)), "{errors:?}");
     let mut found = Vec::new();
@@ -301,7 +359,7 @@ fn rows_under_two_levels_of_references_are_found() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let mut press = Written { storage: Arc::clone(&storage), objects: BTreeSet::new() };
     let row = |n: u32| Change { key: Bytes::from(format!("{n:08}")), value: Some(vec![n as u8; 900].into()) };
-    let map = RowMap::empty().update(&(0..130_000).map(row).collect::<Vec<_>>(), &storage, &mut press).unwrap();
+    let map = RowMap::empty().update(&(0..130_000).map(row).collect::<Vec<_>>(), None, &storage, &mut press).unwrap();
     assert!(map.top.entries.len() < 100, "{}", map.top.entries.len());
     for n in 0..130_000 {
         let key = format!("{n:08}");
@@ -319,7 +377,7 @@ fn rows_under_two_levels_of_references_are_found() {
         .step_by(97)
         .map(|n| Change { key: Bytes::from(format!("{n:08}x")), value: Some(vec![7; 9_000].into()) })
         .collect();
-    let next = map.update(&changes, &storage, &mut press).unwrap();
+    let next = map.update(&changes, None, &storage, &mut press).unwrap();
     (0..130_000).for_each(|n| assert!(next.get(format!("{n:08}").as_bytes()).unwrap().is_some(), "{n}"));
     assert!(changes.iter().all(|change| next.get(&change.key).unwrap().is_some()));
 }
@@ -332,8 +390,8 @@ fn long_keys_do_not_lie_deep() {
     let key = |n: u32| Bytes::from(format!("{}{n:06}", "k".repeat(65_530)));
     let changes: Vec<Change> =
         (0..300).map(|n| Change { key: key(n), value: Some(Bytes::from_static(b"1")) }).collect();
-    let map = RowMap::empty().update(&changes, &storage, &mut press).unwrap();
-    let map = map.update(&changes[..100], &storage, &mut press).unwrap();
+    let map = RowMap::empty().update(&changes, None, &storage, &mut press).unwrap();
+    let map = map.update(&changes[..100], None, &storage, &mut press).unwrap();
     assert!((0..300).all(|n| map.get(&key(n)).unwrap().is_some()));
     assert_eq!(rows_of(&map).len(), 300);
 }

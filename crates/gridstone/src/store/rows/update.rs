@@ -4,6 +4,7 @@
 //! 2. A page that became small is dissolved: its rows go to the page above. One that became large is cut evenly.
 //! 3. Rows of the top page go to pages of their own when it is large: first runs of values, then all rows.
 //! 4. A large value becomes an object of its own.
+//! 5. A range of keys may be cut out: pages that lie in it are left out unread.
 //!
 //! The result depends on the map and the changes alone, except for the ids of objects.
 
@@ -14,6 +15,7 @@ use crate::base::{Id, Result, xxh3};
 use crate::storage::Storage;
 use bytes::Bytes;
 use std::iter::Peekable;
+use std::ops::Range;
 use std::slice::Iter;
 use std::sync::Arc;
 
@@ -64,17 +66,19 @@ pub(in crate::store) fn top_of(map: &RowMap) -> Result<(Vec<u8>, u64)> {
 }
 
 impl RowMap {
-    /// The map after `changes`, which are sorted by their keys; no key is there twice. Its pages are in `storage`.
+    /// The map after `changes`, which are sorted by their keys, without the rows of `cut`; no key is there twice, and none
+    /// in `cut`. Its pages are in `storage`.
     ///
     /// # Errors
     /// Those of `press`; Corruption if a page is missing or damaged, Storage.
     pub(in crate::store) fn update(
         &self,
         changes: &[Change],
+        cut: Option<&Range<Bytes>>,
         storage: &Arc<dyn Storage>,
         press: &mut dyn Press,
     ) -> Result<Self> {
-        let mut update = Update { map: self, press };
+        let mut update = Update { map: self, cut, press };
         let mut rows = update.merged((&self.top, 0), &mut changes.iter().peekable(), None)?;
         if weight_of(&rows) > TOP_WEIGHT_MAX {
             rows = update.runs_packed(rows)?;
@@ -88,10 +92,27 @@ impl RowMap {
 
 struct Update<'a> {
     map: &'a RowMap,
+    cut: Option<&'a Range<Bytes>>,
     press: &'a mut dyn Press,
 }
 
+/// How much of a page lies in the range that is cut out.
+enum Share {
+    All,
+    Some,
+    Nothing,
+}
+
 impl Update<'_> {
+    /// How much is cut out of the keys from `from` on and below `to`.
+    fn share(&self, from: &Bytes, to: Option<&Bytes>) -> Share {
+        match self.cut {
+            Some(cut) if cut.start <= *from && to.is_some_and(|to| *to <= cut.end) => Share::All,
+            Some(cut) if *from < cut.end && to.is_none_or(|to| *to > cut.start) => Share::Some,
+            _ => Share::Nothing,
+        }
+    }
+
     /// The rows of `page`, so deep below the top page, after the next of `changes`, those with keys below `to`.
     fn merged(
         &mut self,
@@ -112,9 +133,13 @@ impl Update<'_> {
             match entry {
                 Entry::Page(key, child) => {
                     let below = changes.peek().is_some_and(|change| next.is_none_or(|next| change.key < *next));
-                    if !below {
-                        rows.push(entry.clone());
-                        continue;
+                    match self.share(key, next) {
+                        Share::All if !below => continue,
+                        Share::Nothing if !below => {
+                            rows.push(entry.clone());
+                            continue;
+                        }
+                        _ => {}
                     }
                     let loaded = self.map.load(child, key, next)?;
                     let merged = self.merged((&loaded, depth + 1), changes, next)?;
@@ -122,6 +147,7 @@ impl Update<'_> {
                 }
                 Entry::Value(..) | Entry::Large(..) => match changes.next_if(|change| change.key == *key) {
                     Some(change) => self.put(change, &mut rows)?,
+                    None if self.cut.is_some_and(|cut| cut.contains(key)) => {}
                     None => rows.push(self.settled(entry)?),
                 },
             }

@@ -140,6 +140,7 @@ fn a_record_whose_schema_does_not_follow_is_damage() {
             root: None,
             message: None,
             features: Default::default(),
+            keys: Vec::new(),
         };
         let bytes = record::encode(head, &[Operation::AlterArray { id, number, schema }]).unwrap();
         let mut snapshot = Snapshot::clone(&one);

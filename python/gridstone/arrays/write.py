@@ -1,0 +1,184 @@
+"""Writes cells and streams of cells. Every call commits one version and returns its number."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
+
+from .. import _native
+from ..base.arguments import checked, known
+from ..base.progress import Progress, reporting
+from ..column.columns import Column
+from ..errors import InputError
+from ..query.box import Box, BoxLike, box_of
+from ..schema.array_schema import Schema
+from ..version import receipt
+from ..version.receipt import Closing, CommitKey, Message, Receipt
+from ..write.input import of_cells
+from ..write.writer import Writer
+
+_DEDUPS = ("error", "first", "last")
+
+
+class Writable:
+    """The part of an array that writes."""
+
+    @property
+    @abstractmethod
+    def sparse(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def _schema(self) -> Schema: ...
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema: ...
+
+    @abstractmethod
+    def _writable(self) -> "_native.Array": ...
+
+    @abstractmethod
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
+
+    @abstractmethod
+    def _names(self, attrs: Sequence[str] | str | None) -> list[str]: ...
+
+    @overload
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = ...,
+        *,
+        sorted: bool = ...,
+        dedup: str = ...,
+        message: Message = ...,
+        progress: Progress = ...,
+        commit_key: CommitKey = ...,
+    ) -> int: ...
+    @overload
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = ...,
+        *,
+        sorted: bool = ...,
+        dedup: str = ...,
+        progress: Progress = ...,
+        commit: Literal[False],
+    ) -> Receipt: ...
+    @checked()
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = None,
+        *,
+        sorted: bool = False,
+        dedup: str = "error",
+        message: Message = None,
+        progress: Progress = None,
+        commit: bool = True,
+        commit_key: CommitKey = None,
+    ) -> int | Receipt:
+        """Writes single cells, of a sparse array or into a dense one.
+
+        Args:
+            coords: coordinates: a dict by dimension, an (n, ndim) array or a tuple of arrays; or, without `attrs`, one
+                Arrow table or data frame with a column for each dimension and attribute.
+            attrs: values: a dict by attribute, or one array if there is one attribute. A dense array takes a subset.
+            sorted: the cells are in global order already.
+            dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`.
+            commit, commit_key: as in `write`.
+
+        Returns:
+            The version committed.
+
+        Raises:
+            InputError: values that do not fit; names the attribute and row.
+            BoundsError: a coordinate outside the domain.
+            ConflictError: the key was given to other content.
+        """
+        dims, values = of_cells(self._schema, coords, attrs)
+        closing = receipt.closing(message, commit, commit_key)
+        if len(next(iter(dims.values()))) == 0:
+            return self._commit([], closing)
+        return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
+
+    @checked()
+    def writer(
+        self,
+        box: BoxLike = None,
+        order: str = "global",
+        *,
+        attrs: str | Sequence[str] | None = None,
+        dedup: str = "error",
+        message: Message = None,
+        progress: Progress = None,
+        commit: bool = True,
+        commit_key: CommitKey = None,
+    ) -> Writer:
+        """A context manager that streams cells into one commit: `with a.writer() as w: w.append(...)`.
+
+        Args:
+            box: dense, in global order: the box that the fragment covers; None: the whole domain. Else None.
+            order: "global": pieces follow each other in global order and become one fragment. "any": cells with their
+                coordinates in any order, of a sparse array or into a dense one; more than memory holds are sorted part
+                by part in the store and merged at the end.
+            attrs: the attributes that come, of a dense array some if need be, the others stay as they are; None: all.
+            dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
+                "first" or "last".
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until all
+                are written, just before the commit.
+            commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
+            commit_key: as in `write`; how the cells are cut into pieces does not matter. If a commit had the key
+                before, nothing is written, and leaving the block is a `ConflictError` unless the same was appended.
+        """
+        known("order", order, ("global", "any"))
+        known("dedup", dedup, _DEDUPS)
+        unsorted = order == "any"
+        if box is not None and (self.sparse or unsorted):
+            raise InputError("cells say themselves where they are: leave box=None")
+        closing, wanted = receipt.closing(message, commit, commit_key), self._names(attrs)
+        names = [attr.name for attr in self._schema.attrs if attr.name in wanted]
+        if unsorted:
+            native = self._writable().unsorted_writer(names, dedup, receipt.given_key(closing))
+            return Writer(self, native, None, names, closing, progress)
+        if dedup != "error":
+            raise InputError('cells in global order ascend: dedup= is for order="any"')
+        where = None if self.sparse else box_of(self._schema, box)
+        bounds = None if where is None else where.bounds
+        native = self._writable().writer(bounds, names, receipt.given_key(closing))
+        return Writer(self, native, where, names, closing, progress)
+
+    def _stage_box(
+        self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
+    ) -> int | Receipt:
+        with reporting(progress, "writing") as report:
+            staged = self._writable().stage_dense(box.bounds, made, layout, report, receipt.key_of(message))
+        return self._commit([staged], message)
+
+    def _stage_cells(
+        self,
+        dims: Mapping[str, Column],
+        values: Mapping[str, Column],
+        *,
+        sorted: bool,
+        dedup: str,
+        message: Closing,
+        progress: Progress,
+    ) -> int | Receipt:
+        known("dedup", dedup, _DEDUPS)
+        native = {name: column.native() for name, column in values.items()}
+        places = [column.native() for column in dims.values()]
+        with reporting(progress, "writing") as report:
+            key = receipt.key_of(message)
+            staged = self._writable().stage_cells(places, native, sorted, dedup, report, key)
+        return self._commit([staged], message)
+
+    def _write_positions(
+        self, chosen: Sequence["_native._Chosen"], mask: "_native._Mask | None", values: Mapping[str, Column]
+    ) -> None:
+        native = {name: column.native() for name, column in values.items()}
+        self._commit([self._writable().stage_positions(chosen, mask, native)], None)
