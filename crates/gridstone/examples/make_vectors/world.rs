@@ -15,7 +15,7 @@ use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::text::text_of;
 use gridstone::schema::{Coordinate, Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage, log_name};
-use gridstone::store::{Changes, Operation, Snapshot, StandardRules, Store};
+use gridstone::store::{Changes, CommitKey, Keyed, Operation, Snapshot, StandardRules, Store};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,6 +127,9 @@ pub(crate) struct World {
     pool: Arc<Pool>,
     arrays: BTreeMap<String, Entry>,
     operations: Vec<Operation>,
+    /// The keys of the next commit, and those of all.
+    next_keys: Vec<Keyed>,
+    keys: BTreeSet<CommitKey>,
     versions: Vec<Value>,
     budget: Arc<Budget>,
     arena: Arc<Arena>,
@@ -170,6 +173,8 @@ impl World {
             pool: Arc::new(Pool::new(Some(1))?),
             arrays: BTreeMap::new(),
             operations: Vec::new(),
+            next_keys: Vec::new(),
+            keys: BTreeSet::new(),
             versions: Vec::new(),
             budget: Arc::new(Budget::new(1 << 30)),
             arena: Arc::new(Arena::new(0)),
@@ -436,9 +441,18 @@ impl World {
         Ok(())
     }
 
+    /// Gives the next commit a key; several belong to commits that share a record.
+    pub(crate) fn key(&mut self, key: &[u8], content: u128) -> Result<()> {
+        let key = CommitKey::new(key)?;
+        self.keys.insert(key.clone());
+        self.next_keys.push(Keyed { key, content });
+        Ok(())
+    }
+
     /// Commits what was done since the last commit.
     pub(crate) fn commit(&mut self, message: Option<&str>) -> Result<()> {
-        let changes = Changes::new(std::mem::take(&mut self.operations)).with_message(message.map(str::to_owned));
+        let (operations, keys) = (std::mem::take(&mut self.operations), std::mem::take(&mut self.next_keys));
+        let changes = Changes { message: message.map(str::to_owned), keys, operations };
         self.snapshot = Some(match &self.snapshot {
             None => self.store.create(changes)?,
             Some(base) => self.store.commit(base, changes, &mut StandardRules)?,
@@ -478,6 +492,15 @@ impl World {
             let condemned = json!({"data": ids(&data), "manifest": ids(&manifest)});
             listed["retained"] = json!({"tags": tags, "floor": floor, "condemned": condemned});
         }
+        let mut keys = serde_json::Map::new();
+        for key in &self.keys {
+            let Some(commit) = snapshot.keyed_commit(key)? else { continue };
+            let digits = key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            keys.insert(digits, json!([commit.version, format!("{:032x}", commit.content)]));
+        }
+        if !keys.is_empty() {
+            listed["keys"] = keys.into();
+        }
         self.versions.push(listed);
         Ok(())
     }
@@ -504,7 +527,7 @@ impl World {
 
     /// The vector.
     pub(crate) fn finish(self) -> Case {
-        let mut expect = json!({"case": self.name, "about": self.about, "format": "GS0"});
+        let mut expect = json!({"case": self.name, "about": self.about, "format": "GS1"});
         if let Some(key) = &self.key {
             expect["key"] = key.bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
         }

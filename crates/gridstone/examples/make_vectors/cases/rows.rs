@@ -7,7 +7,7 @@ use gridstone::base::Result;
 use gridstone::schema::Evolution;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![paged()?])
+    Ok(vec![paged()?, keyed()?])
 }
 
 /// Digits that hardly compress.
@@ -44,5 +44,29 @@ fn paged() -> Result<Case> {
     world.commit_and_expect(None)?;
     world.vacuum(2)?;
     world.expect(&[])?;
+    Ok(world.finish())
+}
+
+fn keyed() -> Result<Case> {
+    let about = "commits with keys: of one byte, of 128, two in one record; folded into rows, and others since";
+    let mut world = World::new("keyed", about)?;
+    world.create_array("/points", POINTS)?;
+    world.commit(None)?;
+    let write = |world: &mut World, place: i64| {
+        world.write_cells("/points", &[vec![signed(place)]], vec![("v", ints(2, [place]))])
+    };
+    write(&mut world, 1)?;
+    world.key(b"a", 1)?;
+    world.commit_and_expect(Some("a key"))?;
+    write(&mut world, 2)?;
+    world.key(&[0xff; 128], u128::MAX)?;
+    world.key("jöb 4".as_bytes(), noise(4).into())?;
+    world.commit_and_expect(Some("two commits in one record"))?;
+    world.pack()?;
+    write(&mut world, 3)?;
+    world.commit_and_expect(Some("none"))?;
+    write(&mut world, 4)?;
+    world.key(b"b", 0)?;
+    world.commit_and_expect(Some("after the fold"))?;
     Ok(world.finish())
 }

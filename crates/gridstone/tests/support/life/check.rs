@@ -1,10 +1,11 @@
 //! What must hold of a store after any crash.
 
+use super::doubled::{TWICE, keyed_cells, keyed_seeds};
 use super::hand::{Hand, Sort, objects};
-use super::model::{COLUMNS, Cells, Model, Node, Place, ROWS, Size, Value, filled, places, scattered};
+use super::model::{Cells, EVERYWHERE, Model, Node, Place, Size, Value, filled, places, scattered};
 use super::script::{Ground, Life, Script};
 use super::{CELLS, GRID};
-use crate::support::columns::numbers;
+use crate::support::columns::{as_text, numbers};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Array, At, Call, Group, Opened, ReadOrder, Strategy, open_on};
 use gridstone_testkit::values_of;
@@ -204,6 +205,9 @@ impl Look<'_> {
             versions.push(told(hand.write_cells(path, &few), "double cells afterwards")?);
             model.double(path, few.clone());
         }
+        if model.nodes.contains_key(TWICE) {
+            versions.extend(retried(&mut hand, &mut model)?);
+        }
         if !versions.iter().copied().eq(found + 1..=found + versions.len() as u64) {
             return Err(format!("after version {found} commits made {versions:?}"));
         }
@@ -214,6 +218,22 @@ impl Look<'_> {
         }
         self.same(At::Latest, &model).and_then(|()| self.verified(&model)).map_err(|e| format!("afterwards: {e}"))
     }
+}
+
+/// Repeats the commits with keys: those that were done make no version, the others are done now. Gives the versions of these.
+fn retried(hand: &mut Hand, model: &mut Model) -> Outcome<Vec<u64>> {
+    let mut versions = Vec::new();
+    for seed in keyed_seeds() {
+        let before = told(hand.array(TWICE).and_then(Array::refresh), "refresh before a retry")?;
+        let version = told(hand.write_keyed(seed), "repeat a commit with a key")?;
+        if model.keyed.insert(seed) {
+            model.double(TWICE, keyed_cells(seed));
+            versions.push(version);
+        } else if version > before {
+            return Err(format!("the commit with the key of seed {seed} was done again, in version {version}"));
+        }
+    }
+    Ok(versions)
 }
 
 /// The first difference of two nodes in few words.
@@ -253,8 +273,11 @@ fn kind_of(node: Option<&Node>) -> &'static str {
 
 /// What an array holds.
 pub(crate) fn read(array: &Array) -> gridstone::base::Result<Node> {
-    let (found, ..) = array.read(None, None, ReadOrder::Row, &Call::default())?;
     let sparse = array.schema()?.sparse();
+    // A domain may have grown, and no script writes beyond its first one.
+    let everywhere = [as_text(EVERYWHERE.0), as_text(EVERYWHERE.1)];
+    let read_box = (!sparse).then_some(&everywhere[..]);
+    let (found, ..) = array.read(read_box, None, ReadOrder::Row, &Call::default())?;
     let values = numbers(&found.attrs[0]).into_iter().zip(values_of(found.attrs[1].view()));
     let values = values.map(|(number, bytes)| (number, bytes.unwrap_or_default()));
     if array.schema()?.options().duplicates {
@@ -266,7 +289,7 @@ pub(crate) fn read(array: &Array) -> gridstone::base::Result<Node> {
     let cells: Cells = if sparse {
         numbers(&found.dims[0]).into_iter().zip(numbers(&found.dims[1])).zip(values).collect()
     } else {
-        places(((0, ROWS - 1), (0, COLUMNS - 1))).zip(values).filter(|(_, v)| *v != (0, Vec::new())).collect()
+        places(EVERYWHERE).zip(values).filter(|(_, v)| *v != (0, Vec::new())).collect()
     };
     assert!(!sparse || cells.len() == found.count, "a cell came twice");
     let mut notes = BTreeMap::new();

@@ -6,10 +6,13 @@ use super::limit;
 use super::model::{Cells, Size, area, places, scattered};
 use super::script::Script;
 use gridstone::base::Result;
-use gridstone::engine::Strategy;
+use gridstone::engine::{Call, CommitKey, Strategy};
 use std::collections::BTreeSet;
 
-const TWICE: &str = "/twice";
+pub(crate) const TWICE: &str = "/twice";
+
+/// The kind whose commits have keys.
+const KEYED: &str = "doubled cells with a commit key";
 
 pub(super) fn script() -> Script {
     Script { kinds, ..Script::new("doubled") }
@@ -28,11 +31,42 @@ impl Hand {
         let staged = pairs.iter().map(|cells| super::hand::staged_cells(array, cells)).collect::<Result<_>>()?;
         array.commit(staged, None)
     }
+
+    /// Writes the cells of a seed with a key of their own, as often as it is called; gives the version that has them.
+    pub(crate) fn write_keyed(&mut self, seed: u64) -> Result<u64> {
+        let key = CommitKey::new(format!("cells of {seed}").as_bytes())?;
+        let array = self.array(TWICE)?;
+        let staged = super::hand::staged_cells_of(array, &keyed_cells(seed), &Call::default().with_key(Some(key)))?;
+        array.commit(vec![staged], None)
+    }
+}
+
+/// The cells that are written with a key.
+pub(crate) fn keyed_cells(seed: u64) -> Cells {
+    scattered(if seed.is_multiple_of(2) { 9 } else { 80 }, Size::Large, seed)
+}
+
+/// The seeds of the steps whose commits have keys.
+pub(crate) fn keyed_seeds() -> [u64; 2] {
+    let place = kinds().iter().position(|kind| kind.name == KEYED).expect("a kind with keys");
+    [0, 1].map(|step| 2 * place as u64 + step)
 }
 
 fn kinds() -> Vec<Kind> {
     let mut all = writes();
     all.extend(merges());
+    all.push(Kind {
+        name: KEYED,
+        act: |hand, seed| {
+            let version = hand.write_keyed(seed)?;
+            assert_eq!(hand.write_keyed(seed)?, version, "a repeated commit is another version");
+            Ok(version)
+        },
+        mean: |model, seed| {
+            model.double(TWICE, keyed_cells(seed));
+            model.keyed.insert(seed);
+        },
+    });
     all
 }
 

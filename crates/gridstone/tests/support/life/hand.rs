@@ -359,8 +359,12 @@ impl Hand {
 }
 
 pub(super) fn staged_cells(array: &Array, cells: &Cells) -> Result<Staged> {
+    staged_cells_of(array, cells, &Call::default())
+}
+
+pub(super) fn staged_cells_of(array: &Array, cells: &Cells, call: &Call) -> Result<Staged> {
     let (places, columns) = (coordinates(cells.keys()), columns(cells));
     let dims = places.iter().map(|b| view(b)).collect();
     let attrs = vec![("n".to_owned(), columns[0].view()), ("v".to_owned(), columns[1].view())];
-    array.stage_cells(CellData { dims, attrs, sorted: false, dedup: Dedup::Error }, &Call::default())
+    array.stage_cells(CellData { dims, attrs, sorted: false, dedup: Dedup::Error }, call)
 }

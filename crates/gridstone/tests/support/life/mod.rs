@@ -8,7 +8,7 @@
 pub(crate) mod alternating;
 pub(crate) mod check;
 mod copied;
-mod doubled;
+pub(crate) mod doubled;
 pub(crate) mod hand;
 mod mended;
 pub(crate) mod model;
@@ -276,6 +276,7 @@ fn evolutions() -> Vec<Kind> {
             mean: |_, _| {},
         },
         Kind { name: "grow the domain of a sparse array", act: |hand, _| hand.grow(CELLS, 3), mean: |_, _| {} },
+        Kind { name: "grow the domain of a dense array", act: |hand, _| hand.grow(GRID, 3), mean: |_, _| {} },
     ]
 }
 

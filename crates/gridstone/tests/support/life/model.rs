@@ -37,6 +37,8 @@ pub(crate) enum Node {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     pub(crate) nodes: BTreeMap<String, Node>,
+    /// The seeds of the commits with a key of their own that were done.
+    pub(crate) keyed: BTreeSet<u64>,
 }
 
 impl Model {
