@@ -2,7 +2,7 @@
 
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{Column, ColumnView};
-use gridstone::schema::{Coordinate, Datatype, Order, Schema};
+use gridstone::schema::{Coordinate, Datatype, Framing, Order, Schema};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex};
@@ -61,6 +61,15 @@ impl Eq for Coord {}
 /// The coordinates of a cell.
 pub type Place = Vec<Coord>;
 
+/// A side of the frame of a Hilbert curve, as numbers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Curve {
+    by_value: bool,
+    bits: u32,
+    low: u64,
+    high: u128,
+}
+
 /// A dimension: the meaning of its domain and extent.
 #[derive(Debug, Clone)]
 pub struct Dim {
@@ -70,9 +79,10 @@ pub struct Dim {
     pub lo: Coord,
     /// The greatest coordinate; for text one that is greater than all.
     pub hi: Coord,
-    /// The least and the greatest coordinate when the array was made: tiles are counted from the least, and a Hilbert curve spans
-    /// both.
-    pub first: (Coord, Coord),
+    /// The least coordinate when the array was made: tiles are counted from it.
+    pub first: Coord,
+    /// Where coordinates lie along a Hilbert curve.
+    curve: Curve,
     /// The tile extent; `None`: one tile.
     pub extent: Option<Coord>,
     /// The length of the longest text in bytes of UTF-8, for a text dimension.
@@ -82,7 +92,20 @@ pub struct Dim {
 impl Dim {
     /// The dimensions of `schema`, read from their texts.
     pub fn all(schema: &Schema) -> Vec<Self> {
-        schema.coordinates().map(Self::of).collect()
+        let mut dims: Vec<Self> = schema.coordinates().map(Self::of).collect();
+        if schema.options().cell_order == Order::Hilbert {
+            let frame = schema.frame();
+            let (by_value, bits) = (frame.framing() == Framing::Value, frame.bits());
+            for (dim, side) in dims.iter_mut().zip(frame.sides()) {
+                dim.curve = Curve { by_value, bits, low: side.low, high: side.high };
+            }
+        }
+        dims
+    }
+
+    /// Takes over what a dimension has from when the array was made.
+    pub(crate) fn keep(&mut self, before: &Self) {
+        (self.first, self.curve) = (before.first, before.curve);
     }
 
     fn of(dim: Coordinate<'_>) -> Self {
@@ -90,13 +113,14 @@ impl Dim {
         let Some(axis) = dim.number() else {
             let above = std::iter::repeat_n(char::MAX, max_bytes.unwrap() / 4 + 1).collect::<String>();
             let (lo, hi) = (Coord::of_text(""), Coord::of_text(&above));
-            return Self { datatype, lo, hi, first: (lo, hi), extent: None, max_bytes };
+            return Self { datatype, lo, hi, first: lo, curve: Curve::default(), extent: None, max_bytes };
         };
         let (lo, hi, tile) = axis.texts();
         let zero = Coord::Int(0);
-        let mut made = Self { datatype, lo: zero, hi: zero, first: (zero, zero), extent: None, max_bytes };
+        let curve = Curve::default();
+        let mut made = Self { datatype, lo: zero, hi: zero, first: zero, curve, extent: None, max_bytes };
         (made.lo, made.hi) = (made.coord(&lo), made.coord(&hi));
-        made.first = (made.lo, made.hi);
+        made.first = made.lo;
         // An extent of 32-bit floats need not be a 32-bit float.
         made.extent = tile.map(|text| match datatype.is_float() {
             true => Coord::Float(text.parse().unwrap()),
@@ -117,7 +141,7 @@ impl Dim {
 
     /// The space tile of a coordinate: the number of whole extents between the first low end and it, below 0 before that.
     pub fn tile(&self, at: Coord) -> i128 {
-        match (at, self.first.0, self.extent) {
+        match (at, self.first, self.extent) {
             (_, _, None) => 0,
             (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => (v - lo).div_euclid(n),
             (Coord::Float(v), Coord::Float(lo), Some(Coord::Float(n))) => {
@@ -127,24 +151,28 @@ impl Dim {
         }
     }
 
-    /// The distance of a coordinate from the low end of its tile; for a float, or without an extent, from the first low end of
-    /// the domain. Floats count in steps from one to the next.
-    fn offset(&self, at: Coord) -> i128 {
-        match (at, self.first.0, self.extent) {
-            (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => (v - lo).rem_euclid(n),
-            (Coord::Int(v), Coord::Int(lo), None) => v - lo,
-            (Coord::Float(v), Coord::Float(lo), _) => i128::from(steps(v)) - i128::from(steps(lo)),
+    /// The place of a coordinate along the curve, as the page on keys of the format defines it.
+    fn place(&self, at: Coord) -> u64 {
+        let Curve { by_value, bits, low, high } = self.curve;
+        let last = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+        let u = match (at, self.first, self.extent) {
+            (Coord::Float(v), ..) if by_value => {
+                let (v_low, v_high) = (float_of(low), float_of(u64::try_from(high).unwrap_or(u64::MAX)));
+                let place = ((v / 2.0 - v_low / 2.0) / (v_high / 2.0 - v_low / 2.0) * 2f64.powi(bits as i32)).floor();
+                return if place >= last as f64 { last } else { place.max(0.0) as u64 };
+            }
+            (Coord::Float(v), ..) => u128::from(steps(v)),
+            (Coord::Int(v), Coord::Int(first), Some(Coord::Int(n))) => (v - first).rem_euclid(n) as u128,
+            (Coord::Int(v), ..) if self.is_signed() => (v + (1 << 63)) as u128,
+            (Coord::Int(v), ..) => v as u128,
             _ => panic!("coordinates of two kinds"),
-        }
+        };
+        let low = u128::from(low);
+        (((u.clamp(low, high) - low) << bits) / (high - low + 1)) as u64
     }
 
-    /// The bits that the largest offset took when the array was made.
-    fn offset_bits(&self) -> u32 {
-        let largest = match self.extent {
-            Some(Coord::Int(n)) => n - 1,
-            _ => self.offset(self.first.1),
-        };
-        i128::BITS - largest.leading_zeros()
+    fn is_signed(&self) -> bool {
+        !matches!(self.datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64)
     }
 
     /// A coordinate as a user writes it.
@@ -177,7 +205,7 @@ impl Dim {
     /// The coordinates in a column; fails on -0.0.
     pub fn coords(&self, view: ColumnView<'_>) -> Vec<Coord> {
         assert_eq!(view.datatype(), self.datatype);
-        let signed = !matches!(self.datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64);
+        let signed = self.is_signed();
         let one = |bytes: &[u8]| match (self.datatype, bytes.len()) {
             (Datatype::String, _) => Coord::of_text(std::str::from_utf8(bytes).unwrap()),
             (Datatype::Float32, _) => Coord::Float(f64::from(f32::from_le_bytes(bytes.try_into().unwrap()))),
@@ -202,6 +230,11 @@ fn steps(v: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
+/// The float of this rank.
+fn float_of(rank: u64) -> f64 {
+    f64::from_bits(if rank >> 63 == 1 { rank & !(1 << 63) } else { !rank })
+}
+
 /// Compares cells in row- or column-major order.
 pub(crate) fn compare_plain(order: Order, a: &Place, b: &Place) -> Ordering {
     match order {
@@ -213,10 +246,8 @@ pub(crate) fn compare_plain(order: Order, a: &Place, b: &Place) -> Ordering {
 
 /// The index of a cell along the Hilbert curve of its tile, bit by bit, as the page on keys of the format defines it.
 fn along_curve(dims: &[Dim], place: &Place) -> Vec<u64> {
-    let bits = dims.iter().map(Dim::offset_bits).max().unwrap_or(0);
-    // What lies outside of the cube has the place of its nearest end.
-    let last = (1i128 << bits) - 1;
-    let mut x: Vec<u64> = place.iter().zip(dims).map(|(c, d)| d.offset(*c).clamp(0, last) as u64).collect();
+    let bits = dims.first().map_or(0, |dim| dim.curve.bits);
+    let mut x: Vec<u64> = place.iter().zip(dims).map(|(c, d)| d.place(*c)).collect();
     for bit in (1..bits).rev() {
         let low = (1u64 << bit) - 1;
         for d in 0..x.len() {

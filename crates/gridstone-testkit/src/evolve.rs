@@ -94,7 +94,7 @@ impl Step {
         let schema = Arc::new(Schema::new(dims, attrs, plan.schema.options().clone()).ok()?);
         step.shape.changes += u32::from(step.shape.keys != shape.keys || schema.attrs() != plan.schema.attrs());
         let mut dims = Dim::all(&schema);
-        dims.iter_mut().zip(&shape.dims).for_each(|(dim, before)| dim.first = before.first);
+        dims.iter_mut().zip(&shape.dims).for_each(|(dim, before)| dim.keep(before));
         (step.shape.dims, step.shape.schema, step.plan.schema) = (dims, schema.clone(), schema);
         Some(step)
     }
@@ -212,7 +212,7 @@ impl Step {
         }
         let schema = Arc::new(self.shape.schema.reaching(&newest.schema.domain()).reaching(&domain));
         self.shape.dims = Dim::all(&schema);
-        self.shape.dims.iter_mut().zip(&newest.dims).for_each(|(dim, before)| dim.first = before.first);
+        self.shape.dims.iter_mut().zip(&newest.dims).for_each(|(dim, before)| dim.keep(before));
         for (used, more) in used.iter_mut().zip(&plan.used) {
             used.extend(more);
             used.sort();

@@ -8,7 +8,9 @@ use crate::text::{near, text_dimension};
 use crate::value::random;
 use gridstone::base::limits::AXES_MAX;
 use gridstone::engine::Dedup;
-use gridstone::schema::{Attribute, Datatype, Dimension, Filters, Order, Primitive, Schema, SchemaOptions, TimeUnit};
+use gridstone::schema::{
+    Attribute, Datatype, Dimension, Extent, Filters, Order, Primitive, Schema, SchemaOptions, TimeUnit,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -158,7 +160,7 @@ impl Plan {
         let coord_filters = Filters::parse(named).unwrap();
         let duplicates = kind == Kind::Duplicates;
         let options = SchemaOptions { sparse, capacity, tile_order, cell_order, duplicates, coord_filters };
-        let schema = Arc::new(Schema::new(dims, attrs, options).unwrap());
+        let schema = Arc::new(framed(Schema::new(dims, attrs, options).unwrap(), seed));
         let firsts = schema.attrs().len() as u32;
         Self { schema, used, size, firsts }
     }
@@ -246,6 +248,40 @@ impl Plan {
         }
         cells
     }
+}
+
+/// A schema with the frame of its Hilbert curve, if it has one: that of a new array, that of older releases, or one with few
+/// places, so that many cells share theirs.
+fn framed(schema: Schema, seed: u64) -> Schema {
+    let mut dice = Dice::new(!seed);
+    if schema.options().cell_order != Order::Hilbert || dice.chance(30) {
+        return schema.of_new_array();
+    }
+    let (old, by) = (schema.frame(), *dice.pick(&["value", "value", "key"]));
+    let old_sides = old.sides().iter().map(|side| (side.low.into(), side.high));
+    let (by, bits, sides): (_, _, Vec<(u128, u128)>) = match dice.chance(20) {
+        true => ("key", old.bits(), old_sides.collect()),
+        false => {
+            let bits = dice.below(5) as u32;
+            (by, bits, schema.dims().iter().map(|dim| small_side(dim, &mut dice)).collect())
+        }
+    };
+    let sides: Vec<String> = sides.iter().map(|(low, high)| format!(r#"["{low}","{high}"]"#)).collect();
+    let made = schema.of_new_array().to_stored_json();
+    let rest = made.split(",\"frame\":").next().unwrap();
+    let frame = format!(r#"{{"by":"{by}","bits":{bits},"sides":[{}]}}"#, sides.join(","));
+    Schema::from_stored_json(&format!("{rest},\"frame\":{frame}}}")).unwrap()
+}
+
+/// A part of the domain, or a tile and perhaps more.
+fn small_side(dim: &Dimension, dice: &mut Dice) -> (u128, u128) {
+    if let Extent::Cells(n) = dim.extent() {
+        return (0, u128::from(n - 1) + dice.below(2) as u128 * u128::from(n));
+    }
+    let range = dim.range();
+    let mut key = |from: u64| from + (u128::from(range.hi - from) * dice.below(1_001) as u128 / 1_000) as u64;
+    let low = key(range.lo);
+    (low.into(), key(low).into())
 }
 
 /// Least and greatest value of an integer type that may be a coordinate.

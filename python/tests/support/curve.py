@@ -1,5 +1,6 @@
 """Cells along a Hilbert curve, for the model: from the format's page on keys, in Python's integers."""
 
+import math
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -26,23 +27,41 @@ def _ends(dim: gs.Dim) -> tuple[int, int]:
     return _key(dim, low), _key(dim, high)
 
 
+def _sides(dims: Sequence[gs.Dim]) -> list[tuple[int, int]]:
+    """The least and the greatest offset in a tile, or key, of the frame that a new array gets."""
+    extents = [_extent(dim) for dim in dims]
+    return [_ends(dim) if extent is None else (0, extent - 1) for dim, extent in zip(dims, extents, strict=True)]
+
+
 def bits_of(dims: Sequence[gs.Dim]) -> int:
-    """The bits of the largest offset."""
-    largest = 0
-    for dim in dims:
-        low, high = _ends(dim)
-        extent = _extent(dim)
-        largest = max(largest, high - low if extent is None else extent - 1)
-    return largest.bit_length()
+    """The bits of a place in the frame that a new array gets."""
+    most = min(32, 64 // len(dims))
+    if any(dtypes.is_float(dim.dtype) for dim in dims):
+        return most
+    return min(most, max((high - low).bit_length() for low, high in _sides(dims)))
+
+
+def _place_of_value(value: float, low: float, high: float, bits: int) -> int:
+    part, whole = value / 2 - low / 2, high / 2 - low / 2
+    if whole == 0:
+        return 2**bits - 1 if part > 0 else 0
+    scaled = part / whole * 2.0**bits
+    if math.isinf(scaled):
+        return 2**bits - 1 if scaled > 0 else 0
+    return min(max(math.floor(scaled), 0), 2**bits - 1)
 
 
 def index(dims: Sequence[gs.Dim], place: Sequence[Any]) -> int:
     """The place of a cell along the curve of its tile; `dims` are those that the array was made with."""
     x, count = [], bits_of(dims)
-    for dim, value in zip(dims, place, strict=True):
-        offset, extent = _key(dim, value) - _ends(dim)[0], _extent(dim)
+    for dim, value, (low, high) in zip(dims, place, _sides(dims), strict=True):
+        if dtypes.is_float(dim.dtype):
+            x.append(_place_of_value(float(value), *map(float, dim.domain), count))
+            continue
+        extent = _extent(dim)
         # What lies beyond the frame has the place of its nearest end.
-        x.append(min(max(offset, 0), 2**count - 1) if extent is None else offset % extent)
+        u = min(max(_key(dim, value), low), high) if extent is None else (_key(dim, value) - _ends(dim)[0]) % extent
+        x.append(((u - low) << count) // (high - low + 1))
     for bit in reversed(range(1, count)):
         below = 2**bit - 1
         for d in range(len(x)):

@@ -194,9 +194,18 @@ impl World {
         self.budget = Arc::new(Budget::new(bytes));
     }
 
-    /// Creates an array.
+    /// Creates an array, without the frame that a curve gets today.
     pub(crate) fn create_array(&mut self, path: &str, schema: &str) -> Result<()> {
-        let (id, schema) = (self.entropy.id(), Schema::from_json(schema)?);
+        self.create(path, Schema::from_json(schema)?)
+    }
+
+    /// Creates an array as the engine does.
+    pub(crate) fn create_framed(&mut self, path: &str, schema: &str) -> Result<()> {
+        self.create(path, Schema::from_json(schema)?.of_new_array())
+    }
+
+    fn create(&mut self, path: &str, schema: Schema) -> Result<()> {
+        let id = self.entropy.id();
         self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() });
         self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
         Ok(())

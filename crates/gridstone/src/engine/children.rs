@@ -102,7 +102,7 @@ impl Group {
     /// # Errors
     /// Exists, Input (no name), NotFound (the group is gone), Conflict, Storage, Access.
     pub fn create_array(&self, name: &str, schema: Schema, overwrite: bool) -> Result<Array> {
-        let (id, schema) = (SystemEntropy.id(), schema.renumbered());
+        let (id, schema) = (SystemEntropy.id(), schema.of_new_array());
         let snapshot = self.change(None, |newest, path| {
             let path = below(path, name);
             let mut operations = Vec::new();

@@ -72,7 +72,7 @@ pub fn create_array_on(
 
 fn create_array_in(context: &Context, store: Arc<Store>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
     let id = SystemEntropy.id();
-    let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.renumbered() };
+    let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.of_new_array() };
     let snapshot = create_node(context, &store, path, create, overwrite)?;
     Ok(Array::new(context.clone(), store, snapshot, id, true, false))
 }

@@ -318,7 +318,7 @@ impl Transaction {
     /// # Errors
     /// Exists, Input (the path).
     pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
-        let (id, schema) = (SystemEntropy.id(), schema.renumbered());
+        let (id, schema) = (SystemEntropy.id(), schema.of_new_array());
         let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() };
         self.create(path, &create, overwrite, |content| content.create(id, path, &schema, overwrite))?;
         self.array(path)

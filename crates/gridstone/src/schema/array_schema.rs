@@ -114,11 +114,14 @@ impl Schema {
         Self { frame: frame.filter(|_| self.is_on_curve()), ..self }
     }
 
-    /// The same schema with its attributes numbered by their positions, for a new array.
+    /// The same schema for a new array: its attributes are numbered by their positions, and a Hilbert curve that has no frame
+    /// gets one.
     #[must_use]
-    pub fn renumbered(self) -> Self {
+    pub fn of_new_array(self) -> Self {
         let attrs: Vec<Attribute> = self.attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
-        Self { next_id: attrs.len() as u32, attrs, ..self }
+        let curve = self.options.cell_order == Order::Hilbert;
+        let frame = self.frame.or_else(|| curve.then(|| Frame::of_values(&self.dims)));
+        Self { next_id: attrs.len() as u32, attrs, frame, ..self }
     }
 
     fn check_numbers(&self) -> Result<()> {

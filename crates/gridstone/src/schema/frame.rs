@@ -4,7 +4,8 @@
 //! the cells of a tile for a dimension with integer tiles, a range of coordinates for others. It stays when the domain
 //! grows, so cells keep their places. Coordinates beyond it have the place of its nearest end.
 
-use super::{Dimension, Extent, key};
+use super::places::Places;
+use super::{Dimension, Extent};
 
 /// What the places of floats are proportional to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub struct Side {
 
 impl Side {
     /// How many keys or offsets it spans.
-    fn count(self) -> u128 {
+    pub(super) fn count(self) -> u128 {
         self.high - u128::from(self.low) + 1
     }
 
@@ -50,7 +51,7 @@ impl Side {
     }
 
     /// The greatest key.
-    fn last(self) -> u64 {
+    pub(super) fn last(self) -> u64 {
         u64::try_from(self.high).unwrap_or(u64::MAX)
     }
 }
@@ -62,6 +63,9 @@ pub struct Frame {
     bits: u32,
     sides: Vec<Side>,
 }
+
+/// The most bits of a place in the frame of a new array.
+const PLACE_BITS_MAX: u32 = 32;
 
 /// No side is longer than all keys are many.
 const COUNT_MAX: u128 = 1 << 64;
@@ -79,6 +83,23 @@ impl Frame {
         };
         let all = sides.len() == dims.len() && sides.iter().zip(dims).all(fits) && bits <= u64::BITS;
         all.then_some(Self { framing, bits, sides })
+    }
+
+    /// The frame of a new array with a curve: floats by their values, integers by their tile or domain. The bits are those that
+    /// the longest side needs, floats as many as there are, but no more than 32 a dimension and 64 in all: the index of a cell is
+    /// a word. Integers with fewer bits have the same order as with more, since all have places of their own.
+    pub(super) fn of_values(dims: &[Dimension]) -> Self {
+        let side = |d: &Dimension| match d.extent() {
+            Extent::Cells(n) => Side { low: 0, high: u128::from(n - 1) },
+            Extent::Whole | Extent::Length(_) => Side { low: d.range().lo, high: d.range().hi.into() },
+        };
+        let needed = |d: &Dimension| match d.datatype().is_float() {
+            true => PLACE_BITS_MAX,
+            false => u128::BITS - (side(d).count() - 1).leading_zeros(),
+        };
+        let most = PLACE_BITS_MAX.min(u64::BITS / (dims.len() as u32).max(1));
+        let bits = dims.iter().map(needed).max().unwrap_or(0).min(most);
+        Self { framing: Framing::Value, bits, sides: dims.iter().map(side).collect() }
     }
 
     /// The frame of an array that has none written: one place for each key from the low end of the domain on, with as many
@@ -115,34 +136,19 @@ impl Frame {
         self.framing == Framing::Value && dim.datatype().is_float()
     }
 
-    /// The place along the curve of a key of dimension number `at`, `dim`: below 2^bits, and monotone in the offset or key.
+    /// The places along the curve of the coordinates of dimension number `at`, `dim`: below 2^bits, and monotone in the offset
+    /// or key; `None` if there is no such dimension.
     ///
     /// With the side `low ..= high`, an integer or key `v` has the place `floor((v - low) * 2^bits / (high - low + 1))`,
     /// in whole numbers. A float by its value has `floor((v/2 - low/2) / (high/2 - low/2) * 2^bits)`, each step rounded
     /// to float64. Both are clamped to `0 ..= 2^bits - 1`.
-    pub fn place(&self, at: usize, dim: &Dimension, key: u64) -> u64 {
-        let Some(side) = self.sides.get(at) else { return 0 };
-        if self.is_by_value(dim) {
-            return self.place_of_float(*side, key::to_float(key));
-        }
-        let key = match dim.extent() {
-            Extent::Cells(n) => dim.offset_in_tile(key, n),
-            Extent::Whole | Extent::Length(_) => key,
-        };
-        let offset = key.clamp(side.low, side.last()) - side.low;
-        match side.count() {
-            count if count == 1 << self.bits => offset,
-            count => ((u128::from(offset) << self.bits) / count) as u64,
-        }
+    pub fn places(&self, at: usize, dim: &Dimension) -> Option<Places> {
+        self.sides.get(at).map(|side| Places::new(self.framing, self.bits, *side, dim))
     }
 
-    fn place_of_float(&self, side: Side, value: f64) -> u64 {
-        let (low, high) = (key::to_float(side.low) / 2.0, key::to_float(side.last()) / 2.0);
-        let last = u64::MAX.checked_shr(u64::BITS - self.bits).unwrap_or(0);
-        let part = (value / 2.0 - low) / (high - low);
-        let place = (part * 2f64.powi(self.bits as i32)).floor();
-        // A frame of one value has no parts: what is not above it has the first place.
-        if place.is_nan() { 0 } else { (place.max(0.0) as u64).min(last) }
+    /// The place of one key.
+    pub fn place(&self, at: usize, dim: &Dimension, key: u64) -> u64 {
+        self.places(at, dim).map_or(0, |places| places.of(dim, key))
     }
 
     /// Whether no two cells of a domain of `dims` have the same places in the same tile.
@@ -161,7 +167,7 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Datatype;
+    use crate::schema::{Datatype, key};
     use proptest::prelude::*;
 
     fn dims(text: &[(&str, &str, &str, Option<&str>)]) -> Vec<Dimension> {
@@ -188,6 +194,63 @@ mod tests {
         let frame = Frame::of_keys(std::slice::from_ref(&one));
         assert_eq!((frame.bits(), frame.place(0, &one, one.range().lo)), (0, 0));
         assert!(frame.tells_cells(&[one]));
+    }
+
+    #[test]
+    fn frames_of_new_arrays_are_by_value_and_fit_into_a_word() {
+        let of = |text: &[(&str, &str, &str, Option<&str>)]| {
+            let dims = dims(text);
+            let frame = Frame::of_values(&dims);
+            assert_eq!(Frame::new(Framing::Value, frame.bits(), frame.sides().to_vec(), &dims), Some(frame.clone()));
+            (frame.bits(), frame.tells_cells(&dims), frame.sides().to_vec())
+        };
+        let (byte, all) = (("int8", "-9", "90", None), ("int64", "-9223372036854775808", "9223372036854775807", None));
+        let (tiled, float) = (("int64", "-9", "90000", Some("1000")), ("float64", "-180", "180", None));
+        assert_eq!(of(&[byte]), (7, true, vec![side((1 << 63) - 9, (1 << 63) + 90)]));
+        assert_eq!(of(&[tiled, byte]), (10, true, vec![side(0, 999), side((1 << 63) - 9, (1 << 63) + 90)]));
+        assert_eq!(of(&[all]), (32, false, vec![side(0, u64::MAX)]));
+        let bits_of = |text: &[_]| (of(text).0, of(text).1);
+        assert_eq!(bits_of(&[all, byte]), (32, false));
+        assert_eq!(bits_of(&[("uint32", "0", "4294967295", None), byte]), (32, true));
+        assert_eq!(bits_of(&[all, byte, byte]), (21, false));
+        assert_eq!(bits_of(&[tiled; 8]), (8, false));
+        assert_eq!(bits_of(&[byte; 8]), (7, true));
+        assert_eq!(
+            of(&[float, tiled]),
+            (32, false, vec![side(key::from_float(-180.0), key::from_float(180.0)), side(0, 999)])
+        );
+        assert_eq!(bits_of(&[float, float, float]), (21, false));
+        // One cell, and it may grow.
+        assert_eq!(bits_of(&[("int8", "4", "4", None)]), (0, true));
+    }
+
+    /// By value, floats at the ends of what there is, and sides without a length.
+    #[test]
+    fn places_of_floats_have_no_gaps_in_their_definition() {
+        let place = |low: f64, high: f64, bits: u32, value: f64| {
+            let dim = Dimension::new("x", Datatype::Float64, "0", "1", None).unwrap();
+            let sides = vec![side(key::from_float(low), key::from_float(high))];
+            Frame::new(Framing::Value, bits, sides, std::slice::from_ref(&dim)).unwrap().place(
+                0,
+                &dim,
+                key::from_float(value),
+            )
+        };
+        let (most, least) = (f64::MAX, 5e-324);
+        assert_eq!([-most, 0.0, most].map(|v| place(-most, most, 32, v)), [0, 1 << 31, u32::MAX.into()]);
+        assert_eq!(
+            [-180.0, -90.0, -1e-300, 0.0, 90.0, 180.0, 181.0, most].map(|v| place(-180.0, 180.0, 2, v)),
+            [0, 1, 2, 2, 3, 3, 3, 3]
+        );
+        // Halved they are equal: nothing lies between them.
+        assert_eq!(
+            [-1.0, 0.0, least, 2.0 * least, 1.0].map(|v| place(0.0, least, 32, v)),
+            [0, 0, 0, u32::MAX.into(), u32::MAX.into()]
+        );
+        assert_eq!([-2.0 * least, 0.0, 2.0 * least, 4.0 * least].map(|v| place(0.0, 4.0 * least, 4, v)), [0, 0, 8, 15]);
+        assert_eq!([1.0, 2.0, 3.0].map(|v| place(2.0, 2.0, 32, v)), [0, 0, u32::MAX.into()]);
+        assert_eq!([-most, most].map(|v| place(-1.0, 1.0, 64, v)), [0, u64::MAX]);
+        assert_eq!([-1.0, 1.0].map(|v| place(-1.0, 1.0, 0, v)), [0, 0]);
     }
 
     fn side(low: u64, high: u64) -> Side {
@@ -222,6 +285,26 @@ mod tests {
     }
 
     proptest! {
+        /// The quotient by multiplication is the one of the definition.
+        #[test]
+        fn places_of_integers_are_exact(
+            ends in any::<(u64, u64)>(), narrow in 0u32..64, bits in 0u32..65, keys in proptest::collection::vec(any::<u64>(), 20)) {
+            let (low, high) = (ends.0.min(ends.1) >> narrow, ends.0.max(ends.1) >> narrow);
+            let dim = Dimension::new("x", Datatype::UInt64, "0", "18446744073709551615", None).unwrap();
+            for (low, high) in [(low, high), (0, high), (low, u64::MAX), (0, u64::MAX), (low, low)] {
+                let frame = Frame::new(Framing::Value, bits, vec![side(low, high)], std::slice::from_ref(&dim)).unwrap();
+                let count = u128::from(high - low) + 1;
+                let near = [low, high, high.saturating_sub(1), low + (high - low) / 2, low + (high - low) / 3];
+                let inside = keys.iter().map(|key| low + (u128::from(*key) % count) as u64);
+                let all: Vec<u64> = keys.iter().copied().chain(near).chain(inside).collect();
+                let defined = |key: &u64| ((u128::from(*key.clamp(&low, &high) - low) << bits) / count) as u64;
+                let expected: Vec<u64> = all.iter().map(defined).collect();
+                let places = frame.places(0, &dim).unwrap();
+                prop_assert_eq!(&places.of_all(&dim, &all), &expected);
+                prop_assert_eq!(all.iter().map(|key| places.of(&dim, *key)).collect::<Vec<_>>(), expected);
+            }
+        }
+
         #[test]
         fn places_are_monotone_and_below_the_side(
             low in any::<f64>(), high in any::<f64>(), bits in 0u32..33, values in proptest::collection::vec(any::<f64>(), 2),

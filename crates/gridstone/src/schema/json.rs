@@ -447,7 +447,7 @@ mod tests {
         assert!(!gaps.to_json().contains("id\"") && gaps.to_stored_json().contains("\"next_id\":9"));
         let fresh = Schema::from_json(&gaps.to_json()).unwrap();
         assert_eq!((fresh.attrs()[1].id(), fresh.next_id()), (1, 2));
-        assert_eq!(gaps.clone().renumbered(), fresh);
+        assert_eq!(gaps.clone().of_new_array(), fresh);
         assert_eq!(fresh.to_stored_json(), fresh.to_json());
         let dropped_last = stored(&format!(r#"{{"name":"a",{plain},"id":0}}"#), r#","next_id":3"#).unwrap();
         assert!(dropped_last.to_stored_json().contains("\"next_id\":3"));

@@ -2,8 +2,10 @@
 
 use super::radix::sort_keys;
 use super::sort::sort;
+use super::tied_keys::TiedKeys;
 use crate::base::{Cancel, Result, Spawner};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// The keys of a run of cells.
 #[derive(Debug, Clone)]
@@ -19,6 +21,10 @@ pub enum CellKeys {
         /// The words of all cells.
         data: Vec<u64>,
     },
+    /// Up to 64 bits that several cells may share, and their coordinates.
+    TiedNarrow(TiedKeys<u64>),
+    /// Up to 128 bits that several cells may share, and their coordinates.
+    TiedWide(TiedKeys<u128>),
 }
 
 impl CellKeys {
@@ -28,6 +34,8 @@ impl CellKeys {
             Self::Narrow(keys) => keys.len(),
             Self::Wide(keys) => keys.len(),
             Self::Long { words, data } => data.len() / (*words).max(1),
+            Self::TiedNarrow(keys) => keys.len(),
+            Self::TiedWide(keys) => keys.len(),
         }
     }
 
@@ -44,16 +52,29 @@ impl CellKeys {
             (Self::Long { words, data: a }, Self::Long { data: b, .. }) => {
                 a.get(i * words..(i + 1) * words).cmp(&b.get(j * words..(j + 1) * words))
             }
+            (Self::TiedNarrow(a), Self::TiedNarrow(b)) => a.compare(i, b, j),
+            (Self::TiedWide(a), Self::TiedWide(b)) => a.compare(i, b, j),
             _ => Ordering::Equal,
         }
     }
 
-    /// The key of cell `i`, equal to that of [`KeyLayout::key`].
+    /// The word of cell `i`, equal to that of [`super::KeyLayout::key`]. Where keys are tied, other cells may have the same.
     pub fn word(&self, i: usize) -> Option<u128> {
         match self {
             Self::Narrow(keys) => keys.get(i).map(|k| u128::from(*k)),
             Self::Wide(keys) => keys.get(i).copied(),
             Self::Long { .. } => None,
+            Self::TiedNarrow(keys) => keys.word(i).map(u128::from),
+            Self::TiedWide(keys) => keys.word(i),
+        }
+    }
+
+    /// The coordinates of the cells at `places`, a column per dimension, where keys are tied.
+    pub(super) fn tied_columns(&self, places: Range<usize>) -> Option<Vec<Vec<u64>>> {
+        match self {
+            Self::TiedNarrow(keys) => Some(keys.columns(places)),
+            Self::TiedWide(keys) => Some(keys.columns(places)),
+            Self::Narrow(_) | Self::Wide(_) | Self::Long { .. } => None,
         }
     }
 
@@ -64,6 +85,8 @@ impl CellKeys {
             Self::Narrow(keys) => keys.reserve_exact(more),
             Self::Wide(keys) => keys.reserve_exact(more),
             Self::Long { words, data } => data.reserve_exact(more * *words),
+            Self::TiedNarrow(keys) => keys.reserve(more),
+            Self::TiedWide(keys) => keys.reserve(more),
         }
     }
 
@@ -73,6 +96,8 @@ impl CellKeys {
             (Self::Narrow(a), Self::Narrow(b)) => a.extend_from_slice(b),
             (Self::Wide(a), Self::Wide(b)) => a.extend_from_slice(b),
             (Self::Long { data: a, .. }, Self::Long { data: b, .. }) => a.extend_from_slice(b),
+            (Self::TiedNarrow(a), Self::TiedNarrow(b)) => a.append(b),
+            (Self::TiedWide(a), Self::TiedWide(b)) => a.append(b),
             _ => debug_assert!(false, "keys of two layouts"),
         }
     }
@@ -88,6 +113,8 @@ impl CellKeys {
                 let cell = |r: &u32| data.get(at(r) * words..(at(r) + 1) * words).unwrap_or_default();
                 Self::Long { words: *words, data: rows.iter().flat_map(cell).copied().collect() }
             }
+            Self::TiedNarrow(keys) => Self::TiedNarrow(keys.pick(rows)),
+            Self::TiedWide(keys) => Self::TiedWide(keys.pick(rows)),
         }
     }
 
@@ -117,6 +144,8 @@ impl CellKeys {
                 let cells: Vec<&[u64]> = data.chunks((*words).max(1)).collect();
                 first_step(&cells, how, cancel)
             }
+            Self::TiedNarrow(keys) => keys.first_step(how, cancel),
+            Self::TiedWide(keys) => keys.first_step(how, cancel),
         }
     }
 
@@ -131,6 +160,8 @@ impl CellKeys {
                 let rows = sort((0..self.len() as u32).collect(), by_key, cancel)?;
                 Ok((self.pick(&rows), rows))
             }
+            Self::TiedNarrow(keys) => keys.sort(spawner, cancel).map(|(keys, rows)| (Self::TiedNarrow(keys), rows)),
+            Self::TiedWide(keys) => keys.sort(spawner, cancel).map(|(keys, rows)| (Self::TiedWide(keys), rows)),
         }
     }
 }

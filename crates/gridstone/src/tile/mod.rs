@@ -17,6 +17,7 @@ mod radix;
 mod sort;
 mod statistics;
 mod strided;
+mod tied_keys;
 mod weight;
 mod width;
 
@@ -29,5 +30,6 @@ pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::KeyLayout;
 pub use statistics::{Bound, Statistics, Sum};
 pub use strided::Strided;
+pub use tied_keys::TiedKeys;
 pub use weight::{Weights, block_cells_with_room, cells_with_room};
 pub(crate) use width::by_cell_width;

@@ -6,12 +6,14 @@
 //! up to 64 and 128 bits are machine words; longer ones are compared as words.
 //!
 //! Tiles are counted from the first of the domain, so keys of the same cells differ between domains; their order does
-//! not. Equal keys are equal cells: where several coordinates have the same place on the curve, since the domain reaches
-//! beyond the curve's frame or the frame is coarse, all coordinates follow it in the key, in row order.
+//! not. Equal keys are equal cells, but equal words need not be: several coordinates may have the same place on the curve,
+//! since the domain reaches beyond the curve's frame or the frame is coarse. Then keys are *tied*: all coordinates follow the
+//! word, in row order ([`TiedKeys`]).
 
 use super::cell_keys::CellKeys;
 use super::hilbert;
-use crate::schema::{Dimension, Extent, Frame, Order, Schema};
+use super::tied_keys::TiedKeys;
+use crate::schema::{Dimension, Extent, Order, Places, Schema};
 use std::ops::{BitOr, Range, Shl};
 
 /// One part of a key.
@@ -33,12 +35,13 @@ impl KeyWord for u128 {}
 pub struct KeyLayout {
     dims: Vec<Dimension>,
     parts: Vec<Part>,
-    /// The frame of a Hilbert curve, whose bits follow the parts.
-    frame: Option<Frame>,
+    /// Per dimension the places on a Hilbert curve, whose bits follow the parts; `None` if there is no curve.
+    curve: Option<Vec<Places>>,
     /// Bits per dimension along the curve; 0 if there is no curve.
     curve_bits: u32,
-    /// Whether the coordinates follow the curve, since they do not follow from it.
-    ends_in_cells: bool,
+    /// Whether cells may have the same word, so that the coordinates follow it.
+    tied: bool,
+    /// The bits of the word.
     bits: u32,
 }
 
@@ -70,12 +73,10 @@ impl KeyLayout {
         // One width for all dimensions: the curve runs through a cube.
         let frame = curve.then(|| schema.frame());
         let curve_bits = frame.as_ref().map_or(0, |frame| frame.bits());
-        let ends_in_cells = frame.as_ref().is_some_and(|frame| !frame.tells_cells(&dims));
-        let mut bits = parts.iter().map(|p| p.bits).sum::<u32>() + curve_bits * dims.len() as u32;
-        if ends_in_cells {
-            bits += u64::BITS * dims.len().max(2) as u32;
-        }
-        Self { parts, frame, curve_bits, ends_in_cells, bits, dims }
+        let tied = frame.as_ref().is_some_and(|frame| !frame.tells_cells(&dims));
+        let bits = parts.iter().map(|p| p.bits).sum::<u32>() + curve_bits * dims.len() as u32;
+        let curve = frame.map(|frame| dims.iter().enumerate().filter_map(|(at, dim)| frame.places(at, dim)).collect());
+        Self { parts, curve, curve_bits, tied, bits, dims }
     }
 
     /// A layout that orders cells by their coordinates alone, ignoring tiles, for row-major or column-major results.
@@ -88,12 +89,23 @@ impl KeyLayout {
         let parts: Vec<Part> = schema.slowest_first(order).into_iter().map(part).filter(|p| p.bits > 0).collect();
         let bits = parts.iter().map(|p| p.bits).sum();
         let dims = dims.iter().map(Dimension::untiled).collect();
-        Self { dims, parts, frame: None, curve_bits: 0, ends_in_cells: false, bits }
+        Self { dims, parts, curve: None, curve_bits: 0, tied: false, bits }
     }
 
-    /// The bits of a key.
-    pub fn bits(&self) -> u32 {
-        self.bits
+    /// Whether keys begin with a word that [`Self::key`] gives, and which is all of them unless they are tied.
+    pub fn has_words(&self) -> bool {
+        self.bits <= 128
+    }
+
+    /// Whether cells with the same word may be different cells.
+    pub fn is_tied(&self) -> bool {
+        self.tied
+    }
+
+    /// Bytes that a key takes.
+    pub fn key_bytes(&self) -> u64 {
+        let cell = if self.tied { self.dims.len() as u64 } else { 0 };
+        (u64::from(self.bits).div_ceil(64).max(1) + cell) * 8
     }
 
     fn part_value(&self, part: Part, key: u64) -> u64 {
@@ -105,33 +117,28 @@ impl KeyLayout {
         }
     }
 
-    /// The place of a coordinate along the curve.
-    fn place(&self, dim: usize, key: u64) -> u64 {
-        let Some(dimension) = self.dims.get(dim) else { return 0 };
-        self.frame.as_ref().map_or(0, |frame| frame.place(dim, dimension, key))
-    }
-
     /// The keys of cells whose coordinates are given column by column as ordered keys in the domain.
     pub fn keys(&self, columns: &[&[u64]]) -> CellKeys {
-        if self.bits <= 64 {
-            CellKeys::Narrow(self.fill(columns))
-        } else if self.bits <= 128 {
-            CellKeys::Wide(self.fill(columns))
-        } else {
-            self.long_keys(columns, columns.first().map_or(0, |c| c.len()))
+        let ndim = self.dims.len();
+        match (self.bits, self.tied) {
+            (..=64, false) => CellKeys::Narrow(self.fill(columns)),
+            (..=64, true) => CellKeys::TiedNarrow(TiedKeys::new(self.fill(columns), ndim, columns)),
+            (..=128, false) => CellKeys::Wide(self.fill(columns)),
+            (..=128, true) => CellKeys::TiedWide(TiedKeys::new(self.fill(columns), ndim, columns)),
+            _ => self.long_keys(columns, columns.first().map_or(0, |c| c.len())),
         }
     }
 
-    /// Whether [`Self::coordinates`] can recover them, which is not possible along a curve.
+    /// Whether [`Self::coordinates`] can recover them: from tied words, and from all without a curve.
     pub fn tells_coordinates(&self) -> bool {
-        self.frame.is_none()
+        self.curve.is_none() || (self.tied && self.has_words())
     }
 
-    /// The inverse of [`Self::keys`]: the coordinates of the cells at `places`, a column per dimension; `None` along a
-    /// curve.
+    /// The inverse of [`Self::keys`]: the coordinates of the cells at `places`, a column per dimension; `None` where keys do
+    /// not tell them.
     pub fn coordinates(&self, keys: &CellKeys, places: Range<usize>) -> Option<Vec<Vec<u64>>> {
-        if !self.tells_coordinates() {
-            return None;
+        if self.curve.is_some() {
+            return keys.tied_columns(places);
         }
         // The first tile may begin before the domain, even before all keys: the sums wrap there and come out right.
         let start = |d: &Dimension| d.range().lo.wrapping_sub(d.lead());
@@ -161,26 +168,34 @@ impl KeyLayout {
                     let parts = cells.skip(number).step_by(*words);
                     column.zip(parts).for_each(|(c, k)| *c = c.wrapping_add(k.wrapping_mul(step)));
                 }
+                // Only along a curve.
+                CellKeys::TiedNarrow(_) | CellKeys::TiedWide(_) => return None,
             }
         }
         Some(columns)
     }
 
-    /// The key of one cell, given its coordinates as ordered keys by dimension; `None` if keys are longer than 128 bits.
+    /// The word of one cell, given its coordinates as ordered keys by dimension; `None` if it is longer than 128 bits. Tied
+    /// cells may share it.
     pub fn key(&self, coordinate: impl Fn(usize) -> u64) -> Option<u128> {
-        let push = |key: u128, part: &Part| key << part.bits | u128::from(self.part_value(*part, coordinate(part.dim)));
-        if self.frame.is_none() {
-            return (self.bits <= 128).then(|| self.parts.iter().fold(0, push));
+        if !self.has_words() {
+            return None;
         }
-        let cell: Vec<[u64; 1]> = (0..self.dims.len()).map(|dim| [coordinate(dim)]).collect();
-        self.keys(&cell.iter().map(<[u64; 1]>::as_slice).collect::<Vec<_>>()).word(0)
+        let push = |key: u128, part: &Part| key << part.bits | u128::from(self.part_value(*part, coordinate(part.dim)));
+        let mut key = [self.parts.iter().fold(0, push)];
+        if self.curve_bits > 0 {
+            let cell: Vec<[u64; 1]> = (0..self.dims.len()).map(|dim| [coordinate(dim)]).collect();
+            let columns: Vec<&[u64]> = cell.iter().map(<[u64; 1]>::as_slice).collect();
+            append_curve(&mut key, &self.along(&columns, 0, 1), self.curve_bits);
+        }
+        Some(key[0])
     }
 
     fn fill<K: KeyWord>(&self, columns: &[&[u64]]) -> Vec<K> {
         let mut keys = vec![K::from(0); columns.first().map_or(0, |c| c.len())];
         // The positions of the parts of each dimension in a key, if they have any bits.
         let mut shifts: Vec<(Option<u32>, Option<u32>)> = vec![(None, None); self.dims.len()];
-        let mut shift = self.bits;
+        let mut shift = self.parts.iter().map(|part| part.bits).sum::<u32>();
         for part in &self.parts {
             shift -= part.bits;
             let Some((tile, offset)) = shifts.get_mut(part.dim) else { continue };
@@ -189,29 +204,21 @@ impl KeyLayout {
         for ((dim, column), shifts) in self.dims.iter().zip(columns).zip(shifts) {
             add_parts(dim, column, shifts, &mut keys);
         }
-        if self.curve_bits == 0 {
-            return keys;
-        }
-        for (from, keys) in (0..).step_by(CURVE_CELLS).zip(keys.chunks_mut(CURVE_CELLS)) {
-            let along = self.along(columns, from, keys.len());
-            let mut places = [K::from(0); CURVE_CELLS];
-            for bit in (0..self.curve_bits).rev() {
-                for x in &along {
-                    places.iter_mut().zip(x).for_each(|(place, x)| *place = *place << 1 | K::from(*x >> bit & 1));
-                }
+        if self.curve_bits > 0 {
+            for (from, keys) in (0..).step_by(CURVE_CELLS).zip(keys.chunks_mut(CURVE_CELLS)) {
+                append_curve(keys, &self.along(columns, from, keys.len()), self.curve_bits);
             }
-            keys.iter_mut().zip(places).for_each(|(key, place)| *key = *key | place);
         }
         keys
     }
 
-    /// The offsets of `len` cells from `from` on, transposed along the curve.
+    /// The places of `len` cells from `from` on, transposed along the curve.
     fn along(&self, columns: &[&[u64]], from: usize, len: usize) -> Vec<Vec<u64>> {
-        let places = |(dim, column): (usize, &&[u64])| {
-            let run = column.get(from..from + len).unwrap_or_default();
-            run.iter().map(|coordinate| self.place(dim, *coordinate)).collect::<Vec<u64>>()
+        let places = |((places, dim), column): ((&Places, &Dimension), &&[u64])| {
+            places.of_all(dim, column.get(from..from + len).unwrap_or_default())
         };
-        let mut along: Vec<Vec<u64>> = columns.iter().enumerate().map(places).collect();
+        let sides = self.curve.iter().flatten().zip(&self.dims);
+        let mut along: Vec<Vec<u64>> = sides.zip(columns).map(places).collect();
         hilbert::transpose(&mut along, self.curve_bits);
         along
     }
@@ -221,7 +228,7 @@ impl KeyLayout {
     fn long_keys(&self, columns: &[&[u64]], len: usize) -> CellKeys {
         let along_curve = (self.curve_bits as usize * self.dims.len()).div_ceil(64);
         let cells_from = self.parts.len() + along_curve;
-        let words = cells_from + if self.ends_in_cells { self.dims.len() } else { 0 };
+        let words = cells_from + if self.tied { self.dims.len() } else { 0 };
         let mut data = vec![0u64; len * words];
         for (i, part) in self.parts.iter().enumerate() {
             let Some(column) = columns.get(part.dim) else { continue };
@@ -240,13 +247,22 @@ impl KeyLayout {
                 }
             }
         }
-        if self.ends_in_cells {
+        if self.tied {
             for (dim, column) in columns.iter().enumerate() {
                 let slots = data.iter_mut().skip(cells_from + dim).step_by(words.max(1));
                 slots.zip(*column).for_each(|(slot, coordinate)| *slot = *coordinate);
             }
         }
         CellKeys::Long { words, data }
+    }
+}
+
+/// Appends the bits of transposed indices along the curve to keys.
+fn append_curve<K: KeyWord>(keys: &mut [K], along: &[Vec<u64>], bits: u32) {
+    for bit in (0..bits).rev() {
+        for x in along {
+            keys.iter_mut().zip(x).for_each(|(key, x)| *key = *key << 1 | K::from(*x >> bit & 1));
+        }
     }
 }
 
@@ -433,7 +449,7 @@ mod tests {
             };
             let cells = all(-6, 17, &[0, 3, 9, 10, 11, 15, 20, 25, 26, 40], &floats);
             let (keys, layout) = (keys_of(&grown, &cells), KeyLayout::new(&grown));
-            assert_eq!(layout.ends_in_cells, order == "hilbert");
+            assert_eq!(layout.is_tied(), order == "hilbert");
             let (sorted, rows) = keys.clone().sort(&Inline, &NeverCancel).unwrap();
             assert_eq!(sorted.first_step(Ordering::Equal, &NeverCancel).unwrap(), None, "no two cells have one key");
             let rank = |cell: &[u64]| {
@@ -481,8 +497,8 @@ mod tests {
 
     #[test]
     fn key_widths() {
-        assert!(KeyLayout::new(&schema(SMALL)).bits() <= 64);
-        assert_eq!(KeyLayout::new(&schema(ONE)).bits(), 64);
-        assert!(KeyLayout::new(&schema(WIDE)).bits() > 128);
+        assert!(KeyLayout::new(&schema(SMALL)).bits <= 64);
+        assert_eq!(KeyLayout::new(&schema(ONE)).bits, 64);
+        assert!(KeyLayout::new(&schema(WIDE)).bits > 128);
     }
 }

@@ -19,7 +19,7 @@ const DIGITS: usize = 1 << DIGIT_BITS;
 const FIRST_DIGIT_BITS_MAX: u32 = 11;
 
 /// A key that consists of bits.
-pub(super) trait RadixKey: Copy + Ord + Default + Send + Sync {
+pub trait RadixKey: Copy + Ord + Default + Send + Sync {
     /// The number of the highest bit, from 0, in which two keys differ; `None` if they are equal.
     fn highest_difference(self, other: Self) -> Option<u32>;
 

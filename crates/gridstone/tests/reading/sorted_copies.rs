@@ -18,10 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const KINDS: [(bool, bool, &str); 6] = [
+const KINDS: [(bool, bool, &str); 8] = [
     (true, false, "row"),
     (true, true, "row"),
     (true, true, "hilbert"),
+    (true, true, "tied"),
+    (true, false, "tied"),
     (false, false, "row"),
     (true, false, "col"),
     (true, false, "text"),

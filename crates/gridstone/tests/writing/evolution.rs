@@ -4,9 +4,9 @@
 use gridstone::base::{AlignedBuf, ErrorKind};
 use gridstone::engine::{
     Array, At, Call, CellData, Column, Condition, Context, Dedup, Isolation, Keep, Opened, Options, ReadOrder, Receipt,
-    Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, create_array_on, open_on, verify_on,
+    Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, create_array_on, create_group_on, open_on, verify_on,
 };
-use gridstone::schema::{Attribute, Datatype, Evolution, Order, Schema};
+use gridstone::schema::{Attribute, Datatype, Evolution, Framing, Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage};
 use std::sync::Arc;
 
@@ -505,12 +505,23 @@ fn damage_after_the_floor_is_found_whatever_the_schema() {
 /// in its corner.
 #[test]
 fn cells_along_a_curve_stay_when_the_domain_grows() {
-    for (duplicates, tile) in [(false, "null"), (true, "null"), (false, "\"4\""), (true, "\"4\"")] {
-        let (array, storage) = created(&format!(
+    let (old, few) = (Some(("key", 4, 15)), Some(("value", 1, 5)));
+    let kinds = [(false, "null"), (true, "null"), (false, "\"4\""), (true, "\"4\"")];
+    for (frame, (duplicates, tile)) in [None, old, few].into_iter().flat_map(|frame| kinds.map(|kind| (frame, kind))) {
+        let schema = format!(
             r#"{{"sparse":true,"capacity":5,"cell_order":"hilbert","duplicates":{duplicates},
             "dims":[{{"name":"y","dtype":"int64","domain":["0","9"]}},{{"name":"x","dtype":"int64","domain":["0","9"],"tile":{tile}}}],
-            "attrs":[{{"name":"v","dtype":"int64"}}]}}"#
-        ));
+            "attrs":[{{"name":"v","dtype":"int64"}}]"#
+        );
+        let schema = frame.map_or(Schema::from_json(&format!("{schema}}}")), |(by, bits, high)| {
+            let low = if tile == "null" { 1u64 << 63 } else { 0 };
+            let sides = format!(r#"[["{}","{}"],["{low}","{}"]]"#, 1u64 << 63, (1u64 << 63) + high, low + high);
+            Schema::from_stored_json(&format!(r#"{schema},"frame":{{"by":"{by}","bits":{bits},"sides":{sides}}}}}"#))
+        });
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let (context, on) = context(&storage);
+        let array = create_array_on(&context, on, "/", schema.unwrap(), false).unwrap();
+        let made = array.schema().unwrap().frame();
         let mut expected: Vec<(Vec<i64>, Option<i64>)> = Vec::new();
         let mut put = |places: &[(i64, i64)], value: i64| {
             let (y, x): (Vec<i64>, Vec<i64>) = places.iter().copied().unzip();
@@ -528,7 +539,8 @@ fn cells_along_a_curve_stay_when_the_domain_grows() {
         };
         put(&grid(0, 9, 1), 1);
         array.alter(&growing(&[("y", -20, 60), ("x", -7, 70)]), None).unwrap();
-        // From 16 on all have the last place of the frame, and below 0 the first.
+        assert_eq!(array.schema().unwrap().frame(), made);
+        // Behind the frame all have its last place, and below 0 the first.
         put(&grid(-7, 30, 3), 2);
         put(&[(-20, -7), (60, 70), (60, 69), (59, 70), (5, 5), (-1, -1), (-1, 0)], 3);
         put(&[(60, 70), (-20, -7), (16, 16), (17, 16)], 4);
@@ -539,7 +551,7 @@ fn cells_along_a_curve_stay_when_the_domain_grows() {
             for array in [array.clone(), opened(&storage, At::Latest)] {
                 let mut found = cells(&array, "v", ReadOrder::Global);
                 found.sort();
-                assert_eq!(found, expected, "{duplicates} {tile}");
+                assert_eq!(found, expected, "{frame:?} {duplicates} {tile}");
                 let (y, x): (Vec<i64>, Vec<i64>) = found.iter().map(|(p, _)| (p[0], p[1])).unzip();
                 let (y, x) = (longs(y), longs(x));
                 let (points, _) = array.points(&[y.view(), x.view()], None, &Call::default()).unwrap();
@@ -550,4 +562,24 @@ fn cells_along_a_curve_stay_when_the_domain_grows() {
             assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
         }
     }
+}
+
+/// A new array has a frame by value, however it is created; it is written down and stays.
+#[test]
+fn new_curves_have_a_frame_by_value() {
+    let text = r#"{"sparse":true,"cell_order":"hilbert","dims":[{"name":"y","dtype":"float64","domain":["-2.0","2.0"]},
+        {"name":"x","dtype":"int64","domain":["0","99"],"tile":"10"}],"attrs":[{"name":"v","dtype":"int64"}]}"#;
+    let (array, storage) = created(text);
+    let frame = array.schema().unwrap().frame();
+    assert_eq!((frame.framing(), frame.bits(), frame.sides()[1].high), (Framing::Value, 32, 9));
+    let schema = || Schema::from_json(text).unwrap();
+    let (context, on) = context(&(Arc::new(MemoryStorage::new()) as Arc<dyn Storage>));
+    let group = create_group_on(&context, on.clone(), "/").unwrap();
+    assert_eq!(group.create_array("a", schema(), false).unwrap().schema().unwrap().frame(), frame);
+    let transaction = Transaction::begin_on(&context, on, Isolation::Snapshot).unwrap();
+    assert_eq!(transaction.create_array("/b", schema(), false).unwrap().schema().unwrap().frame(), frame);
+    array.alter(&growing(&[("x", -5, 150)]), None).unwrap();
+    array.alter(&adding(vec![attr("w", true, "0")]), None).unwrap();
+    let again = opened(&storage, At::Latest).schema().unwrap();
+    assert_eq!((again.frame(), again.dims()[1].origin()), (frame, 1 << 63));
 }

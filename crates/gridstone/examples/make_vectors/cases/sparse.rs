@@ -7,7 +7,7 @@ use gridstone::fragment::FragmentKind;
 use gridstone::schema::{Evolution, Order, key};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?, hilbert()?, grown()?])
+    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?, hilbert()?, grown()?, by_value()?])
 }
 
 /// The one that the pages of the format take apart byte by byte.
@@ -220,6 +220,67 @@ fn grown() -> Result<Case> {
     world.write_box("/field", &[("1", "2"), ("2", "3")], vec![("v", ints(2, 300..304))], Order::Row)?;
     world.commit_and_expect(Some("after a root of all before"))?;
     world.merge("/curve", FragmentKind::Sparse)?;
+    world.commit_and_expect(Some("merged"))?;
+    Ok(world.finish())
+}
+
+fn by_value() -> Result<Case> {
+    let about = "arrays with the frame that a new curve gets: floats by value, whole numbers stretched, cells that share a place; \
+                 overwritten, deleted, merged, and beyond the frame once the domains grew";
+    let mut world = World::new("curve_by_value", about)?.folding(3);
+    let dims = |dims: &str, more: &str| {
+        format!(r#"{{"sparse":true,"capacity":8,"cell_order":"hilbert"{more},"dims":[{dims}],"attrs":[{{"name":"v","dtype":"int32"}}]}}"#)
+    };
+    let floats = r#"{"name":"x","dtype":"float64","domain":["-180.0","180.0"]},{"name":"y","dtype":"float32","domain":["-90.0","90.0"]}"#;
+    let whole = r#"{"name":"x","dtype":"int64","domain":["-9223372036854775808","9223372036854775807"]},
+        {"name":"y","dtype":"uint8","domain":["3","99"]}"#;
+    let tiled = r#"{"name":"x","dtype":"int16","domain":["-50","149"],"tile":"50"},{"name":"y","dtype":"uint16","domain":["7","106"]},
+        {"name":"z","dtype":"float64","domain":["-2.0","2.0"],"tile":"1.5"}"#;
+    world.create_framed("/float", &dims(floats, r#","duplicates":true"#))?;
+    world.create_framed("/whole", &dims(whole, ""))?;
+    world.create_framed("/tiled", &dims(tiled, r#","tile_order":"col""#))?;
+    // Some of the floats and of the large numbers are too near to each other for places of their own.
+    let pick = |i: u64, shift: u32, count: u64| (noise(i) >> shift) % count;
+    let float = |i: u64, far: f64| {
+        let x = (pick(i, 0, 9) as f64 - 4.0) * far + pick(i, 8, 3) as f64 * 1e-9;
+        vec![key::from_float(x), key::from_float((pick(i, 16, 7) as f64 - 3.0) * far / 2.0)]
+    };
+    let whole = |i: u64, _: f64| vec![signed(pick(i, 0, 5) as i64 * 2_000_000_000 - 4_000_000_000), 3 + pick(i, 20, 4)];
+    let tiled = |i: u64, far: f64| {
+        let z = (pick(i, 40, 17) as f64 - 8.0) / 160.0 * far;
+        vec![signed(pick(i, 0, 100) as i64), 7 + pick(i, 20, 100), key::from_float(z)]
+    };
+    let write = |world: &mut World, rows: std::ops::Range<u64>, far: f64, base: i64| -> Result<()> {
+        let place: [(&str, &dyn Fn(u64, f64) -> Vec<u64>); 3] = [("/float", &float), ("/whole", &whole), ("/tiled", &tiled)];
+        for (path, place) in place {
+            let mut places: Vec<Vec<u64>> = rows.clone().map(|i| place(i, far)).collect();
+            places.sort_by_key(|place| noise(place[0] ^ place[1].rotate_left(9)));
+            places.dedup();
+            let values = ints(4, (0..places.len() as i64).map(|i| base + i));
+            world.write_cells(path, &places, vec![("v", values)])?;
+        }
+        Ok(())
+    };
+    write(&mut world, 0..30, 40.0, 0)?;
+    world.commit_and_expect(None)?;
+    write(&mut world, 20..45, 40.0, 1_000)?;
+    world.commit_and_expect(None)?;
+    let text = |name: &str| name.to_owned();
+    let grow = |name: &str, lo: &str, hi: &str| (text(name), text(lo), text(hi));
+    let domains = vec![grow("x", "-400.0", "1e300"), grow("y", "-300.0", "300.0")];
+    world.alter("/float", &Evolution { domains, ..Evolution::default() })?;
+    let domains = vec![grow("x", "-120", "200"), grow("y", "0", "500"), grow("z", "-9.0", "9.0")];
+    world.alter("/tiled", &Evolution { domains, ..Evolution::default() })?;
+    world.commit_and_expect(Some("grown"))?;
+    write(&mut world, 40..70, 90.0, 2_000)?;
+    world.commit_and_expect(None)?;
+    for (path, place) in [("/float", float(3, 40.0)), ("/whole", whole(3, 0.0)), ("/tiled", tiled(3, 40.0))] {
+        world.delete(path, &[place])?;
+    }
+    world.commit_and_expect(None)?;
+    for path in ["/float", "/whole", "/tiled"] {
+        world.merge(path, FragmentKind::Sparse)?;
+    }
     world.commit_and_expect(Some("merged"))?;
     Ok(world.finish())
 }

@@ -8,7 +8,7 @@
 use super::chunk::{Chunk, Queue};
 use super::merged_rows::{Run, Stretches};
 use crate::fragment::FragmentOrder;
-use crate::tile::CellKeys;
+use crate::tile::{CellKeys, TiedKeys};
 use std::sync::Arc;
 
 /// Where a merge stops: before the cell `row` of `keys`.
@@ -34,6 +34,8 @@ pub(in crate::query) fn merge(
         Some(CellKeys::Narrow(_)) => Merge::<&[u64]>::new(queues, frontier, duplicates).run(&mut out),
         Some(CellKeys::Wide(_)) => Merge::<&[u128]>::new(queues, frontier, duplicates).run(&mut out),
         Some(CellKeys::Long { .. }) => Merge::<Words<'_>>::new(queues, frontier, duplicates).run(&mut out),
+        Some(CellKeys::TiedNarrow(_)) => Merge::<&TiedKeys<u64>>::new(queues, frontier, duplicates).run(&mut out),
+        Some(CellKeys::TiedWide(_)) => Merge::<&TiedKeys<u128>>::new(queues, frontier, duplicates).run(&mut out),
     };
     let runs = out.runs;
     for (queue, read) in queues.iter_mut().zip(read) {
@@ -93,6 +95,31 @@ impl<'a> KeyRun<'a> for Words<'a> {
 
     fn key(self, row: usize) -> Option<&'a [u64]> {
         self.data.get(row * self.words..(row + 1) * self.words)
+    }
+}
+
+/// Equal words may be of different cells: the coordinates behind them are compared.
+impl<'a> KeyRun<'a> for &'a TiedKeys<u64> {
+    type Key = (u64, &'a [u64]);
+
+    fn of(keys: &'a CellKeys) -> Option<Self> {
+        if let CellKeys::TiedNarrow(keys) = keys { Some(keys) } else { None }
+    }
+
+    fn key(self, row: usize) -> Option<Self::Key> {
+        TiedKeys::key(self, row)
+    }
+}
+
+impl<'a> KeyRun<'a> for &'a TiedKeys<u128> {
+    type Key = (u128, &'a [u64]);
+
+    fn of(keys: &'a CellKeys) -> Option<Self> {
+        if let CellKeys::TiedWide(keys) = keys { Some(keys) } else { None }
+    }
+
+    fn key(self, row: usize) -> Option<Self::Key> {
+        TiedKeys::key(self, row)
     }
 }
 

@@ -135,7 +135,7 @@ impl HeldRows {
         Ok(between.filter(inside).collect())
     }
 
-    /// The live rows at the cell of this box and this key, ascending. The layout's keys have at most 128 bits.
+    /// The live rows at the cell of this box and this word, ascending. The layout has words; other cells may share one.
     pub(super) fn rows_at(
         &self,
         context: &ReadContext,
@@ -144,7 +144,7 @@ impl HeldRows {
         live: &Live,
     ) -> Result<Vec<u32>> {
         match self {
-            Self::Small(small) => Ok(small.rows_between(layout, cell.1, cell.1).collect()),
+            Self::Small(small) => Ok(small.rows_at(layout, cell).collect()),
             Self::Sorted(copy) => copy.rows_at(context, layout, cell, live),
         }
     }

@@ -388,7 +388,7 @@ impl LiveOverlay {
         for (source, held, live) in self.touching(sub) {
             context.cancel.check()?;
             let few = keys.len() <= SEARCHED_MAX || keys.len() * SEARCHED_SHARE < held.len();
-            if few && layout.bits() <= 128 {
+            if few && layout.has_words() {
                 for (place, key) in (0..keys.len()).filter_map(|place| Some((place, keys.word(place)?))) {
                     let rows = held.rows_at(context, &layout, (&cell(place), key), live)?;
                     rows.into_iter().for_each(|row| found(source, held, place, row));

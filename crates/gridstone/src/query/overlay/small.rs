@@ -5,10 +5,11 @@ use crate::base::{Counters, Error, Result};
 use crate::fragment::{BlockRef, Fragment, Role};
 use crate::query::block::sparse::broken_index;
 use crate::query::request::ReadContext;
-use crate::schema::{Dimension, Schema, key};
+use crate::schema::{Dimension, Schema, Subarray, key};
 use crate::tile::{Column, KeyLayout};
 use bytes::Bytes;
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
 thread_local! {
@@ -61,6 +62,22 @@ impl SmallFragment {
             if key(middle) < first { from = middle + 1 } else { to = middle }
         }
         (from..self.len() as u32).take_while(move |row| key(*row) <= last)
+    }
+
+    /// The rows at the cell of this box and this word, which is compared first.
+    pub(super) fn rows_at(&self, layout: &KeyLayout, (cell, word): (&Subarray, u128)) -> impl Iterator<Item = u32> {
+        let place = move |row: u32| {
+            let coordinate = |dim: usize| self.coordinate(dim, row).unwrap_or(0);
+            let by_cell = || (0..).zip(cell.ranges()).map(|(dim, range)| coordinate(dim).cmp(&range.lo));
+            let tie = || if layout.is_tied() { by_cell().find(|order| order.is_ne()) } else { None };
+            layout.key(coordinate).unwrap_or(0).cmp(&word).then_with(|| tie().unwrap_or(Ordering::Equal))
+        };
+        let (mut from, mut to) = (0, self.len() as u32);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if place(middle).is_lt() { from = middle + 1 } else { to = middle }
+        }
+        (from..self.len() as u32).take_while(move |row| place(*row).is_eq())
     }
 
     /// The tile of a row, and the row in it.

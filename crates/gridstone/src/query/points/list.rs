@@ -71,7 +71,7 @@ impl Points {
         let Some(bounds) = self.bounds() else { return Ok(None) };
         let ids: Vec<u32> = attrs.iter().map(|attr| attr.id()).collect();
         // What is looked for one by one touches less than the box around all.
-        let alone = self.len() <= SEARCHED_MAX && KeyLayout::new(&target.schema).bits() <= 128;
+        let alone = self.len() <= SEARCHED_MAX && KeyLayout::new(&target.schema).has_words();
         let boxes = if alone { (0..self.len()).map(|point| self.cell_box(point)).collect() } else { vec![bounds] };
         live_overlay(context, target, &boxes, &ids)
     }

@@ -75,8 +75,8 @@ pub(super) fn grouped(
     let masks = Masks::load(context, &target.fragments)?;
     let cells = small.iter().map(|d| d.cells).sum::<u64>();
     // The columns, coordinates and keys, and what each cell's fragment is.
-    let key_bytes = u64::from(layout.bits()).div_ceil(64) * 8;
-    let taken = cells.saturating_mul(target.row_bytes() + key_bytes + size_of::<(FragmentOrder, bool)>() as u64);
+    let taken =
+        cells.saturating_mul(target.row_bytes() + layout.key_bytes() + size_of::<(FragmentOrder, bool)>() as u64);
     context.budget.take(taken);
     let taken = Taken(Arc::clone(&context.budget), taken);
     let queue = |group: Vec<Arc<Description>>| {

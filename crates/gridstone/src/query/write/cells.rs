@@ -39,7 +39,7 @@ pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrit
 /// Bytes of memory that so many cells take while they are sorted, besides themselves: coordinates as keys, and keys of cells with
 /// their rows, twice.
 pub fn sorting_bytes(schema: &Schema, cells: u64) -> u64 {
-    let key = u64::from(KeyLayout::new(schema).bits()).div_ceil(64).max(1) * 8;
+    let key = KeyLayout::new(schema).key_bytes();
     cells.saturating_mul(8 * schema.ndim() as u64 + 2 * (key + 4))
 }
 

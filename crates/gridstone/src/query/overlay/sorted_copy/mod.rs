@@ -315,8 +315,8 @@ impl SortedCopy {
         let near = (from.saturating_sub(1)..self.blocks.len()).take_while(|at| first(*at).unwrap_or(0) <= key);
         for at in near.filter(|at| self.touches(*at, cell)) {
             let placed = self.placed(context, at)?;
-            let coordinate = |dim: usize, row: usize| placed.coords.get(dim).and_then(|c| c.get(row)).copied();
-            let is_it = |row: usize| layout.key(|dim| coordinate(dim, row).unwrap_or(0)) == Some(key);
+            // Other cells may have the same word.
+            let is_it = |row: usize| cell.contains(placed.coords.iter().filter_map(|c| c.get(row).copied()));
             let wanted = |row: usize| placed.is_live(row, live) && is_it(row);
             rows.extend(self.rows(at).enumerate().filter(|(row, _)| wanted(*row)).map(|(_, row)| row));
         }
