@@ -66,6 +66,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
         cells: (hi - lo + 1) as u64,
         attrs: vec![0, 1],
         over: None,
+        extra: Vec::new(),
         location,
     };
     Staged { description, body }
