@@ -192,7 +192,7 @@ impl World {
     /// Creates an array.
     pub(crate) fn create_array(&mut self, path: &str, schema: &str) -> Result<()> {
         let (id, schema) = (self.entropy.id(), Schema::from_json(schema)?);
-        self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() });
+        self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None });
         self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
         Ok(())
     }
@@ -226,7 +226,7 @@ impl World {
     /// Creates a group.
     pub(crate) fn create_group(&mut self, path: &str) {
         let id = self.entropy.id();
-        self.operations.push(Operation::CreateGroup { id, path: path.to_owned() });
+        self.operations.push(Operation::CreateGroup { id, path: path.to_owned(), ext: None });
     }
 
     /// Removes an array.

@@ -228,7 +228,7 @@ fn read_all(state: &Snapshot) -> Result<()> {
     for node in state.nodes()? {
         node.metadata().all()?;
         if let Node::Array(array) = node {
-            array.schemas().all()?;
+            array.schemas().all_stored()?;
             array.fragments(None)?;
         }
     }

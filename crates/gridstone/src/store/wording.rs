@@ -15,6 +15,9 @@
 //! {"op":"tag","name":"before the storm","version":7}
 //! {"op":"untag","name":"before the storm"}
 //! {"op":"condemn","floor":{"id":…,"version":9,"xxh3":"…"},"data":[…],"manifest":[…],"forget":[…]}         or "floor":null
+//! {"op":"keep","array":…,"entry":…,"kept":{"owner":{"fragment":…},"kind":"bloom","files":[{"id":…,"len":700}]}}
+//! {"op":"release","array":…,"entry":…}
+//! {"op":"set_base","number":1,"base":{"kind":"store","places":[{"place":"s3://…","state":"active"}]}}        or "base":null
 //! ```
 //! What lies on another base than the own store has `"base":number` in its `data`. What newer releases say of a fragment is
 //! in `"ext"`, or in `"parts":[[bit,"hex"]]` ([`super::page_parts`]). A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
@@ -22,7 +25,9 @@
 //! the record's version and the fragment's position among all fragments that the record adds. The order of a merged
 //! fragment is written.
 
+use super::bases::Base;
 use super::extension::Ext;
+use super::kept::KeptText;
 use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::page_parts::{PartText, extra_texts, read_extra};
 use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
@@ -34,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const KNOWN: [&str; 12] = [
+pub(super) const KNOWN: [&str; 15] = [
     "create_group",
     "create_array",
     "alter_array",
@@ -47,6 +52,9 @@ pub(super) const KNOWN: [&str; 12] = [
     "tag",
     "untag",
     "condemn",
+    "keep",
+    "release",
+    "set_base",
 ];
 
 #[derive(Serialize, Deserialize)]
@@ -109,6 +117,19 @@ pub(super) enum OperationText {
         manifest: Vec<IdText>,
         forget: Vec<IdText>,
     },
+    Keep {
+        array: IdText,
+        entry: IdText,
+        kept: KeptText,
+    },
+    Release {
+        array: IdText,
+        entry: IdText,
+    },
+    SetBase {
+        number: u32,
+        base: Option<Base>,
+    },
 }
 
 /// An order: version and place.
@@ -169,9 +190,12 @@ impl OperationText {
     /// Encodes `operation`; bodies of its fragments are appended to `bodies`.
     pub(super) fn of(operation: &Operation, bodies: &mut Bodies) -> Result<Self> {
         Ok(match operation {
-            Operation::CreateGroup { id, path } => Self::CreateGroup { id: IdText(*id), path: path.clone(), ext: None },
-            Operation::CreateArray { id, path, schema } => {
-                Self::CreateArray { id: IdText(*id), path: path.clone(), schema: schema_value(schema)?, ext: None }
+            Operation::CreateGroup { id, path, ext } => {
+                Self::CreateGroup { id: IdText(*id), path: path.clone(), ext: ext.clone() }
+            }
+            Operation::CreateArray { id, path, schema, ext } => {
+                let (schema, ext) = (schema_value(schema)?, ext.clone());
+                Self::CreateArray { id: IdText(*id), path: path.clone(), schema, ext }
             }
             Operation::AlterArray { id, number, schema } => {
                 Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
@@ -204,6 +228,13 @@ impl OperationText {
                 manifest: id_texts(&condemned.manifest),
                 forget: id_texts(&condemned.forget),
             },
+            Operation::Keep { array, kept, .. } => {
+                Self::Keep { array: IdText(*array), entry: IdText(kept.entry), kept: KeptText::of(kept) }
+            }
+            Operation::Release { array, entry } => Self::Release { array: IdText(*array), entry: IdText(*entry) },
+            Operation::SetBase { number, base, .. } => {
+                Self::SetBase { number: *number, base: base.as_deref().cloned() }
+            }
         })
     }
 }
@@ -447,6 +478,14 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             manifest: ids(manifest),
             forget: ids(forget),
         }),
+        OperationText::Keep { array, entry, kept } => {
+            Recorded::Keep { array: array.0, kept: Arc::new(kept.read(entry.0)?) }
+        }
+        OperationText::Release { array, entry } => Recorded::Release { array: array.0, entry: entry.0 },
+        OperationText::SetBase { number: 0, .. } => {
+            return Err(Error::corruption("base 0 is the own store, and nothing else can be said of it"));
+        }
+        OperationText::SetBase { number, base } => Recorded::SetBase { number, base: base.map(Arc::new) },
     })
 }
 
