@@ -206,7 +206,7 @@ impl World {
 
     fn create(&mut self, path: &str, schema: Schema) -> Result<()> {
         let id = self.entropy.id();
-        self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() });
+        self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None });
         self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
         Ok(())
     }
@@ -240,7 +240,7 @@ impl World {
     /// Creates a group.
     pub(crate) fn create_group(&mut self, path: &str) {
         let id = self.entropy.id();
-        self.operations.push(Operation::CreateGroup { id, path: path.to_owned() });
+        self.operations.push(Operation::CreateGroup { id, path: path.to_owned(), ext: None });
     }
 
     /// Removes an array.

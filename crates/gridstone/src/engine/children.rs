@@ -116,7 +116,7 @@ impl Group {
                 }
                 None => {}
             }
-            operations.push(Operation::CreateArray { id, path, schema: schema.clone() });
+            operations.push(Operation::CreateArray { id, path, schema: schema.clone(), ext: None });
             Ok(Plan { operations, held: None })
         })?;
         Ok(Array::new(self.context.clone(), self.store.clone(), snapshot, id, true, false))
@@ -142,7 +142,7 @@ impl Group {
             }
             let id = SystemEntropy.id();
             let created = now.change(None, |_, path| {
-                let operations = vec![Operation::CreateGroup { id, path: below(path, name) }];
+                let operations = vec![Operation::CreateGroup { id, path: below(path, name), ext: None }];
                 Ok(Plan { operations, held: None })
             });
             match created {

@@ -9,12 +9,12 @@ use super::claim::Claim;
 use super::retention::tagged;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Staged};
-use crate::base::{Entropy, Error, ErrorKind, Id, Result};
+use crate::base::{Entropy, Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;
-use crate::maintain::{Copier, HistoryCopier};
+use crate::maintain::{Copier, HistoryCopier, KeptCopier};
 use crate::runtime::SystemEntropy;
 use crate::storage::Storage;
-use crate::store::{ArrayState, Changes, Node, Operation, Snapshot, StandardRules, Store};
+use crate::store::{ArrayState, Changes, Kept, Node, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -151,10 +151,18 @@ struct Copied {
     source: Array,
     fragments: Vec<Arc<Description>>,
     staged: Staged,
+    kept: Vec<Arc<Kept>>,
+    /// The entries of kept files in the target.
+    kept_copies: Vec<Kept>,
 }
 
-/// An array's ids in the source and in the target, and its fragments.
-type Found = (Id, Id, Vec<Arc<Description>>);
+/// An array's ids in the source and in the target, its fragments, and what is kept beside it.
+struct Found {
+    source: Id,
+    target: Id,
+    fragments: Vec<Arc<Description>>,
+    kept: Vec<Arc<Kept>>,
+}
 
 /// What is to be copied. All of it is read from the manifest before the first fragment is copied.
 struct Nodes {
@@ -168,11 +176,11 @@ impl Nodes {
     fn gather(from: End<'_>, snapshot: &Arc<Snapshot>, options: &CopyOptions<'_>, call: &Call) -> Result<Self> {
         let look = |snapshot: &Snapshot| Self::look(snapshot, options, call);
         let (snapshot, (made, found)) = from.store.settling(snapshot, look)?;
-        let copied = |(source, target, fragments): Found| {
+        let copied = |Found { source, target, fragments, kept }: Found| {
             let (context, store) = (from.context.clone(), from.store.clone());
             let source = Array::new(context, store, snapshot.clone(), source, false, true);
             let staged = Staged::new(target, Vec::new(), from.store.storage().clone());
-            Copied { source, fragments, staged }
+            Copied { source, fragments, staged, kept, kept_copies: Vec::new() }
         };
         let arrays = found.into_iter().map(copied).collect();
         Ok(Self { made, arrays, snapshot })
@@ -187,10 +195,12 @@ impl Nodes {
             let Some(path) = moved_path(node.path(), &top, options.target_path) else { continue };
             let id = SystemEntropy.id();
             match &node {
-                Node::Group(_) => made.push(Operation::CreateGroup { id, path }),
+                Node::Group(group) => made.push(Operation::CreateGroup { id, path, ext: group.ext().clone() }),
                 Node::Array(state) => {
                     made.extend(making(state, id, path)?);
-                    arrays.push((state.id(), id, state.fragments(None)?));
+                    let fragments = state.fragments(None)?;
+                    check_own(snapshot, state.path(), &fragments)?;
+                    arrays.push(Found { source: state.id(), target: id, fragments, kept: state.kept()? });
                 }
             }
             let metadata = node.metadata().all()?;
@@ -223,6 +233,10 @@ impl Nodes {
             // Dropped without a commit, their files go.
             array.staged = Staged::new(array.staged.array, Vec::new(), to.store.storage().clone());
             copier.copy(&array.fragments, &mut array.staged.fragments)?;
+            let (from, to, cancel) = (copier.from.as_ref(), copier.to.as_ref(), copier.cancel);
+            let copier = KeptCopier { from, to, entropy: &SystemEntropy, cancel };
+            let Staged { fragments, beside, .. } = &mut array.staged;
+            array.kept_copies = copier.copy(&array.kept, (&array.fragments, fragments), beside)?;
         }
         Ok(())
     }
@@ -234,7 +248,11 @@ impl Nodes {
             array: array.staged.array,
             fragments: array.staged.fragments.clone(),
         });
-        self.made.iter().cloned().chain(cells).collect()
+        let kept = self.arrays.iter().flat_map(|array| {
+            let keep = |kept: &Kept| Operation::Keep { array: array.staged.array, kept: kept.clone(), near: None };
+            array.kept_copies.iter().map(keep)
+        });
+        self.made.iter().cloned().chain(cells).chain(kept).collect()
     }
 
     fn commit(
@@ -259,6 +277,20 @@ impl Nodes {
     }
 }
 
+/// An Unsupported error if one of these fragments of the array at `path` lies on another base.
+fn check_own(snapshot: &Snapshot, path: &str, fragments: &[Arc<Description>]) -> Result<()> {
+    let on_base = fragments.iter().find_map(|d| match d.location.file {
+        FileRef::OnBase(base, file) => Some((base, file)),
+        _ => None,
+    });
+    on_base.map_or(Ok(()), |(base, file)| {
+        let why = snapshot.bases().unreadable(base, file);
+        Err(why.context(format!(
+            "array {path} cannot be copied; a copy of the store with its history keeps what is said of it"
+        )))
+    })
+}
+
 /// What makes an array at `path` with the schemas and the domain of `state`.
 fn making(state: &ArrayState, id: Id, path: String) -> Result<Vec<Operation>> {
     let schemas = state.schemas().all()?;
@@ -266,7 +298,7 @@ fn making(state: &ArrayState, id: Id, path: String) -> Result<Vec<Operation>> {
     let Some((schema, _)) = numbered.next() else {
         return Err(Error::corruption(format!("array {path} has no schema")));
     };
-    let mut operations = vec![Operation::CreateArray { id, path, schema }];
+    let mut operations = vec![Operation::CreateArray { id, path, schema, ext: state.ext().clone() }];
     operations.extend(numbered.map(|(schema, number)| Operation::AlterArray { id, number, schema }));
     for (range, dimension) in state.domain().ranges().iter().zip(0u32..) {
         let reached = schemas.iter().filter_map(|schema| schema.dims().get(dimension as usize)).map(|dim| dim.range());

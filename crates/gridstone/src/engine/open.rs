@@ -43,6 +43,7 @@ fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at:
     let (snapshot, node) = look_at(&store, at, |snapshot| snapshot.node(path))?;
     match node {
         Node::Array(array) => {
+            array.check_readable()?;
             let id = array.id();
             Ok(Opened::Array(Array::new(context.clone(), store, snapshot, id, writable, at != At::Latest)))
         }
@@ -72,7 +73,7 @@ pub fn create_array_on(
 
 fn create_array_in(context: &Context, store: Arc<Store>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
     let id = SystemEntropy.id();
-    let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.of_new_array() };
+    let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.of_new_array(), ext: None };
     let snapshot = create_node(context, &store, path, create, overwrite)?;
     Ok(Array::new(context.clone(), store, snapshot, id, true, false))
 }
@@ -103,7 +104,7 @@ fn create_group_in(context: &Context, store: &Arc<Store>, path: &str) -> Result<
     if let Some(group) = there(store.exists()?)? {
         return Ok(group);
     }
-    let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
+    let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned(), ext: None };
     match create_node(context, store, path, create, false) {
         // Another may have created the same group meanwhile.
         Err(e) if e.kind() == ErrorKind::Exists => there(true)?.ok_or(e),
@@ -189,6 +190,9 @@ impl Group {
     /// NotFound, Input (no name).
     pub fn open(&self, name: &str, writable: bool, pinned: bool) -> Result<Opened> {
         let (snapshot, node) = self.looked_in(|snapshot, group| snapshot.node(&below(group.path(), name)))?;
+        if let Node::Array(array) = &node {
+            array.check_readable()?;
+        }
         Ok(self.opened(&snapshot, &node, writable, pinned))
     }
 

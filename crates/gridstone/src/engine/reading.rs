@@ -35,7 +35,10 @@ impl SnapshotFiles {
 impl Files for SnapshotFiles {
     fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>> {
         self.claim.touch();
-        self.files.open(file)
+        match file {
+            FileRef::OnBase(base, id) => Err(self.snapshot.bases().unreadable(base, id)),
+            file => self.files.open(file),
+        }
     }
 
     fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {

@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub struct Staged {
     pub(super) array: Id,
     pub(super) fragments: Vec<fragment::Staged>,
+    /// Files that are to be kept beside them.
+    pub(super) beside: Vec<Id>,
     storage: Arc<dyn Storage>,
     keep: bool,
     /// What the caller gave, if that matters.
@@ -25,7 +27,8 @@ pub struct Staged {
 
 impl Staged {
     pub(super) fn new(array: Id, fragments: Vec<fragment::Staged>, storage: Arc<dyn Storage>) -> Self {
-        Self { array, fragments, storage, keep: false, given: None, done: None, owner: Owner::here() }
+        let beside = Vec::new();
+        Self { array, fragments, beside, storage, keep: false, given: None, done: None, owner: Owner::here() }
     }
 
     /// The same fragments, with what the caller gave for them.
@@ -76,6 +79,9 @@ impl Drop for Staged {
         if self.keep || !self.owner.is_here() {
             return;
         }
+        for id in &self.beside {
+            let _ = self.storage.delete(&data_name(*id));
+        }
         for staged in self.fragments.iter().filter(|f| f.body.is_none()) {
             if let FileRef::Data(id) = staged.description.location.file {
                 // Best effort: what stays is an orphan that vacuum removes.
@@ -118,6 +124,7 @@ mod tests {
             attrs: vec![0],
             location: Location { file: FileRef::Data(id), offset: 0, len: 5 },
             over: None,
+            extra: Vec::new(),
         };
         let fragment = fragment::Staged { description, body: None };
         (Staged::new(SystemEntropy.id(), vec![fragment], storage.clone()), data_name(id))

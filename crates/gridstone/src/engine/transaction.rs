@@ -319,7 +319,7 @@ impl Transaction {
     /// Exists, Input (the path).
     pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
         let (id, schema) = (SystemEntropy.id(), schema.of_new_array());
-        let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() };
+        let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None };
         self.create(path, &create, overwrite, |content| content.create(id, path, &schema, overwrite))?;
         self.array(path)
     }
@@ -335,7 +335,7 @@ impl Transaction {
                 Ok(())
             });
         }
-        let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
+        let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned(), ext: None };
         self.create(path, &create, false, |content| content.change("create group", &[path]))
     }
 

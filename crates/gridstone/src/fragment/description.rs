@@ -100,6 +100,17 @@ pub struct Description {
     pub location: Location,
     /// Of a mask: the fragment whose rows it deletes.
     pub over: Option<Id>,
+    /// What newer releases say of it, by ascending bits.
+    pub extra: Vec<Part>,
+}
+
+/// A part of a description that this release does not read, and keeps as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The bit of its flag, 16 to 31.
+    pub bit: u8,
+    /// Its content.
+    pub bytes: Vec<u8>,
 }
 
 impl Description {
@@ -117,6 +128,7 @@ impl Description {
             attrs: Vec::new(),
             location,
             over: None,
+            extra: Vec::new(),
         }
     }
 

@@ -120,11 +120,9 @@ impl Copier<'_> {
         Ok(with(jobs, Job::Pack(pack)))
     }
 
-    /// The fragments with the ids of their copies. Within one order deletions come first: they delete only what is
-    /// older.
+    /// The fragments with the ids of their copies.
     fn items<'d>(&self, fragments: &'d [Arc<Description>]) -> Result<Vec<Item<'d>>> {
-        let mut ordered: Vec<&Arc<Description>> = fragments.iter().collect();
-        ordered.sort_by_key(|d| (d.order, !d.kind.deletes()));
+        let ordered = in_order(fragments);
         let ids: HashMap<Id, Id> = ordered.iter().map(|d| (d.id, self.entropy.id())).collect();
         let mut items = Vec::with_capacity(ordered.len());
         for (place, source) in ordered.into_iter().enumerate() {
@@ -245,6 +243,14 @@ impl Copier<'_> {
         let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         self.progress.report(done.min(self.total_bytes), self.total_bytes);
     }
+}
+
+/// These fragments in the order in which their copies are added. Within one order deletions come first: they delete only
+/// what is older.
+pub(super) fn in_order(fragments: &[Arc<Description>]) -> Vec<&Arc<Description>> {
+    let mut ordered: Vec<&Arc<Description>> = fragments.iter().collect();
+    ordered.sort_by_key(|d| (d.order, !d.kind.deletes()));
+    ordered
 }
 
 fn with<T>(mut list: Vec<T>, last: T) -> Vec<T> {

@@ -9,9 +9,8 @@ use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;
 use crate::query::ReadContext;
 use crate::storage::{DATA, MANIFEST, data_name};
-use crate::store::{Affected, Flaw, Inspection, Store};
+use crate::store::{Affected, Flaw, Inspection, KnownFile, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
 /// Cells of an array that a damaged object affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +66,8 @@ pub struct StoreReport {
     pub orphans: Tally,
     /// The damage found; empty if there is none.
     pub damage: Vec<StoreDamage>,
+    /// What this release cannot read, and so has not checked: sentences.
+    pub unchecked: Vec<String>,
 }
 
 /// Verifies everything that a kept version of the store needs.
@@ -100,12 +101,13 @@ pub(super) fn check(store: &Store, context: &ReadContext, found: &Inspection) ->
     let mut unsound = HashSet::new();
     for (id, file) in &found.data {
         context.cancel.check()?;
-        if let Err(error) = length(store, *id, &file.fragments) {
+        if let Err(error) = length(store, *id, file) {
             let affected = file.fragments.iter().map(|(array, d)| affected(*array, d)).collect();
             let flaw = Flaw {
                 object: data_name(*id),
                 message: damage_or(error)?.to_string(),
-                versions: file.versions.clone(),
+                // Nothing that is read needs a file that is kept beside fragments.
+                versions: if file.fragments.is_empty() { Vec::new() } else { file.versions.clone() },
                 affected,
             };
             report.damage.push(told(found, &flaw));
@@ -113,6 +115,7 @@ pub(super) fn check(store: &Store, context: &ReadContext, found: &Inspection) ->
         }
     }
     bytes(context, found, &unsound, &mut report)?;
+    report.unchecked = unchecked(found);
     for (object, lease) in store.leases()? {
         report.leases += 1;
         if lease.is_none() {
@@ -146,15 +149,40 @@ fn told(found: &Inspection, flaw: &Flaw) -> StoreDamage {
 }
 
 /// Corruption unless the file exists and is as long as its fragments need; a file with a single fragment must have
-/// exactly that length.
-fn length(store: &Store, id: Id, fragments: &[(Id, Arc<Description>)]) -> Result<()> {
-    let there = store.files().open(FileRef::Data(id))?.len();
+/// exactly that length, and so must a kept one.
+fn length(store: &Store, id: Id, file: &KnownFile) -> Result<()> {
+    let (there, fragments) = (store.files().open(FileRef::Data(id))?.len(), &file.fragments);
+    if let Some(len) = file.kept.iter().find(|len| **len != there) {
+        return Err(Error::corruption(format!("the file has {there} bytes, and is kept as one of {len}")));
+    }
     let end = fragments.iter().map(|(_, d)| d.location.offset.saturating_add(d.location.len)).max().unwrap_or(0);
     let alone = fragments.iter().any(|(_, d)| d.id == id);
     if there < end || (alone && there > end) {
         return Err(Error::corruption(format!("the file has {there} bytes, its fragments take {end}")));
     }
     Ok(())
+}
+
+/// What this release cannot read of the arrays: those with unknown features, and fragments on other bases.
+fn unchecked(found: &Inspection) -> Vec<String> {
+    let mut told = Vec::new();
+    for array in found.arrays.values() {
+        if let Err(e) = array.schema.check_readable(&format!("array {}", array.path)) {
+            told.push(format!("the fragments of array {} were not checked: {}", array.path, e.message()));
+        }
+        let mut bases: BTreeMap<u32, u64> = BTreeMap::new();
+        for d in &array.fragments {
+            if let FileRef::OnBase(base, _) = d.location.file {
+                *bases.entry(base).or_default() += 1;
+            }
+        }
+        for (base, count) in bases {
+            let what = if count == 1 { "a fragment".to_owned() } else { format!("{count} fragments") };
+            told.push(format!("{what} of array {} on base {base} was not checked", array.path));
+        }
+    }
+    told.sort();
+    told
 }
 
 /// Reads every byte of the fragments in data files, except in files already known to be damaged.
@@ -165,7 +193,7 @@ fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, repor
         let cells: HashMap<Id, u64> = array.fragments.iter().map(|d| (d.id, d.cells)).collect();
         for description in &array.fragments {
             let id = match description.location.file {
-                FileRef::Data(id) if !unsound.contains(&id) => id,
+                FileRef::Data(id) if !unsound.contains(&id) && array.schema.is_readable() => id,
                 _ => {
                     meter.pass(context, description);
                     continue;

@@ -1,8 +1,11 @@
-//! The schema of an array. A `Schema` value is always valid.
+//! The schema of an array. A `Schema` value is always valid, unless a newer release wrote it so that this one
+//! cannot read it.
 
+use super::extra::Extra;
 use super::{Attribute, Coordinate, Dimension, Extent, Filters, Frame, KeyRange, Order, Subarray};
 use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The options of a schema besides dimensions and attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub struct Schema {
     options: SchemaOptions,
     /// The frame of the Hilbert curve, if it is given; else it follows from the domain.
     frame: Option<Frame>,
+    /// What newer releases say in it.
+    extra: Option<Arc<Extra>>,
 }
 
 impl Schema {
@@ -70,7 +75,7 @@ impl Schema {
         next_id: u32,
         options: SchemaOptions,
     ) -> Result<Self> {
-        let schema = Self { dims, attrs, next_id, options, frame: None };
+        let schema = Self { dims, attrs, next_id, options, frame: None, extra: None };
         schema.check_numbers()?;
         schema.check_names()?;
         schema.check_texts()?;
@@ -79,6 +84,23 @@ impl Schema {
             schema.check_dense()?;
         }
         Ok(schema)
+    }
+
+    /// A schema that this release cannot read, with its dimensions.
+    pub(super) fn unreadable(dims: Vec<Dimension>, extra: Extra) -> Self {
+        let options = SchemaOptions { sparse: true, ..SchemaOptions::default() };
+        Self { dims, attrs: Vec::new(), next_id: 0, options, frame: None, extra: Some(Arc::new(extra)) }
+    }
+
+    pub(super) fn extra(&self) -> Option<&Extra> {
+        self.extra.as_deref()
+    }
+
+    /// The same schema with what newer releases say in `extra`, and of its attributes what is said of those that it has.
+    #[must_use]
+    pub(super) fn with_extra(self, mut extra: Extra) -> Self {
+        extra.attrs.retain(|id, _| self.attr_by_id(*id).is_some());
+        Self { extra: (extra != Extra::default()).then(|| Arc::new(extra)), ..self }
     }
 
     /// The same schema over the domain that reaches as far as its own and `domain`. Tiles and the frame of the Hilbert
@@ -115,13 +137,13 @@ impl Schema {
     }
 
     /// The same schema for a new array: its attributes are numbered by their positions, and a Hilbert curve that has no frame
-    /// gets one.
+    /// gets one. What newer releases say of another array is left out.
     #[must_use]
     pub fn of_new_array(self) -> Self {
         let attrs: Vec<Attribute> = self.attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
         let curve = self.options.cell_order == Order::Hilbert;
         let frame = self.frame.or_else(|| curve.then(|| Frame::of_values(&self.dims)));
-        Self { next_id: attrs.len() as u32, attrs, frame, ..self }
+        Self { next_id: attrs.len() as u32, attrs, frame, extra: None, ..self }
     }
 
     fn check_numbers(&self) -> Result<()> {

@@ -122,8 +122,23 @@ impl Schema {
         }
         let frame = (self.options().cell_order == Order::Hilbert).then(|| self.frame());
         let schema = Self::numbered(dims, attrs, next_id, self.options().clone())?.framed(frame);
+        let schema = schema.with_extra(self.extra().cloned().unwrap_or_default());
         schema.check_follows(self, first)?;
         Ok(schema)
+    }
+
+    /// Like [`Schema::check_follows`], as far as this release can read all three.
+    ///
+    /// # Errors
+    /// Schema.
+    pub fn check_may_follow(&self, before: &Self, first: &Self) -> Result<()> {
+        if self.is_readable() && before.is_readable() && first.is_readable() {
+            return self.check_follows(before, first);
+        }
+        if self.ndim() == before.ndim() {
+            return Ok(());
+        }
+        Err(Error::schema("the number of dimensions cannot change"))
     }
 
     /// A Schema error unless this may follow `before` in the history of an array whose first schema is `first`.

@@ -15,7 +15,9 @@
 //! differ from the positions: in the schemas of arrays that lost an attribute. Where they do not follow from the domain
 //! it has the `origin` of the tiles of a dimension, a coordinate; and the `frame` of a Hilbert curve:
 //! `{"by": "key", "bits": 32, "sides": [["0", "4294967295"]]}`, with ordered keys, or offsets in a tile, as decimal text.
+//! Features (`read`, `write`) and `ext` objects of newer releases are kept ([`super::extra`]).
 
+use super::extra::{self, Ext, Extra};
 use super::text::TEXT_BYTES;
 use super::{
     Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, Order, Schema,
@@ -45,6 +47,12 @@ struct SchemaJson {
     next_id: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     frame: Option<FrameJson>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    read: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    write: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ext: Option<Ext>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -57,7 +65,7 @@ struct FrameJson {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct DimensionJson {
+pub(super) struct DimensionJson {
     name: String,
     dtype: String,
     #[serde(default)]
@@ -68,6 +76,8 @@ struct DimensionJson {
     max_bytes: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ext: Option<Ext>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -89,6 +99,8 @@ struct AttributeJson {
     codes: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ext: Option<Ext>,
 }
 
 fn default_capacity() -> u64 {
@@ -112,6 +124,11 @@ impl Schema {
                 "\"id\", \"next_id\", \"origin\" and \"frame\" are given by the store; leave them out of a schema",
             ));
         }
+        if json.extra() != Extra::default() {
+            return Err(Error::schema(
+                "\"read\", \"write\" and \"ext\" are written by the store; leave them out of a schema",
+            ));
+        }
         json.read()
     }
 
@@ -127,10 +144,18 @@ impl Schema {
     /// Unsupported if it has values that this release does not know or allow, so that a newer one wrote it. Corruption
     /// if it is no schema.
     pub fn from_stored_json(text: &str) -> Result<Self> {
-        let json = SchemaJson::parse(text).map_err(|e| match unknown_name::<SchemaJson>(text) {
-            Some(name) => newer("a schema", name),
-            None => Error::corruption(format!("a schema is intact but not understood: {e}")).with_source(e),
-        })?;
+        let json = match SchemaJson::parse(text) {
+            Ok(json) if !extra::has_unknown(&json.read) => json,
+            parsed => {
+                if let Some(schema) = extra::unreadable(text) {
+                    return Ok(schema);
+                }
+                parsed.map_err(|e| match unknown_name::<SchemaJson>(text) {
+                    Some(name) => newer("a schema", name),
+                    None => Error::corruption(format!("a schema is intact but not understood: {e}")).with_source(e),
+                })?
+            }
+        };
         json.read().map_err(|e| {
             let why = format!("a schema was written by a newer release of Gridstone: {e}; use a newer Gridstone");
             Error::unsupported(why).with_source(e)
@@ -139,6 +164,9 @@ impl Schema {
 
     /// Like [`Schema::to_json`], with the attributes' permanent numbers where they differ from the positions.
     pub fn to_stored_json(&self) -> String {
+        if let Some(whole) = self.extra().and_then(|extra| extra.whole.as_ref()) {
+            return whole.clone();
+        }
         let mut json = SchemaJson::of(self);
         let by_place = self.attrs().iter().zip(0u32..).all(|(attr, place)| attr.id() == place);
         if !by_place || self.next_id() as usize != self.attrs().len() {
@@ -150,6 +178,9 @@ impl Schema {
             written.origin = dim.filter(tiled).map(|dim| dim.text(dim.origin()));
         }
         json.frame = self.given_frame().map(FrameJson::of);
+        if let Some(extra) = self.extra() {
+            json.put_extra(extra, self);
+        }
         json.text()
     }
 }
@@ -159,11 +190,42 @@ impl SchemaJson {
         serde_json::from_str(text).map_err(|e| Error::schema(format!("this is no schema in JSON: {e}")).with_source(e))
     }
 
+    /// What newer releases say, with places in the list of attributes instead of their numbers.
+    fn extra(&self) -> Extra {
+        let dims = self.dims.iter().enumerate().filter_map(|(place, dim)| Some((place, dim.ext.clone()?)));
+        let number = |attr: &AttributeJson, place: u32| attr.id.unwrap_or(place);
+        let attrs = self.attrs.iter().zip(0u32..).filter_map(|(attr, at)| Some((number(attr, at), attr.ext.clone()?)));
+        Extra {
+            read: self.read.clone(),
+            write: self.write.clone(),
+            ext: self.ext.clone(),
+            dims: dims.collect(),
+            attrs: attrs.collect(),
+            whole: None,
+        }
+    }
+
+    /// Adds what newer releases say in `schema`, whose form this is.
+    fn put_extra(&mut self, extra: &Extra, schema: &Schema) {
+        (self.read, self.write, self.ext) = (extra.read.clone(), extra.write.clone(), extra.ext.clone());
+        for (place, dim) in self.dims.iter_mut().enumerate() {
+            dim.ext = extra.dims.get(&place).cloned();
+        }
+        for (written, attr) in self.attrs.iter_mut().zip(schema.attrs()) {
+            written.ext = extra.attrs.get(&attr.id()).cloned();
+        }
+    }
+
     fn is_numbered(&self) -> bool {
         self.next_id.is_some() || self.attrs.iter().any(|a| a.id.is_some())
     }
 
     fn read(self) -> Result<Schema> {
+        let extra = self.extra();
+        Ok(self.read_known()?.with_extra(extra))
+    }
+
+    fn read_known(self) -> Result<Schema> {
         let dims = self.dims.iter().map(DimensionJson::read).collect::<Result<Vec<_>>>()?.concat();
         let attrs = self.attrs.iter().map(AttributeJson::read);
         let options = SchemaOptions {
@@ -200,6 +262,9 @@ impl SchemaJson {
             attrs: schema.attrs().iter().map(AttributeJson::of).collect(),
             next_id: None,
             frame: None,
+            read: Vec::new(),
+            write: Vec::new(),
+            ext: None,
         }
     }
 
@@ -230,7 +295,7 @@ impl FrameJson {
 
 impl DimensionJson {
     /// The axes of the dimension.
-    fn read(&self) -> Result<Vec<Dimension>> {
+    pub(super) fn read(&self) -> Result<Vec<Dimension>> {
         let wrong = |why: &str| Error::schema(format!("dimension {:?}: {why}", self.name));
         let datatype = Datatype::parse(&self.dtype).map_err(|e| e.context(format!("dimension {:?}", self.name)))?;
         if datatype == Datatype::String {
@@ -253,7 +318,7 @@ impl DimensionJson {
         let (lo, hi, tile) = coordinate.number().map(Dimension::texts).unwrap_or_default();
         let domain = coordinate.number().map(|_| (lo, hi));
         let (name, dtype) = (coordinate.name().to_owned(), coordinate.datatype().to_string());
-        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes(), origin: None }
+        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes(), origin: None, ext: None }
     }
 }
 
@@ -283,6 +348,7 @@ impl AttributeJson {
             ordered: attr.categories().map(Categories::ordered),
             codes: attr.categories().map(|_| attr.datatype().to_string()),
             id: None,
+            ext: None,
         }
     }
 }
@@ -308,8 +374,10 @@ impl Evolution {
         let json: EvolutionJson = serde_json::from_str(text)
             .map_err(|e| Error::schema(format!("these are no changes of a schema in JSON: {e}")).with_source(e))?;
         let EvolutionJson { domains, add, drop, rename, fill, filters, nullable, categories } = json;
-        if add.iter().any(|a| a.id.is_some()) {
-            return Err(Error::schema("the \"id\" of an attribute is given by the store; leave it out"));
+        if add.iter().any(|a| a.id.is_some() || a.ext.is_some()) {
+            return Err(Error::schema(
+                "the \"id\" and \"ext\" of an attribute are written by the store; leave them out",
+            ));
         }
         let add = add.iter().map(AttributeJson::read).collect::<Result<_>>()?;
         Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories })

@@ -11,6 +11,7 @@ mod coordinate;
 mod datatype;
 mod dimension;
 mod evolution;
+mod extra;
 mod frame;
 mod json;
 pub mod key;

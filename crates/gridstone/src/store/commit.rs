@@ -23,6 +23,7 @@ use super::draft;
 use super::durability::is_durable;
 use super::fold::fold;
 use super::handle::Store;
+use super::kept::Kept;
 use super::line::FORMAT;
 use super::log::{Before, Log};
 use super::operation::{Changes, Operation, Recorded};
@@ -495,6 +496,9 @@ impl Rebase for Overtaken {
 /// repeated whenever a vacuum has been passed, after its record was read.
 fn check_files(log: &Log, changes: &Changes) -> Result<()> {
     for operation in &changes.operations {
+        if let Operation::Keep { kept, .. } = operation {
+            check_kept_files(log, kept)?;
+        }
         let (Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. }) = operation
         else {
             continue;
@@ -509,6 +513,20 @@ fn check_files(log: &Log, changes: &Changes) -> Result<()> {
                     staged.description.id
                 )));
             }
+        }
+    }
+    Ok(())
+}
+
+/// A Conflict error if a file to be kept is missing.
+fn check_kept_files(log: &Log, kept: &Kept) -> Result<()> {
+    for file in &kept.files {
+        if !log.storage.exists(&data_name(file.id))? {
+            return Err(Error::conflict(format!(
+                "the file {}, which was to be kept, is missing: it was written so long ago that a vacuum has removed it, or was deleted \
+                 by hand; write it again. Nothing was committed",
+                file.id
+            )));
         }
     }
     Ok(())

@@ -1,11 +1,14 @@
 //! The rules for a commit whose slot was taken by another one: the changes are checked again, against the state that
 //! the other commit left. The table of all pairs is in `docs/format/conflicts.md`.
 
+use super::bases::Base;
+use super::kept::{Kept, Owner};
 use super::operation::{Changes, Operation, Recorded, Removed};
 use super::record::Record;
 use super::snapshot::Snapshot;
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, FileRef, Id, Result};
 use crate::fragment::Description;
+use crate::schema::Subarray;
 use std::sync::Arc;
 
 /// How a commit shares the queue with other commits of its process to the same store.
@@ -65,6 +68,9 @@ pub trait Rebase {
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
 /// - A node moved: conflict if it was removed, or lies elsewhere by now; an Exists error if its target path is taken.
+/// - Files kept: conflict if the array or the fragment or data file beside which they are kept was removed. Files kept no
+///   longer: conflict if they were released already.
+/// - A base set: conflict if others set it.
 /// - A version tagged: an Exists error if the name was taken, unless the tag is to be moved. A tag removed: conflict if
 ///   it was moved or removed.
 /// - Data in a condemned file conflicts under all rules: that is checked where records are applied.
@@ -88,6 +94,11 @@ impl StandardRules {
                 | Operation::ReplaceFragments { array, .. }
                 | Operation::Grow { array, .. } => *array,
                 Operation::SetMetadata { node, .. } => *node,
+                Operation::Keep { array, .. } | Operation::Release { array, .. } => *array,
+                Operation::SetBase { number, before, .. } => {
+                    check_base(newest, *number, before.as_deref())?;
+                    continue;
+                }
                 Operation::Untag { name, version } => {
                     check_tag(newest, name, *version)?;
                     continue;
@@ -117,10 +128,42 @@ impl StandardRules {
                     newest.array_by_id(*id)?.check_alter(*number)?;
                     altered.push(*id);
                 }
+                Operation::Keep { array, kept, near } => {
+                    check_kept(newest, *array, (kept, near.as_ref()), changes)?;
+                }
+                Operation::Release { array, entry } => {
+                    if !newest.array_by_id(*array)?.kept()?.iter().any(|kept| kept.entry == *entry) {
+                        return Err(Error::conflict(format!(
+                            "the kept files {entry} are kept no longer: another commit released them, or removed their owner; nothing \
+                             was committed"
+                        )));
+                    }
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+}
+
+/// A Conflict error unless the base is what it is expected to be.
+fn check_base(newest: &Snapshot, number: u32, before: Option<&Base>) -> Result<()> {
+    if newest.bases().get(number)?.as_deref() == before {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("another commit changed what base {number} is; nothing was committed")))
+}
+
+/// A Conflict error unless the owner of `kept` is there, or comes with the same changes.
+fn check_kept(newest: &Snapshot, array: Id, (kept, near): (&Kept, Option<&Subarray>), changes: &Changes) -> Result<()> {
+    let comes = changes.added_to(array).any(|d| match kept.owner {
+        Owner::Array => true,
+        Owner::Fragment(id) => d.id == id,
+        Owner::Data(file) => d.location.file == FileRef::Data(file),
+    });
+    match newest.find_array(array)? {
+        Some(state) if !comes => state.check_owner(kept, near),
+        _ => Ok(()),
     }
 }
 

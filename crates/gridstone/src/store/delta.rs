@@ -4,7 +4,8 @@
 //! 2. A changed group gives the names of the children that came, were replaced or went.
 //! 3. A removed node takes all its rows with it, and those of all that lay below it in the root. A node that was moved
 //!    out of there has changed, and keeps its rows.
-//! 4. Tags, condemned files and commit keys give theirs.
+//! 4. Kept files give theirs, without those whose owner is gone.
+//! 5. Tags, condemned files, bases and commit keys give theirs.
 
 use super::node_row::encode_page;
 use super::page::PageInfo;
@@ -36,7 +37,8 @@ pub(super) fn delta(
         }
     }
     let keys = snapshot.keys().changes()?;
-    let changes = snapshot.retained().changes()?.into_iter().chain(keys.rows);
+    let bases = snapshot.bases().changed_rows()?;
+    let changes = snapshot.retained().changes()?.into_iter().chain(bases).chain(keys.rows);
     delta.found.extend(changes.map(|change| (change.key, change.value)));
     Ok((delta.found.into_iter().map(|(key, value)| Change { key, value }).collect(), keys.cut))
 }
@@ -56,7 +58,7 @@ impl Delta<'_> {
     /// Takes away all rows with this prefix.
     fn remove_all(&mut self, prefix: &[u8]) -> Result<()> {
         let found = &mut self.found;
-        self.rows.scan(prefix, &mut |row| {
+        self.rows.scan_all(prefix, &mut |row| {
             found.insert(row.key().clone(), None);
             Ok(())
         })
@@ -109,6 +111,9 @@ impl Delta<'_> {
     fn array(&mut self, array: &ArrayState, pages: Option<&[PageInfo]>) -> Result<()> {
         for (schema, number) in array.schemas.added.iter().zip(array.schemas.count_folded()..) {
             self.put(key::schema(array.id, number), schema.to_stored_json().into());
+        }
+        for (entry, kept) in array.changed_kept()? {
+            self.found.insert(key::kept(array.id, entry), kept.map(|kept| kept.encode()).transpose()?);
         }
         let Some(pages) = pages else { return Ok(()) };
         let named: HashSet<Id> = pages.iter().map(|page| page.id).collect();

@@ -2,6 +2,7 @@
 //!
 //! All of this depends on the snapshot that the commit follows, so it is repeated for every slot.
 
+use super::kept::Kept;
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
 use super::retained::Retained;
@@ -32,17 +33,31 @@ struct Draft {
 }
 
 impl Draft {
+    /// An Unsupported error if a newer release writes the array that `operation` writes to in a way that this one does not
+    /// know. Such an array can be moved and removed.
+    fn check_writable(&self, operation: &Operation) -> Result<()> {
+        if let Operation::Remove { .. } | Operation::Move { .. } = operation {
+            return Ok(());
+        }
+        let Some(id) = operation.node() else { return Ok(()) };
+        match self.tree.get(id)? {
+            Some(Node::Array(array)) => array.schema().check_writable(&format!("array {}", array.path())),
+            _ => Ok(()),
+        }
+    }
+
     fn add(&mut self, operation: &Operation, entropy: &dyn Entropy) -> Result<()> {
+        self.check_writable(operation)?;
         let recorded = match operation {
-            Operation::CreateGroup { id, path } => {
+            Operation::CreateGroup { id, path, ext } => {
                 self.create_parents(path, entropy)?;
-                Some(Recorded::CreateGroup { id: *id, path: path.clone(), ext: None })
+                Some(Recorded::CreateGroup { id: *id, path: path.clone(), ext: ext.clone() })
             }
-            Operation::CreateArray { id, path, schema } => {
+            Operation::CreateArray { id, path, schema, ext } => {
                 schema.check_new_names(None)?;
                 self.create_parents(path, entropy)?;
                 let schema = Arc::new(schema.clone());
-                Some(Recorded::CreateArray { id: *id, path: path.clone(), schema, ext: None })
+                Some(Recorded::CreateArray { id: *id, path: path.clone(), schema, ext: ext.clone() })
             }
             Operation::AlterArray { id, number, schema } => {
                 let before = match self.tree.get(*id)? {
@@ -72,7 +87,15 @@ impl Draft {
                 Some(Recorded::Tag { name: name.clone(), version: *version })
             }
             Operation::Untag { name, .. } => Some(Recorded::Untag { name: name.clone() }),
-            Operation::Condemn(_) => None,
+            Operation::Keep { kept, .. } => {
+                check_kept(kept)?;
+                None
+            }
+            Operation::SetBase { number, .. } => {
+                check_base(*number)?;
+                None
+            }
+            Operation::Condemn(_) | Operation::Release { .. } => None,
         };
         if let Some(recorded) = recorded {
             self.tree.apply(&recorded)?;
@@ -101,10 +124,26 @@ impl Draft {
             path::check_new(path)?;
             let (id, path): (Id, String) = (entropy.id(), path.to_owned());
             self.tree.apply(&Recorded::CreateGroup { id, path: path.clone(), ext: None })?;
-            self.operations.push(Operation::CreateGroup { id, path });
+            self.operations.push(Operation::CreateGroup { id, path, ext: None });
         }
         Ok(())
     }
+}
+
+/// An Input error unless an entry of kept files can be written.
+fn check_kept(kept: &Kept) -> Result<()> {
+    if !kept.kind.is_empty() && kept.kind.len() <= limits::NAME_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::input(format!("kept files have a kind of 1 to {} bytes, found {:?}", limits::NAME_BYTES_MAX, kept.kind)))
+}
+
+/// An Input error if the base is the own store.
+fn check_base(number: u32) -> Result<()> {
+    if number > 0 {
+        return Ok(());
+    }
+    Err(Error::input("base 0 is the store itself; give another base a number from 1 on"))
 }
 
 /// An Input error for a key or a value that is too long. An existing one may be too long, and can be removed.

@@ -19,7 +19,7 @@ pub(super) fn is_durable(newest: &Snapshot, changes: &Changes) -> bool {
     newest.version() == 0 || newest.names_new_root() || changes.operations.iter().any(upkeep)
 }
 
-/// The data files of fragments that `changes` add.
+/// The data files of fragments that `changes` add, and the files that they keep.
 fn data_of(changes: &Changes) -> impl Iterator<Item = Id> {
     let fragments = changes.operations.iter().flat_map(|operation| match operation {
         Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. } => {
@@ -27,10 +27,15 @@ fn data_of(changes: &Changes) -> impl Iterator<Item = Id> {
         }
         _ => &[],
     });
-    fragments.filter_map(|staged| match staged.description.location.file {
+    let kept = changes.operations.iter().flat_map(|operation| match operation {
+        Operation::Keep { kept, .. } => kept.files.as_slice(),
+        _ => &[],
+    });
+    let data = fragments.filter_map(|staged| match staged.description.location.file {
         FileRef::Data(id) if staged.body.is_none() => Some(id),
         _ => None,
-    })
+    });
+    data.chain(kept.map(|file| file.id))
 }
 
 impl Log {

@@ -14,6 +14,7 @@ use super::duplicates::Tellers;
 use super::floor::Floor;
 use super::handle::Store;
 use super::hint::Hint;
+use super::kept::Kept;
 use super::operation::Recorded;
 use super::record::Record;
 use super::rows::RowMap;
@@ -76,6 +77,8 @@ pub struct KnownFile {
     pub fragments: Vec<(Id, Arc<Description>)>,
     /// The versions that may read it.
     pub versions: Versions,
+    /// Its lengths as entries of kept files say.
+    pub kept: Vec<u64>,
 }
 
 /// The result of an inspection.
@@ -379,6 +382,7 @@ impl Walk<'_> {
                     self.array(*id, &path, (*number, schema));
                 }
                 Recorded::Grow { array, dimension, range } => self.grown(*array, *dimension, *range),
+                Recorded::Keep { kept, .. } => self.kept(kept),
                 Recorded::Condemn(condemned) => roots.extend(condemned.floor),
                 _ => {}
             }
@@ -402,6 +406,13 @@ impl Walk<'_> {
         if known.schema.ndim() == schema.ndim() && domain.ndim() == schema.ndim() {
             let joined = known.schema.reaching(&schema.domain()).reaching(&domain);
             known.schema = Arc::new(joined);
+        }
+    }
+
+    /// Notes the files of an entry.
+    pub(super) fn kept(&mut self, kept: &Kept) {
+        for file in &kept.files {
+            self.found.data.entry(file.id).or_default().kept.push(file.len);
         }
     }
 

@@ -9,6 +9,7 @@
 //! - the outcome of a commit is never guessed: it is committed, not committed, or a CommitUnknown error;
 //! - a damaged object raises an error that names it; nothing is skipped.
 
+mod bases;
 mod cell_set;
 mod commit;
 mod commit_key;
@@ -30,6 +31,7 @@ mod handle;
 mod hint;
 mod inspect;
 mod inspect_rows;
+mod kept;
 mod key_window;
 mod lease;
 mod line;
@@ -43,6 +45,7 @@ mod operation;
 mod outcome;
 mod overlap;
 mod page;
+mod page_parts;
 mod path;
 mod provisional;
 mod rebuild;
@@ -64,6 +67,7 @@ mod times;
 mod tree;
 mod wording;
 
+pub use bases::{Base, Bases, Place};
 pub use cell_set::{CELLS_MAX, CellSet};
 pub use commit_key::{CommitKey, Keyed, KeyedCommit};
 pub use committed::Committed;
@@ -72,6 +76,7 @@ pub use floor::{Floor, UNFINISHED};
 pub use group_commit::GroupCommit;
 pub use handle::{CommitQueue, History, Queues, Store};
 pub use inspect::{Affected, Flaw, Inspection, KnownArray, KnownFile, Versions};
+pub use kept::{Kept, KeptFile, Owner};
 pub use lease::Lease;
 pub use merge_rules::MergeRules;
 pub use names::Names;

@@ -2,6 +2,7 @@
 //! time.
 
 use super::handle::Store;
+use super::kept::{Kept, Owner};
 use super::log::Log;
 use super::node_row::decode_page;
 use super::operation::{Condemned, Recorded};
@@ -52,23 +53,29 @@ impl Names {
         self.manifest.contains(&id)
     }
 
-    /// Adds the files that `snapshot` names: its root, its pages, and the data files of its fragments.
+    /// Adds the files that `snapshot` names: its root, its pages, the data files of its fragments, and kept files.
     ///
     /// # Errors
     /// Corruption if a page is missing or damaged, Storage.
     pub fn add_snapshot(&mut self, store: &Store, snapshot: &Snapshot) -> Result<()> {
         self.manifest.extend(snapshot.root().map(|r| r.id));
         let tree = snapshot.tree();
-        let mut gone: HashSet<Id> = HashSet::new();
+        let (mut gone, mut released): (HashSet<Id>, HashSet<Id>) = (HashSet::new(), HashSet::new());
         for (id, node) in tree.changed() {
             if let Some(Node::Array(array)) = node {
                 gone.extend(array.gone.keys());
+                for (entry, kept) in &array.kept.changes {
+                    match kept {
+                        Some(kept) => self.add_kept(kept),
+                        None => _ = released.insert(*entry),
+                    }
+                }
                 self.add_fragments(id, array.recent());
             }
         }
         let removes = tree.changed().any(|(_, node)| node.is_none());
         let lives = |array: Id| Ok(!removes || tree.get(array)?.is_some());
-        self.add_rows(&store.log, tree.rows(), &lives, &gone)
+        self.add_rows(&store.log, tree.rows(), &lives, &|kept| !released.contains(&kept.entry), &gone)
     }
 
     /// Adds the files that `record` names: the data files of fragments that it adds, and the roots that it names, with
@@ -83,6 +90,7 @@ impl Names {
                 Recorded::AddFragments { array, fragments } | Recorded::ReplaceFragments { array, fragments, .. } => {
                     self.add_fragments(*array, fragments);
                 }
+                Recorded::Keep { kept, .. } => self.add_kept(kept),
                 Recorded::Condemn(Condemned { floor, .. }) => roots.push(*floor),
                 _ => {}
             }
@@ -94,21 +102,32 @@ impl Names {
         if !self.manifest.insert(reference.id) {
             return Ok(());
         }
-        self.add_rows(log, &log.root(reference)?.rows, &|_| Ok(true), &HashSet::new())
+        self.add_rows(log, &log.root(reference)?.rows, &|_| Ok(true), &|_| true, &HashSet::new())
     }
 
     /// Adds the objects of `rows`, and the data files of the fragments of arrays that exist, except for fragments that
-    /// are `gone`. Pages are read one at a time, and dropped again.
+    /// are `gone`; and the files that are kept beside what exists, of entries that are `held`. Pages are read one at a time, and
+    /// dropped again. What is kept beside a data file counts as long as its row is there.
     fn add_rows(
         &mut self,
         log: &Log,
         rows: &RowMap,
         lives: &dyn Fn(Id) -> Result<bool>,
+        held: &dyn Fn(&Kept) -> bool,
         gone: &HashSet<Id>,
     ) -> Result<()> {
         rows.walk(&mut |visited| match visited {
             Visited::Page(reference) | Visited::Value(reference) => Ok(self.manifest.insert(reference.id)),
             Visited::Row(row) => {
+                if let Some((array, NodeRow::Kept(entry))) = key::read_node(row.key())
+                    && lives(array)?
+                {
+                    let kept = Kept::decode(&rows.value_of(row)?, entry)?;
+                    let is_gone = matches!(kept.owner, Owner::Fragment(id) if gone.contains(&id));
+                    if !is_gone && held(&kept) {
+                        self.add_kept(&kept);
+                    }
+                }
                 if let Some((array, NodeRow::Page(page))) = key::read_node(row.key())
                     && lives(array)?
                     && self.manifest.insert(page)
@@ -119,6 +138,10 @@ impl Names {
                 Ok(true)
             }
         })
+    }
+
+    fn add_kept(&mut self, kept: &Kept) {
+        self.data.extend(kept.files.iter().map(|file| file.id));
     }
 
     fn add_fragments<'a>(&mut self, array: Id, fragments: impl IntoIterator<Item = &'a Arc<Description>>) {

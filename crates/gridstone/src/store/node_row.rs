@@ -180,6 +180,10 @@ impl PageText {
         }
     }
 
+    pub(super) fn has_ext(&self) -> bool {
+        self.ext.is_some()
+    }
+
     pub(super) fn read(self) -> Result<PageInfo> {
         if self.count == 0 || self.count as usize > limits::PAGE_FRAGMENTS_MAX {
             return Err(Error::corruption(format!(

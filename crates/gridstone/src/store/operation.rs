@@ -1,8 +1,10 @@
 //! The operations of a commit: as requested ([`Operation`], with staged fragments), and as recorded in the log
 //! ([`Recorded`], with fully described fragments).
 
+use super::bases::Base;
 use super::commit_key::Keyed;
 use super::extension::Ext;
+use super::kept::Kept;
 use super::shape::RootRef;
 use crate::base::Id;
 use crate::fragment::{Description, FragmentOrder, Staged};
@@ -90,6 +92,8 @@ pub enum Operation {
         id: Id,
         /// Its path.
         path: String,
+        /// What a newer release says of it.
+        ext: Ext,
     },
     /// Creates an array; missing parents are created as groups.
     CreateArray {
@@ -99,6 +103,8 @@ pub enum Operation {
         path: String,
         /// The first schema of its history.
         schema: Schema,
+        /// What a newer release says of it.
+        ext: Ext,
     },
     /// Gives an array its next schema.
     AlterArray {
@@ -174,6 +180,31 @@ pub enum Operation {
     },
     /// Condemns files and versions, which are going to be deleted.
     Condemn(Condemned),
+    /// Keeps files beside an array as long as their owner is there.
+    Keep {
+        /// The array.
+        array: Id,
+        /// The entry.
+        kept: Kept,
+        /// The box of the fragment that owns it, or of one in the data file that does.
+        near: Option<Subarray>,
+    },
+    /// Keeps files no longer.
+    Release {
+        /// The array.
+        array: Id,
+        /// The entry.
+        entry: Id,
+    },
+    /// Says what a base is.
+    SetBase {
+        /// Its number, not 0.
+        number: u32,
+        /// What it is; `None`: it is removed.
+        base: Option<Arc<Base>>,
+        /// What it is expected to be before.
+        before: Option<Arc<Base>>,
+    },
 }
 
 impl Operation {
@@ -185,10 +216,12 @@ impl Operation {
                 Some(*array)
             }
             Self::SetMetadata { node, .. } => Some(*node),
+            Self::Keep { array, .. } | Self::Release { array, .. } => Some(*array),
             Self::CreateGroup { .. }
             | Self::CreateArray { .. }
             | Self::Tag { .. }
             | Self::Untag { .. }
+            | Self::SetBase { .. }
             | Self::Condemn(_) => None,
         }
     }
@@ -284,6 +317,27 @@ pub enum Recorded {
     },
     /// Files were condemned.
     Condemn(Condemned),
+    /// Files beside an array were kept.
+    Keep {
+        /// The array.
+        array: Id,
+        /// The entry.
+        kept: Arc<Kept>,
+    },
+    /// Files were kept no longer.
+    Release {
+        /// The array.
+        array: Id,
+        /// The entry.
+        entry: Id,
+    },
+    /// It was said what a base is.
+    SetBase {
+        /// Its number.
+        number: u32,
+        /// What it is; `None`: it was removed.
+        base: Option<Arc<Base>>,
+    },
 }
 
 impl Recorded {
@@ -302,6 +356,9 @@ impl Recorded {
             Self::Tag { .. } => "tag",
             Self::Untag { .. } => "untag",
             Self::Condemn(_) => "condemn",
+            Self::Keep { .. } => "keep",
+            Self::Release { .. } => "release",
+            Self::SetBase { .. } => "set_base",
         }
     }
 
@@ -317,7 +374,8 @@ impl Recorded {
                 *array
             }
             Self::SetMetadata { node, .. } => *node,
-            Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) => return None,
+            Self::Keep { array, .. } | Self::Release { array, .. } => *array,
+            Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) | Self::SetBase { .. } => return None,
         })
     }
 }

@@ -133,6 +133,9 @@ impl Overlap {
                 | Recorded::CreateArray { .. }
                 | Recorded::Tag { .. }
                 | Recorded::Untag { .. }
+                | Recorded::Keep { .. }
+                | Recorded::Release { .. }
+                | Recorded::SetBase { .. }
                 | Recorded::Condemn(_) => {}
             }
         }

@@ -130,7 +130,7 @@ impl Provisional {
         for (place, operation) in self.operations.into_iter().enumerate() {
             // A node that is removed or moved by its id has to be created with it.
             let needed = self.implied.iter().filter(|(at, id, _)| *at == place && named.contains(id));
-            made.extend(needed.map(|(_, id, path)| Operation::CreateGroup { id: *id, path: path.clone() }));
+            made.extend(needed.map(|(_, id, path)| Operation::CreateGroup { id: *id, path: path.clone(), ext: None }));
             let Operation::AddFragments { array, fragments } = operation else {
                 made.push(operation);
                 continue;
@@ -150,7 +150,7 @@ impl Provisional {
 }
 
 fn created_group(operation: &Operation) -> Option<(Id, &str)> {
-    if let Operation::CreateGroup { id, path } = operation { Some((*id, path)) } else { None }
+    if let Operation::CreateGroup { id, path, .. } = operation { Some((*id, path)) } else { None }
 }
 
 /// The bodies of staged fragments, as a file that grows.

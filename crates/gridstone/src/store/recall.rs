@@ -95,6 +95,11 @@ impl Known {
             Entry::Page(key, child) => {
                 self.add_named(Role::Rows(key.clone()), child.reference.xxh3, child.reference.id);
             }
+            Entry::Skipped(key, ..) => {
+                if let Some(object) = row.value_object() {
+                    self.add_named(Role::Value(key.clone()), object.xxh3, object.id);
+                }
+            }
             Entry::Value(key, value) => {
                 if let Some((_, NodeRow::Page(page))) = key::read_node(key)
                     && let Ok(page) = decode_page(page, value)

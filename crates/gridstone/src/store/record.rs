@@ -9,7 +9,7 @@
 //! exactly. Lists of features, an `ext` object and commit keys may come before the operations. The bytes of a body are verified when it is read ([`Record::body`]).
 
 use super::commit_key::{KeyText, Keyed};
-use super::extension::{Ext, Features};
+use super::extension::{Ext, Features, is_beyond_gs0};
 use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
@@ -190,6 +190,9 @@ impl Record {
         let mut place = Place::new(version, line.body as u64);
         let mut read = |op| read_operation(op, &mut place).map_err(|e| explained(e.context(&what)));
         let operations = text.ops.into_iter().map(&mut read).collect::<Result<Vec<_>>>()?;
+        if line.format == 0 && operations.iter().any(is_beyond_gs0) {
+            return Err(newer(what, "an operation, an \"ext\" or a feature that its format does not have"));
+        }
         let end = place.inline.last().map_or(line.body as u64, |i| i.range.end());
         let head = bytes.get(..line.body).filter(|head| head.len() <= limits::HINT_LINE_BYTES_MAX);
         let record = Self {
@@ -250,12 +253,17 @@ impl Record {
         Ok(())
     }
 
-    /// The data files of the fragments that it adds.
+    /// The data files of the fragments that it adds, and the files that it keeps.
     pub fn data(&self) -> impl Iterator<Item = Id> {
-        self.added().filter_map(|d| match d.location.file {
+        let kept = self.operations.iter().flat_map(|operation| match operation {
+            Recorded::Keep { kept, .. } => kept.files.as_slice(),
+            _ => &[],
+        });
+        let added = self.added().filter_map(|d| match d.location.file {
             FileRef::Data(id) => Some(id),
             _ => None,
-        })
+        });
+        added.chain(kept.map(|file| file.id))
     }
 
     /// The fragments that it adds, including replacements.

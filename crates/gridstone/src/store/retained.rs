@@ -3,6 +3,7 @@
 //! Condemned files stay in the state until a later vacuum has seen that they are gone. So a writer that would use one
 //! learns of it from the log, however long ago it prepared its commit.
 
+use super::kept::Kept;
 use super::node_row::{decode_tag, encode_tag};
 use super::operation::{Condemned, Recorded};
 use super::rows::key::{self, File};
@@ -145,6 +146,7 @@ impl Retained {
                 }
                 None => Err(Error::not_found(format!("there is no tag {name:?}"))),
             },
+            Recorded::Keep { kept, .. } => self.check_kept(kept),
             Recorded::Condemn(condemned) => self.condemn(condemned, version),
             _ => Ok(()),
         }
@@ -160,6 +162,20 @@ impl Retained {
                     "the file of fragment {} was not committed for so long that a vacuum has condemned it, and is deleted by \
                      now or soon; write the data again. Nothing was committed",
                     d.id
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A Conflict error if one of the files to be kept is condemned.
+    fn check_kept(&self, kept: &Kept) -> Result<()> {
+        for file in &kept.files {
+            if self.is_condemned(File::Data, file.id)? {
+                return Err(Error::conflict(format!(
+                    "the file {}, which was to be kept, was not committed for so long that a vacuum has condemned it, and is deleted by \
+                     now or soon; write it again. Nothing was committed",
+                    file.id
                 )));
             }
         }

@@ -16,7 +16,7 @@ use super::path;
 use super::rows::{RowMap, key};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
 use super::wording::read_schema;
-use crate::base::{Error, Id, Result, id_named_twice};
+use crate::base::{Error, Id, Result, id_named_twice, newer};
 use crate::storage::Storage;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -140,6 +140,9 @@ impl Nodes {
     fn add_array(&mut self, id: Id, array: ArrayText) -> Result<()> {
         let schemas = array.schemas.iter().map(read_schema).collect::<Result<Vec<_>>>()?;
         let Some(first) = schemas.first() else { return Err(Error::corruption("it has no schema")) };
+        if schemas.iter().any(|schema| schema.has_extra()) || array.pages.iter().any(PageText::has_ext) {
+            return Err(newer("it", "an \"ext\" or a feature, which its format does not have"));
+        }
         for pair in schemas.windows(2) {
             let [before, after] = pair else { continue };
             after

@@ -50,6 +50,16 @@ impl Schemas {
     /// # Errors
     /// Corruption if it is missing or damaged, Unsupported if a newer release wrote it, Storage.
     pub fn get(&self, number: u32) -> Result<Option<Arc<Schema>>> {
+        let found = self.stored(number)?;
+        found.as_ref().map_or(Ok(()), |schema| schema.check_readable(&format!("schema {number} of an array")))?;
+        Ok(found)
+    }
+
+    /// The schema with this number, whether or not this release can read it.
+    ///
+    /// # Errors
+    /// Those of [`Schemas::get`] but for unknown features.
+    pub(super) fn stored(&self, number: u32) -> Result<Option<Arc<Schema>>> {
         let Some(folded) = self.folded.as_ref().filter(|folded| number < folded.count) else {
             return Ok(self.added.get((number - self.count_folded()) as usize).cloned());
         };
@@ -70,5 +80,13 @@ impl Schemas {
     /// Those of [`Schemas::get`].
     pub fn all(&self) -> Result<Vec<Arc<Schema>>> {
         (0..self.count()).filter_map(|number| self.get(number).transpose()).collect()
+    }
+
+    /// All of them, in order, whether or not this release can read them.
+    ///
+    /// # Errors
+    /// Those of [`Schemas::get`] but for unknown features.
+    pub(super) fn all_stored(&self) -> Result<Vec<Arc<Schema>>> {
+        (0..self.count()).filter_map(|number| self.stored(number).transpose()).collect()
     }
 }

@@ -196,6 +196,9 @@ impl Reads {
             | Recorded::CreateArray { .. }
             | Recorded::Tag { .. }
             | Recorded::Untag { .. }
+            | Recorded::Keep { .. }
+            | Recorded::Release { .. }
+            | Recorded::SetBase { .. }
             | Recorded::Condemn(_) => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 //! record. [`Snapshot::rested_on`] exchanges the root underneath for a newer one; that changes where fragments are
 //! described, not the content. Nodes and pages are read from the root when they are first needed.
 
+use super::bases::Bases;
 use super::commit_key::{CommitKey, KeyedCommit};
 use super::extension::{Ext, Features};
 use super::key_window::KeyWindow;
@@ -14,6 +15,7 @@ use super::operation::Recorded;
 use super::record::Record;
 use super::retained::Retained;
 use super::root::Root;
+use super::rows::RowMap;
 use super::shape::RootRef;
 use super::shelf::Shelves;
 use super::state::{ArrayState, GroupState};
@@ -41,6 +43,7 @@ pub struct Snapshot {
     ext: Ext,
     tree: Tree,
     retained: Arc<Retained>,
+    bases: Arc<Bases>,
     /// The arrays whose pages of fragments this process wrote for the root.
     folded: Arc<[Id]>,
     /// Operations that were applied and are not committed.
@@ -73,6 +76,7 @@ impl Snapshot {
             ext: None,
             tree: Tree::empty(),
             retained: Arc::default(),
+            bases: Arc::new(Bases::of(&RowMap::empty())),
             folded: Arc::default(),
             provisional: Vec::new(),
         }
@@ -86,6 +90,7 @@ impl Snapshot {
     /// Like [`Snapshot::of_root`]; pages of fragments among `shelves` are not read again.
     fn of_root_sharing(root: Root, reference: RootRef, shelves: Shelves) -> Self {
         let retained = Arc::new(Retained::of(&root.rows, root.floor));
+        let bases = Arc::new(Bases::of(&root.rows));
         Self {
             version: root.version,
             time_us: root.time_us,
@@ -100,6 +105,7 @@ impl Snapshot {
             ext: root.ext,
             tree: Tree::of_rows(root.rows, root.node, shelves),
             retained,
+            bases,
             folded: Arc::default(),
             provisional: Vec::new(),
         }
@@ -128,6 +134,11 @@ impl Snapshot {
     /// Tags, the floor, condemned files.
     pub fn retained(&self) -> &Retained {
         &self.retained
+    }
+
+    /// Where files lie that are not in the store itself.
+    pub fn bases(&self) -> &Bases {
+        &self.bases
     }
 
     pub(super) fn retained_state(&self) -> Arc<Retained> {
@@ -241,10 +252,11 @@ impl Snapshot {
         self.tree.is_known(id)
     }
 
-    /// The array at `path`; NotFound if there is none, or a group.
+    /// The array at `path`; NotFound if there is none, or a group; Unsupported if a newer release wrote it so that this one
+    /// cannot read it.
     pub fn array(&self, path: &str) -> Result<Arc<ArrayState>> {
         match self.node(path)? {
-            Node::Array(array) => Ok(array),
+            Node::Array(array) => array.check_readable().map(|()| array),
             Node::Group(_) => Err(Error::not_found(format!("{path} is a group, not an array"))),
         }
     }
@@ -260,10 +272,10 @@ impl Snapshot {
         }
     }
 
-    /// The array with this id; NotFound if this version has none.
+    /// The array with this id; NotFound if this version has none, Unsupported as of [`Snapshot::array`].
     pub fn array_by_id(&self, id: Id) -> Result<Arc<ArrayState>> {
         match self.find_array(id)? {
-            Some(array) => Ok(array),
+            Some(array) => array.check_readable().map(|()| array),
             None => Err(Error::not_found(format!("version {} has no array with the id {id}", self.version))),
         }
     }
@@ -298,6 +310,7 @@ impl Snapshot {
         for operation in &record.operations {
             self.tree.apply(operation)?;
             self.retained.apply(operation, record.version)?;
+            self.bases.apply(operation);
         }
         self.tree.check_root()?;
         if record.version == 1 {

@@ -5,6 +5,7 @@
 //! batches, schemas, metadata.
 
 use super::extension::Ext;
+use super::kept::{Kept, KeptEntries, Owner};
 use super::node_metadata::NodeMetadata;
 use super::node_row::{self, Child, Head};
 use super::operation::Removed;
@@ -14,7 +15,7 @@ use super::rows::RowMap;
 use super::rows::key::{self, NodeRow};
 use super::schemas::Schemas;
 use super::shelf::Shelf;
-use crate::base::{Error, ErrorKind, Id, Result, xxh3};
+use crate::base::{Error, ErrorKind, FileRef, Id, Result, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{KeyRange, Schema, Subarray};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -41,6 +42,8 @@ pub struct ArrayState {
     pub(super) recent: Vec<Batch>,
     /// The boxes of fragments removed since the manifest root, which may still describe them.
     pub(super) gone: Arc<HashMap<Id, Subarray>>,
+    /// Files kept beside it.
+    pub(super) kept: KeptEntries,
     pub(super) ext: Ext,
 }
 
@@ -76,6 +79,7 @@ impl ArrayState {
             shelves: Vec::new(),
             recent: Vec::new(),
             gone: Arc::default(),
+            kept: KeptEntries::default(),
             ext: None,
         }
     }
@@ -90,7 +94,7 @@ impl ArrayState {
         let count = head.schemas.unwrap_or(0);
         let schemas = Schemas::of(rows, id, count);
         let newest = schemas
-            .get(count.saturating_sub(1))?
+            .stored(count.saturating_sub(1))?
             .ok_or_else(|| Error::corruption(format!("array {path} has no schema")))?;
         let mut shelves = Vec::new();
         rows.scan(&key::pages(id), &mut |row| {
@@ -113,8 +117,8 @@ impl ArrayState {
         };
         newest.check_limits().map_err(|e| Error::corruption(format!("array {path}: {e}")).with_source(e))?;
         let (metadata, path) = (NodeMetadata::of(rows, id), path.into());
-        let (recent, gone) = (Vec::new(), Arc::default());
-        Ok(Self { id, parent, path, schemas, domain, newest, metadata, shelves, recent, gone, ext })
+        let (recent, gone, kept) = (Vec::new(), Arc::default(), KeptEntries::of(rows, id));
+        Ok(Self { id, parent, path, schemas, domain, newest, metadata, shelves, recent, gone, kept, ext })
     }
 
     /// What its row says of it.
@@ -122,6 +126,11 @@ impl ArrayState {
         let name = path::name(&self.path).to_owned();
         let (schemas, domain) = (Some(self.schemas.count()), Some(self.domain.clone()));
         Head { parent: self.parent, name, schemas, domain, ext: self.ext.clone() }
+    }
+
+    /// What a newer release says of it.
+    pub fn ext(&self) -> &Ext {
+        &self.ext
     }
 
     /// The permanent id.
@@ -176,6 +185,14 @@ impl ArrayState {
         &self.schemas
     }
 
+    /// An Unsupported error, which names the features, unless this release can read it.
+    ///
+    /// # Errors
+    /// Unsupported.
+    pub fn check_readable(&self) -> Result<()> {
+        self.newest.check_readable(&format!("array {}", self.path))
+    }
+
     /// The schema at this version: the last of its history.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.newest
@@ -185,13 +202,13 @@ impl ArrayState {
     /// error if it cannot follow the last.
     pub(super) fn alter(&mut self, number: u32, schema: &Arc<Schema>) -> Result<()> {
         self.check_alter(number)?;
-        let first = self.schemas.get(0)?.unwrap_or_else(|| Arc::clone(schema));
+        let first = self.schemas.stored(0)?.unwrap_or_else(|| Arc::clone(schema));
         // Another commit may have made the domain grow since the schema was made.
         let next = match schema.ndim() == self.newest.ndim() {
             true => Arc::new(schema.reaching(&self.domain)),
             false => Arc::clone(schema),
         };
-        next.check_follows(&self.newest, &first).map_err(|e| e.context(format!("array {}", self.path)))?;
+        next.check_may_follow(&self.newest, &first).map_err(|e| e.context(format!("array {}", self.path)))?;
         self.schemas.added.push(Arc::clone(schema));
         (self.domain, self.newest) = (next.domain(), next);
         Ok(())
@@ -416,6 +433,87 @@ impl ArrayState {
         Ok(())
     }
 
+    /// Keeps files beside the array. A Conflict error if their owner was removed since the manifest root, or the entry is
+    /// there.
+    pub(super) fn keep(&mut self, kept: &Arc<Kept>) -> Result<()> {
+        if let Owner::Fragment(id) = kept.owner
+            && !self.has(id)
+        {
+            return Err(self.owner_is_gone(id));
+        }
+        if self.kept.changes.insert(kept.entry, Some(Arc::clone(kept))).is_some() {
+            return Err(Error::conflict(format!(
+                "the kept files {} of array {} are there already",
+                kept.entry, self.path
+            )));
+        }
+        Ok(())
+    }
+
+    /// Keeps the files of an entry no longer.
+    pub(super) fn release(&mut self, entry: Id) {
+        self.kept.changes.insert(entry, None);
+    }
+
+    fn owner_is_gone(&self, id: Id) -> Error {
+        Error::conflict(format!(
+            "{id} of array {}, beside which files were to be kept, was merged or removed by another commit; nothing was committed",
+            self.path
+        ))
+    }
+
+    /// A Conflict error unless the owner of `kept` is there. Loads the manifest pages that `near` touches.
+    pub(super) fn check_owner(&self, kept: &Kept, near: Option<&Subarray>) -> Result<()> {
+        let (id, is_owner): (Id, &dyn Fn(&Description) -> bool) = match kept.owner {
+            Owner::Array => return Ok(()),
+            Owner::Fragment(ref id) => (*id, &|d| d.id == *id),
+            Owner::Data(ref id) => (*id, &|d| d.location.file == FileRef::Data(*id)),
+        };
+        if self.fragments(near)?.iter().any(|d| is_owner(d)) {
+            return Ok(());
+        }
+        Err(self.owner_is_gone(id))
+    }
+
+    /// The entries of kept files whose owners are there, by their ids. Loads all pages of fragments if an entry belongs to a
+    /// data file, and fragments were removed since the manifest root.
+    ///
+    /// # Errors
+    /// Corruption if a page is missing or damaged, Unsupported if a newer release wrote it, Storage.
+    pub fn kept(&self) -> Result<Vec<Arc<Kept>>> {
+        let all = self.kept.all()?;
+        let named = |file: Id| -> Result<bool> {
+            if self.gone.is_empty() {
+                return Ok(true);
+            }
+            Ok(self.fragments(None)?.iter().any(|d| d.location.file == FileRef::Data(file)))
+        };
+        let mut live = Vec::new();
+        for kept in all.into_values() {
+            let lives = match kept.owner {
+                Owner::Array => true,
+                Owner::Fragment(id) => self.has(id),
+                Owner::Data(file) => named(file)?,
+            };
+            live.extend(lives.then_some(kept));
+        }
+        Ok(live)
+    }
+
+    /// The entries of kept files that differ from those of the manifest root; `None`: it goes, or its owner is gone.
+    pub(super) fn changed_kept(&self) -> Result<BTreeMap<Id, Option<Arc<Kept>>>> {
+        if self.kept.changes.is_empty() && self.gone.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let live: HashMap<Id, Arc<Kept>> = self.kept()?.into_iter().map(|kept| (kept.entry, kept)).collect();
+        let folded = self.kept.folded()?;
+        let left = folded.keys().chain(self.kept.changes.keys()).filter(|entry| !live.contains_key(entry));
+        let mut changed: BTreeMap<_, _> = left.map(|entry| (*entry, None)).collect();
+        let added = live.into_iter().filter(|(entry, _)| self.kept.changes.contains_key(entry));
+        changed.extend(added.map(|(entry, kept)| (entry, Some(kept))));
+        Ok(changed)
+    }
+
     /// The error of adding a fragment that exists already.
     pub(super) fn twice(&self, id: Id) -> Error {
         Error::conflict(format!("fragment {id} is in array {} already; it can be committed only once", self.path))
@@ -423,18 +521,24 @@ impl ArrayState {
 
     fn check(&self, d: &Description) -> Result<()> {
         let wrong = |why: String| Err(Error::input(format!("fragment {} cannot be added: {why}", d.id)));
-        let Some(schema) = self.schemas.get(d.schema)? else {
+        let Some(schema) = self.schemas.stored(d.schema)? else {
             return wrong(format!("it was written with schema {}, the array has {}", d.schema, self.schemas.count()));
         };
         self.newest.check_inside(&d.bounds)?;
+        if let Some(why) = d.contradiction() {
+            return wrong(why.to_owned());
+        }
+        if d.location.offset.checked_add(d.location.len).is_none() {
+            return wrong("its place is beyond any file".to_owned());
+        }
+        if !schema.is_readable() {
+            return Ok(());
+        }
         if d.kind == FragmentKind::Dense && schema.sparse() {
             return wrong("it is dense, the array sparse".to_owned());
         }
         if d.over.is_some_and(|over| !self.has(over)) || (d.over.is_some() && !schema.sparse()) {
             return wrong("it masks a fragment that is not in the array, or not of cells alone".to_owned());
-        }
-        if let Some(why) = d.contradiction() {
-            return wrong(why.to_owned());
         }
         let mut known = schema.attrs().iter().map(crate::schema::Attribute::id);
         // Both are ascending: a number not found in the rest is in none of it.
@@ -444,9 +548,6 @@ impl ArrayState {
         let whole = !schema.sparse() || !d.kind.holds_cells() || d.attrs.len() == schema.attrs().len();
         if !whole {
             return wrong("cells of a sparse array have a value of every attribute".to_owned());
-        }
-        if d.location.offset.checked_add(d.location.len).is_none() {
-            return wrong("its place is beyond any file".to_owned());
         }
         Ok(())
     }
@@ -469,6 +570,11 @@ impl GroupState {
     pub(super) fn head(&self) -> Head {
         let name = path::name(&self.path).to_owned();
         Head { parent: self.parent, name, schemas: None, domain: None, ext: self.ext.clone() }
+    }
+
+    /// What a newer release says of it.
+    pub fn ext(&self) -> &Ext {
+        &self.ext
     }
 
     /// The permanent id.

@@ -491,7 +491,14 @@ impl Tree {
                 node.metadata_mut().set(changes);
                 Ok(())
             }
-            Recorded::Tag { .. } | Recorded::Untag { .. } | Recorded::Condemn(_) => Ok(()),
+            Recorded::Keep { array, kept } => {
+                self.array_mut(*array, "files cannot be kept beside it any more")?.keep(kept)
+            }
+            Recorded::Release { array, entry } => {
+                self.array_mut(*array, "what was kept beside it is gone with it")?.release(*entry);
+                Ok(())
+            }
+            Recorded::Tag { .. } | Recorded::Untag { .. } | Recorded::Condemn(_) | Recorded::SetBase { .. } => Ok(()),
         }
     }
 

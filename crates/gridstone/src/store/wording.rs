@@ -15,14 +15,21 @@
 //! {"op":"tag","name":"before the storm","version":7}
 //! {"op":"untag","name":"before the storm"}
 //! {"op":"condemn","floor":{"id":…,"version":9,"xxh3":"…"},"data":[…],"manifest":[…],"forget":[…]}         or "floor":null
+//! {"op":"keep","array":…,"entry":…,"kept":{"owner":{"fragment":…},"kind":"bloom","files":[{"id":…,"len":700}]}}
+//! {"op":"release","array":…,"entry":…}
+//! {"op":"set_base","number":1,"base":{"kind":"store","places":[{"place":"s3://…","state":"active"}]}}        or "base":null
 //! ```
-//! A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
+//! What lies on another base than the own store has `"base":number` in its `data`. What newer releases say of a fragment is
+//! in `"ext"`, or in `"parts":[[bit,"hex"]]` ([`super::page_parts`]). A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
 //! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is
 //! the record's version and the fragment's position among all fragments that the record adds. The order of a merged
 //! fragment is written.
 
+use super::bases::Base;
 use super::extension::Ext;
+use super::kept::KeptText;
 use super::operation::{Condemned, Operation, Recorded, Removed};
+use super::page_parts::{PartText, extra_texts, read_extra};
 use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
@@ -32,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const KNOWN: [&str; 12] = [
+pub(super) const KNOWN: [&str; 15] = [
     "create_group",
     "create_array",
     "alter_array",
@@ -45,6 +52,9 @@ pub(super) const KNOWN: [&str; 12] = [
     "tag",
     "untag",
     "condemn",
+    "keep",
+    "release",
+    "set_base",
 ];
 
 #[derive(Serialize, Deserialize)]
@@ -107,6 +117,19 @@ pub(super) enum OperationText {
         manifest: Vec<IdText>,
         forget: Vec<IdText>,
     },
+    Keep {
+        array: IdText,
+        entry: IdText,
+        kept: KeptText,
+    },
+    Release {
+        array: IdText,
+        entry: IdText,
+    },
+    SetBase {
+        number: u32,
+        base: Option<Base>,
+    },
 }
 
 /// An order: version and place.
@@ -134,23 +157,45 @@ pub(super) struct FragmentText {
     order: Option<OrderText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     over: Option<IdText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ext: Ext,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum PlaceText {
-    Data { id: IdText, offset: Whole, len: Whole },
-    Body { offset: Whole, len: Whole, xxh3: Hex },
+    Data {
+        id: IdText,
+        offset: Whole,
+        len: Whole,
+        #[serde(default, skip_serializing_if = "is_own")]
+        base: u32,
+    },
+    Body {
+        offset: Whole,
+        len: Whole,
+        xxh3: Hex,
+    },
     Nowhere,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_own(base: &u32) -> bool {
+    *base == 0
 }
 
 impl OperationText {
     /// Encodes `operation`; bodies of its fragments are appended to `bodies`.
     pub(super) fn of(operation: &Operation, bodies: &mut Bodies) -> Result<Self> {
         Ok(match operation {
-            Operation::CreateGroup { id, path } => Self::CreateGroup { id: IdText(*id), path: path.clone(), ext: None },
-            Operation::CreateArray { id, path, schema } => {
-                Self::CreateArray { id: IdText(*id), path: path.clone(), schema: schema_value(schema)?, ext: None }
+            Operation::CreateGroup { id, path, ext } => {
+                Self::CreateGroup { id: IdText(*id), path: path.clone(), ext: ext.clone() }
+            }
+            Operation::CreateArray { id, path, schema, ext } => {
+                let (schema, ext) = (schema_value(schema)?, ext.clone());
+                Self::CreateArray { id: IdText(*id), path: path.clone(), schema, ext }
             }
             Operation::AlterArray { id, number, schema } => {
                 Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
@@ -183,6 +228,13 @@ impl OperationText {
                 manifest: id_texts(&condemned.manifest),
                 forget: id_texts(&condemned.forget),
             },
+            Operation::Keep { array, kept, .. } => {
+                Self::Keep { array: IdText(*array), entry: IdText(kept.entry), kept: KeptText::of(kept) }
+            }
+            Operation::Release { array, entry } => Self::Release { array: IdText(*array), entry: IdText(*entry) },
+            Operation::SetBase { number, base, .. } => {
+                Self::SetBase { number: *number, base: base.as_deref().cloned() }
+            }
         })
     }
 }
@@ -231,6 +283,7 @@ impl RemovedText {
 impl FragmentText {
     pub(super) fn of(staged: &Staged, order: Option<OrderText>, bodies: &mut Bodies) -> Result<Self> {
         let d = &staged.description;
+        let (ext, parts) = extra_texts(&d.extra);
         Ok(Self {
             id: IdText(d.id),
             kind: d.kind.name().to_owned(),
@@ -241,6 +294,8 @@ impl FragmentText {
             at: PlaceText::of(staged, bodies)?,
             order,
             over: d.over.map(IdText),
+            parts,
+            ext,
         })
     }
 
@@ -266,7 +321,8 @@ impl FragmentText {
         };
         let location = place.locate(id, at)?;
         let over = self.over.map(|id| id.0);
-        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over })
+        let extra = read_extra(self.ext, &self.parts).map_err(|e| e.context(format!("fragment {id}")))?;
+        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, extra })
     }
 }
 
@@ -284,15 +340,20 @@ impl PlaceText {
                 let (offset, len) = (Whole(bodies.push(body)), Whole(body.len() as u64));
                 Ok(Self::Body { offset, len, xxh3: Hex(xxh3(body)) })
             }
-            (None, FileRef::Data(id)) => {
-                Ok(Self::Data { id: IdText(id), offset: Whole(d.location.offset), len: Whole(d.location.len) })
-            }
+            (None, FileRef::Data(id)) => Ok(Self::data(0, id, d)),
+            (None, FileRef::OnBase(base, id)) => Ok(Self::data(base, id, d)),
             (None, FileRef::Nowhere) => Ok(Self::Nowhere),
             (None, FileRef::Log(version)) => Err(Error::input(format!(
                 "fragment {} lies in the log record of version {version}; a new fragment needs bytes or a data file",
                 d.id
             ))),
         }
+    }
+}
+
+impl PlaceText {
+    fn data(base: u32, id: Id, d: &Description) -> Self {
+        Self::Data { id: IdText(id), offset: Whole(d.location.offset), len: Whole(d.location.len), base }
     }
 }
 
@@ -353,8 +414,9 @@ impl Place {
     /// Bodies are contiguous; anything else could make two fragments share bytes.
     fn locate(&mut self, fragment: Id, at: PlaceText) -> Result<Location> {
         match at {
-            PlaceText::Data { id, offset, len } => {
-                Ok(Location { file: FileRef::Data(id.0), offset: offset.0, len: len.0 })
+            PlaceText::Data { id, offset, len, base } => {
+                let file = if base == 0 { FileRef::Data(id.0) } else { FileRef::OnBase(base, id.0) };
+                Ok(Location { file, offset: offset.0, len: len.0 })
             }
             PlaceText::Nowhere => Ok(Location { file: FileRef::Nowhere, offset: 0, len: 0 }),
             PlaceText::Body { offset, len, xxh3 } => {
@@ -416,6 +478,14 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             manifest: ids(manifest),
             forget: ids(forget),
         }),
+        OperationText::Keep { array, entry, kept } => {
+            Recorded::Keep { array: array.0, kept: Arc::new(kept.read(entry.0)?) }
+        }
+        OperationText::Release { array, entry } => Recorded::Release { array: array.0, entry: entry.0 },
+        OperationText::SetBase { number: 0, .. } => {
+            return Err(Error::corruption("base 0 is the own store, and nothing else can be said of it"));
+        }
+        OperationText::SetBase { number, base } => Recorded::SetBase { number, base: base.map(Arc::new) },
     })
 }
 

@@ -32,7 +32,7 @@ fn schema() -> Schema {
 }
 
 fn array(n: u64, path: String) -> Operation {
-    Operation::CreateArray { id: fresh(n), path, schema: schema() }
+    Operation::CreateArray { id: fresh(n), path, schema: schema(), ext: None }
 }
 
 fn set(node: Id, key: &str, len: usize) -> Operation {

@@ -88,7 +88,12 @@ impl World {
         let text =
             r#"{"dims":[{"name":"x","dtype":"uint64","domain":["0","9"]}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
         let schema = Schema::from_json(text).unwrap();
-        self.store().create(Changes::new(vec![Operation::CreateArray { id: ARRAY, path: "/".into(), schema }]))
+        self.store().create(Changes::new(vec![Operation::CreateArray {
+            id: ARRAY,
+            path: "/".into(),
+            schema,
+            ext: None,
+        }]))
     }
 
     /// Where it is kept.
@@ -109,6 +114,7 @@ impl World {
             attrs: vec![0],
             location: Location { file: FileRef::Log(0), offset: 0, len: body.len() as u64 },
             over: None,
+            extra: Vec::new(),
         };
         Staged { description, body: Some(body) }
     }

@@ -6,6 +6,7 @@
 //! 3. Single fragments with cells deleted by newer tombstones are rewritten without them.
 //! 4. Fragments of tombstones that stay are merged into fewer ([`buried`]).
 //! 5. Fragments are treated as the newest schema sees them ([`evolved`]).
+//! 6. Fragments on other bases are left alone ([`elsewhere`]).
 //!
 //! Before all of this, fragments that newer ones hide are removed ([`shadow`]), in a commit of its own: nothing is read
 //! or written for it.
@@ -18,6 +19,7 @@
 
 mod buried;
 mod dense;
+mod elsewhere;
 mod evolved;
 mod masks;
 mod patches;
@@ -168,6 +170,14 @@ pub fn plan(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy
     if *strategy == Strategy::Manifest {
         return Ok(Plan::default());
     }
+    if elsewhere::any(fragments) {
+        return elsewhere::plan(schema, fragments, strategy, limits);
+    }
+    plan_own(schema, fragments, strategy, limits)
+}
+
+/// The merges of `strategy` over `fragments` of the own store.
+fn plan_own(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, limits: PlanLimits) -> Result<Plan> {
     let seen = Seen::new(schema, fragments);
     let (unmasked, masks) = masks::apart(&seen.fragments);
     let mut found = match seen.asked(strategy) {

@@ -253,6 +253,9 @@ impl Attempt<'_> {
         for node in newest.nodes()? {
             let Node::Array(array) = node else { continue };
             self.cancel.check()?;
+            if !array.schema().is_writable() {
+                continue;
+            }
             let removed = self.hidden(&array, &mut room)?;
             if removed.is_empty() {
                 continue;

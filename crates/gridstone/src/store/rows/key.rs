@@ -2,10 +2,12 @@
 //!
 //! | tag | then | value |
 //! |---|---|---|
+//! | `B` | u32 number | a base, JSON |
 //! | `C` | `d` a data file or `m` a manifest object, id | nothing: it is condemned |
 //! | `I` | node id, 0 | head of the node, JSON |
 //! | `I` | node id, 1, page id | a page of fragment descriptions, JSON |
 //! | `I` | node id, 2, 2^32 - 1 - number | a schema, JSON |
+//! | `I` | node id, 3, entry id | kept files, JSON |
 //! | `I` | node id, 4, key | metadata, a JSON text |
 //! | `K` | nothing | how many commit keys there were, JSON |
 //! | `K` | epoch, xxh3 of the commit key, commit key | the commit that it was given to |
@@ -15,6 +17,7 @@
 use crate::base::{Id, limits, xxh3};
 use bytes::Bytes;
 
+const BASE: u8 = b'B';
 const CONDEMNED: u8 = b'C';
 const NODE: u8 = b'I';
 const COMMIT_KEY: u8 = b'K';
@@ -24,6 +27,7 @@ const TAG: u8 = b'T';
 const HEAD: u8 = 0;
 const PAGE: u8 = 1;
 const SCHEMA: u8 = 2;
+const KEPT: u8 = 3;
 const METADATA: u8 = 4;
 
 /// Bytes of a tag and an id.
@@ -35,6 +39,7 @@ pub(in crate::store) enum NodeRow<'a> {
     Head,
     Page(Id),
     Schema(u32),
+    Kept(Id),
     Metadata(&'a [u8]),
     /// A newer release wrote it.
     Other,
@@ -72,6 +77,29 @@ pub(in crate::store) fn page(id: Id, page: Id) -> Bytes {
 /// A schema of an array. The newest comes first, beside the head.
 pub(in crate::store) fn schema(id: Id, number: u32) -> Bytes {
     joined(&[&[NODE], &id.0, &[SCHEMA], &(!number).to_be_bytes()])
+}
+
+/// All kept files of an array.
+pub(in crate::store) fn all_kept(id: Id) -> Bytes {
+    joined(&[&[NODE], &id.0, &[KEPT]])
+}
+
+pub(in crate::store) fn kept(id: Id, entry: Id) -> Bytes {
+    joined(&[&[NODE], &id.0, &[KEPT], &entry.0])
+}
+
+/// All bases.
+pub(in crate::store) fn bases() -> Bytes {
+    joined(&[&[BASE]])
+}
+
+pub(in crate::store) fn base(number: u32) -> Bytes {
+    joined(&[&[BASE], &number.to_be_bytes()])
+}
+
+/// The number in the key of a base.
+pub(in crate::store) fn read_base(key: &[u8]) -> Option<u32> {
+    key.strip_prefix(&[BASE])?.try_into().ok().map(u32::from_be_bytes)
 }
 
 /// All metadata of a node.
@@ -149,6 +177,7 @@ pub(in crate::store) fn read_node(key: &[u8]) -> Option<(Id, NodeRow<'_>)> {
             Ok(number) => NodeRow::Schema(!u32::from_be_bytes(number)),
             Err(_) => NodeRow::Other,
         },
+        Some((&KEPT, entry)) if entry.len() == 16 => id_in(entry).map_or(NodeRow::Other, NodeRow::Kept),
         Some((&METADATA, name)) => NodeRow::Metadata(name),
         _ => NodeRow::Other,
     };
@@ -202,6 +231,16 @@ pub(in crate::store) fn read_commit_key(key: &[u8]) -> Option<CommitKeyRow<'_>> 
         }
         _ => CommitKeyRow::Wrong,
     })
+}
+
+/// Whether this release knows what a row with this key is about.
+pub(in crate::store) fn is_known(key: &[u8]) -> bool {
+    match key.first() {
+        Some(&(BASE | COMMIT_KEY | NAME | TAG)) => true,
+        Some(&CONDEMNED) => read_condemned(key).is_some(),
+        Some(&NODE) => read_node(key).is_some_and(|(_, row)| row != NodeRow::Other),
+        _ => false,
+    }
 }
 
 /// The least key that is greater than all keys with this prefix; `None` if there is none.

@@ -116,8 +116,8 @@ impl RowMap {
                 let below = self.load(child, from, to)?;
                 self.row_in((&below, to), key, depth + 1)
             }
+            Some((Entry::Skipped(..), _)) | None => Ok(None),
             Some((row, _)) => Ok((row.key() == key).then(|| row.clone())),
-            None => Ok(None),
         }
     }
 
@@ -138,6 +138,7 @@ impl RowMap {
                     Some((Entry::Page(from, child), next)) => {
                         below.push((*at, Place { from, child, to: next.or(end.as_ref()) }));
                     }
+                    Some((Entry::Skipped(..), _)) => {}
                     Some((entry, _)) if Some(entry.key()) == key => {
                         if let Some(slot) = found.get_mut(*at) {
                             *slot = Some(self.value_of(entry)?);
@@ -167,6 +168,17 @@ impl RowMap {
     /// # Errors
     /// Those of `visit`; Corruption if a page is missing or damaged, Storage.
     pub(in crate::store) fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&Entry) -> Result<()>) -> Result<()> {
+        self.scan_all(prefix, &mut |entry| match entry {
+            Entry::Skipped(..) => Ok(()),
+            entry => visit(entry),
+        })
+    }
+
+    /// As [`RowMap::scan`], with rows that are to be passed over.
+    ///
+    /// # Errors
+    /// Those of [`RowMap::scan`].
+    pub(in crate::store) fn scan_all(&self, prefix: &[u8], visit: &mut dyn FnMut(&Entry) -> Result<()>) -> Result<()> {
         let to = key::after(prefix);
         self.scan_page((&self.top, None), (prefix, to.as_deref()), 0, visit)
     }
@@ -252,7 +264,9 @@ impl RowMap {
         match entry {
             Entry::Value(_, value) => Ok(value.clone()),
             Entry::Large(_, reference) => self.value(*reference),
-            Entry::Page(..) => Err(Error::corruption("a reference where a value is expected")),
+            Entry::Page(..) | Entry::Skipped(..) => {
+                Err(Error::corruption("a reference, or what is to be passed over, where a value is expected"))
+            }
         }
     }
 
@@ -279,9 +293,13 @@ impl RowMap {
                 Entry::Value(..) => {
                     visit(Visited::Row(entry))?;
                 }
-                Entry::Large(_, reference) => {
-                    visit(Visited::Value(*reference))?;
-                    visit(Visited::Row(entry))?;
+                Entry::Large(..) | Entry::Skipped(..) => {
+                    if let Some(reference) = entry.value_object() {
+                        visit(Visited::Value(reference))?;
+                    }
+                    if let Entry::Large(..) = entry {
+                        visit(Visited::Row(entry))?;
+                    }
                 }
                 Entry::Page(key, child) => {
                     if visit(Visited::Page(child.reference))? {
@@ -314,7 +332,7 @@ impl RowMap {
     ) -> Result<()> {
         for (at, entry) in page.entries.iter().enumerate() {
             match entry {
-                Entry::Value(..) | Entry::Large(..) => visit(Inspected::Row(entry))?,
+                Entry::Value(..) | Entry::Large(..) | Entry::Skipped(..) => visit(Inspected::Row(entry))?,
                 Entry::Page(key, child) => {
                     let next = page.key_after(at, end);
                     let below = if depth < DEPTH_MAX { self.load(child, key, next) } else { Err(too_deep()) };

@@ -4,7 +4,8 @@
 //! row   u32 key length · u32 value length · u32 flags · key · value
 //! ```
 //! Flags: 1, the value is a reference to a page, which has the rows from here to the next key; 2, the value is a
-//! reference to an object that holds it. A row with another flag is Unsupported. So is a reference in a reference.
+//! reference to an object that holds it. A row with another flag is Unsupported, unless the highest one is set: such a row is
+//! passed over, and kept. If flag 2 is set as well, its value begins with a reference to an object, which is kept with it.
 
 use super::frame::{self, ObjectRef, REFERENCE_LEN};
 use crate::base::{ByteReader, ByteWriter, Error, Result, limits, newer, xxh3};
@@ -13,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 const IS_PAGE: u32 = 1;
 const IS_LARGE: u32 = 2;
+const IS_SKIPPED: u32 = 1 << 31;
 /// Bytes of a row without its key and value.
 const ROW_LEN: usize = 12;
 /// The share of a JSON object's bytes that counts.
@@ -27,6 +29,8 @@ pub(in crate::store) enum Entry {
     Large(Bytes, ObjectRef),
     /// A page, whose rows start at this key.
     Page(Bytes, Arc<Child>),
+    /// What a newer release wrote, with its flags, to be passed over.
+    Skipped(Bytes, u32, Bytes),
 }
 
 /// A page below another one, loaded when it is first needed.
@@ -51,7 +55,18 @@ pub(in crate::store) struct Page {
 impl Entry {
     pub(in crate::store) fn key(&self) -> &Bytes {
         match self {
-            Self::Value(key, _) | Self::Large(key, _) | Self::Page(key, _) => key,
+            Self::Value(key, _) | Self::Large(key, _) | Self::Page(key, _) | Self::Skipped(key, ..) => key,
+        }
+    }
+
+    /// The object that holds its value, or that begins it.
+    pub(in crate::store) fn value_object(&self) -> Option<ObjectRef> {
+        match self {
+            Self::Large(_, reference) => Some(*reference),
+            Self::Skipped(_, flags, value) if flags & IS_LARGE != 0 => {
+                ObjectRef::decode(value.get(..REFERENCE_LEN)?).ok()
+            }
+            _ => None,
         }
     }
 
@@ -60,7 +75,7 @@ impl Entry {
     pub(super) fn weight(&self) -> usize {
         let value = match self {
             Self::Value(_, value) if value.starts_with(b"{") => value.len() / JSON_SHARE,
-            Self::Value(_, value) => value.len(),
+            Self::Value(_, value) | Self::Skipped(_, _, value) => value.len(),
             Self::Large(..) | Self::Page(..) => REFERENCE_LEN,
         };
         ROW_LEN + self.key().len() + value
@@ -71,6 +86,7 @@ impl Entry {
             Self::Value(_, value) => (0, value.clone()),
             Self::Large(_, reference) => (IS_LARGE, reference.encode()),
             Self::Page(_, child) => (IS_PAGE, child.reference.encode()),
+            Self::Skipped(_, flags, value) => (*flags, value.clone()),
         }
     }
 }
@@ -121,6 +137,12 @@ impl Page {
                 0 => Entry::Value(key, value),
                 IS_LARGE => Entry::Large(key, ObjectRef::decode(&value)?),
                 IS_PAGE => Entry::Page(key, Arc::new(Child::new(ObjectRef::decode(&value)?))),
+                other if other & IS_SKIPPED != 0 && other & IS_PAGE == 0 => {
+                    if other & IS_LARGE != 0 && value.len() < REFERENCE_LEN {
+                        return Err(Error::corruption("a row is too short for the reference in it"));
+                    }
+                    Entry::Skipped(key, other, value)
+                }
                 other => return Err(newer("a row", format!("the flags {other:#x}"))),
             });
         }

@@ -145,11 +145,13 @@ impl Update<'_> {
                     let merged = self.merged((&loaded, depth + 1), changes, next)?;
                     rows.extend(self.repacked(merged, key)?);
                 }
-                Entry::Value(..) | Entry::Large(..) => match changes.next_if(|change| change.key == *key) {
-                    Some(change) => self.put(change, &mut rows)?,
-                    None if self.cut.is_some_and(|cut| cut.contains(key)) => {}
-                    None => rows.push(self.settled(entry)?),
-                },
+                Entry::Value(..) | Entry::Large(..) | Entry::Skipped(..) => {
+                    match changes.next_if(|change| change.key == *key) {
+                        Some(change) => self.put(change, &mut rows)?,
+                        None if self.cut.is_some_and(|cut| cut.contains(key)) => {}
+                        None => rows.push(self.settled(entry)?),
+                    }
+                }
             }
         }
         while let Some(change) = changes.next_if(|change| to.is_none_or(|to| change.key < *to)) {
@@ -256,7 +258,7 @@ impl Update<'_> {
 fn start_after(last: &Entry, first: &Bytes) -> Bytes {
     match last {
         Entry::Page(..) => first.clone(),
-        Entry::Value(..) | Entry::Large(..) => between(last.key(), first),
+        Entry::Value(..) | Entry::Large(..) | Entry::Skipped(..) => between(last.key(), first),
     }
 }
 

@@ -7,7 +7,8 @@ use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
 use crate::schema::{Evolution, KeyRange, Schema};
 use crate::store::wording::KNOWN;
 use crate::store::{
-    Changes, Condemned, DeleteRules, MergeRules, Node, Operation, Rebase, Removed, Snapshot, StandardRules, Store,
+    Base, Changes, Condemned, DeleteRules, Kept, MergeRules, Node, Operation, Owner, Rebase, Removed, Snapshot,
+    StandardRules, Store,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ struct Thing {
     domain: Option<KeyRange>,
     fragments: BTreeSet<Id>,
     metadata: BTreeMap<String, String>,
+    /// Entries of kept files, with the fragments that own them.
+    kept: BTreeMap<Id, Option<Id>>,
 }
 
 /// A store as a map from paths to nodes.
@@ -46,10 +49,16 @@ impl Model {
                 }
             };
             let (id, metadata) = (Some(node.id()), node.metadata().all().unwrap().as_ref().clone());
-            Thing { id, array: schemas > 0, schemas, domain, fragments, metadata }
+            let owner = |owner: Owner| if let Owner::Fragment(id) = owner { Some(id) } else { None };
+            let kept = match node {
+                Node::Group(_) => BTreeMap::new(),
+                Node::Array(array) => array.kept().unwrap().iter().map(|k| (k.entry, owner(k.owner))).collect(),
+            };
+            Thing { id, array: schemas > 0, schemas, domain, fragments, metadata, kept }
         };
         let mut model =
             Self(snapshot.nodes().unwrap().iter().map(|node| (node.path().to_owned(), thing(node))).collect());
+        snapshot.bases().all().unwrap().iter().for_each(|(number, base)| model.base(*number, base));
         snapshot.retained().tags().unwrap().iter().for_each(|(name, version)| model.tag(name, *version));
         model
     }
@@ -58,6 +67,11 @@ impl Model {
     fn tag(&mut self, name: &str, version: u64) {
         let metadata = BTreeMap::from([("version".to_owned(), version.to_string())]);
         self.0.insert(format!("tag {name}"), Thing { metadata, ..Thing::default() });
+    }
+
+    fn base(&mut self, number: u32, base: &Base) {
+        let metadata = BTreeMap::from([("kind".to_owned(), base.kind.clone())]);
+        self.0.insert(format!("base {number}"), Thing { metadata, ..Thing::default() });
     }
 
     fn put(&mut self, path: &str, id: Id, array: bool) {
@@ -82,7 +96,7 @@ impl Model {
     /// Every operation of the log has its line here.
     fn apply(&mut self, operation: &Operation) {
         match operation {
-            Operation::CreateGroup { id, path } => self.put(path, *id, false),
+            Operation::CreateGroup { id, path, .. } => self.put(path, *id, false),
             Operation::CreateArray { id, path, .. } => self.put(path, *id, true),
             Operation::AlterArray { id, schema, .. } => {
                 self.of_id(*id).schemas += 1;
@@ -112,10 +126,18 @@ impl Model {
                 let held = &mut self.of_id(*array).fragments;
                 removed.iter().for_each(|r| assert!(held.remove(&r.id)));
                 held.extend(fragments.iter().map(|f| f.description.id));
+                let is_gone = |owner: &Option<Id>| removed.iter().any(|r| Some(r.id) == *owner);
+                self.of_id(*array).kept.retain(|_, owner| !is_gone(owner));
             }
             Operation::Tag { name, version, .. } => self.tag(name, *version),
             Operation::Untag { name, .. } => drop(self.0.remove(&format!("tag {name}"))),
             Operation::Condemn(_) => {}
+            Operation::Keep { array, kept, .. } => {
+                let owner = if let Owner::Fragment(id) = kept.owner { Some(id) } else { None };
+                self.of_id(*array).kept.insert(kept.entry, owner);
+            }
+            Operation::Release { array, entry } => drop(self.of_id(*array).kept.remove(entry)),
+            Operation::SetBase { number, base, .. } => self.base(*number, base.as_ref().unwrap()),
             Operation::SetMetadata { node, changes } => {
                 for (key, value) in changes {
                     let held = &mut self.of_id(*node).metadata;
@@ -151,6 +173,13 @@ fn sparse(lo: i64, hi: i64) -> Staged {
     staged
 }
 
+/// The entry of kept files of A.
+const KEPT: Id = Id([0x77; 16]);
+
+fn kept(entry: Id, owner: Owner) -> Kept {
+    Kept { entry, owner, kind: "bloom".to_owned(), files: Vec::new(), ext: None }
+}
+
 /// A store with a sparse array A of four fragments, and a group G with a dense array C.
 struct World {
     store: Store,
@@ -160,11 +189,17 @@ struct World {
 impl World {
     fn new() -> Self {
         let store = store_in(memory());
-        let array = |path: &str, schema: Schema| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema };
+        let array = |path: &str, schema: Schema| Operation::CreateArray {
+            id: fresh(),
+            path: path.to_owned(),
+            schema,
+            ext: None,
+        };
         let one = store.create(Changes::new(vec![array("/A", sparse_schema()), array("/G/C", schema())])).unwrap();
         let id = one.array("/A").unwrap().id();
         let fragments = |of: std::ops::Range<i64>| of.map(|n| sparse(n * 10, n * 10 + 9)).collect();
         let mut changes = add(id, fragments(0..2));
+        changes.operations.push(Operation::Keep { array: id, kept: kept(KEPT, Owner::Array), near: None });
         changes.operations.push(Operation::Tag { name: "O".to_owned(), version: 1, replace: false });
         let two = store.commit(&one, changes, &mut StandardRules).unwrap();
         let base = store.commit(&two, add(id, fragments(2..4)), &mut StandardRules).unwrap();
@@ -220,8 +255,9 @@ impl World {
 
     /// The operations of the row of this name. `value` is the metadata value that they write.
     fn operations(&self, name: &str, value: &str) -> Vec<Operation> {
-        let group = |path: &str| Operation::CreateGroup { id: fresh(), path: path.to_owned() };
-        let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
+        let group = |path: &str| Operation::CreateGroup { id: fresh(), path: path.to_owned(), ext: None };
+        let array =
+            |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema(), ext: None };
         let remove = |path: &str| Operation::Remove { id: self.id(path) };
         let fragment =
             |path: &str, staged: Staged| Operation::AddFragments { array: self.id(path), fragments: vec![staged] };
@@ -267,6 +303,20 @@ impl World {
             "replace_fragments f2 f3" => vec![self.replacement(2)],
             "set_metadata A" => vec![metadata("/A")],
             "set_metadata G" => vec![metadata("/G")],
+            "keep beside f1" => {
+                let array = self.base.array("/A").unwrap();
+                let owner = array.fragments(None).unwrap()[1].clone();
+                let near = Some(owner.bounds.clone());
+                vec![Operation::Keep { array: array.id(), kept: kept(fresh(), Owner::Fragment(owner.id)), near }]
+            }
+            "keep beside A" => {
+                vec![Operation::Keep { array: self.id("/A"), kept: kept(fresh(), Owner::Array), near: None }]
+            }
+            "release beside A" => vec![Operation::Release { array: self.id("/A"), entry: KEPT }],
+            "set_base 1" => {
+                let base = Base { kind: "store".to_owned(), places: Vec::new(), ext: None };
+                vec![Operation::SetBase { number: 1, base: Some(Arc::new(base)), before: None }]
+            }
             "move A P" => vec![self.moved("/A", "/P")],
             "move G P/g" => vec![self.moved("/G", "/P/g")],
             "remove A, create_array A" => vec![remove("/A"), array("/A")],

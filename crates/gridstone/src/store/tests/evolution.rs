@@ -118,7 +118,7 @@ fn changes_made_from_one_schema_conflict_and_those_of_one_commit_follow() {
     let path = text("/x");
     let (store, base) = (store_in(memory()), fresh());
     let next = schema().evolved(&schema(), &dropped("w")).unwrap();
-    let create = Operation::CreateArray { id: base, path: path.clone(), schema: schema() };
+    let create = Operation::CreateArray { id: base, path: path.clone(), schema: schema(), ext: None };
     let changes = vec![create, Operation::AlterArray { id: base, number: 1, schema: next }];
     assert_eq!(schemas(&store.create(Changes::new(changes)).unwrap(), base)[1].attrs().len(), 1);
 }
@@ -161,7 +161,7 @@ fn a_record_whose_schema_does_not_follow_is_damage() {
 #[test]
 fn who_looked_at_an_array_conflicts_with_a_change_of_its_schema() {
     let store = store_in(memory());
-    let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
+    let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema(), ext: None };
     let base = store.create(Changes::new(vec![array("/a"), array("/b")])).unwrap();
     let id = |path: &str| base.node(path).unwrap().id();
     altered(&store, &base, id("/a"), &added("q"));

@@ -54,8 +54,9 @@ fn what_was_masked_meanwhile_stays() {
     let array = fresh();
     let text = schema().to_json().replacen("\"sparse\":false", "\"sparse\":true", 1);
     let schema = crate::schema::Schema::from_json(&text).unwrap();
-    let one =
-        store.create(Changes::new(vec![Operation::CreateArray { id: array, path: "/".to_owned(), schema }])).unwrap();
+    let one = store
+        .create(Changes::new(vec![Operation::CreateArray { id: array, path: "/".to_owned(), schema, ext: None }]))
+        .unwrap();
     let fragments = (0..3).map(|_| sparse(inline(0, 9))).collect();
     let base = store.commit(&one, add(array, fragments), &mut StandardRules).unwrap();
     let before = ids(&base, array);
@@ -78,7 +79,7 @@ fn an_array_that_was_removed_meanwhile_is_left_out() {
     assert_eq!(ids(&group, array), ids(&base, array));
     let overwrite = vec![
         Operation::Remove { id: array },
-        Operation::CreateArray { id: other, path: "/".to_owned(), schema: schema() },
+        Operation::CreateArray { id: other, path: "/".to_owned(), schema: schema(), ext: None },
     ];
     store.commit(&base, Changes::new(overwrite), &mut StandardRules).unwrap();
     let error = store.commit(&base, removal(&base, array, &[0, 1]), &mut HiddenRules).unwrap_err();

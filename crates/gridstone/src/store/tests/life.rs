@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 fn array_at(path: &str) -> (Id, Operation) {
     let id = fresh();
-    (id, Operation::CreateArray { id, path: path.to_owned(), schema: schema() })
+    (id, Operation::CreateArray { id, path: path.to_owned(), schema: schema(), ext: None })
 }
 
 fn commit(store: &Store, base: &Arc<Snapshot>, operations: Vec<Operation>) -> crate::base::Result<Arc<Snapshot>> {
@@ -253,7 +253,7 @@ fn a_bad_path_leaves_nothing_behind() {
     let store = store_in(Arc::new(FaultyStorage::new(Arc::new(memory), Arc::clone(&plan))));
     for path in ["a", "/a//b", "/a/../b", ""] {
         assert_eq!(kind(store.create(Changes::new(vec![array_at(path).1]))), ErrorKind::Input);
-        let group = Operation::CreateGroup { id: fresh(), path: path.to_owned() };
+        let group = Operation::CreateGroup { id: fresh(), path: path.to_owned(), ext: None };
         assert_eq!(kind(store.create(Changes::new(vec![group]))), ErrorKind::Input);
     }
     assert!(!plan.journal().contains(&Touch::Prepare));

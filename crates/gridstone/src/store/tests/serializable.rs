@@ -15,7 +15,8 @@ struct World {
 impl World {
     fn new() -> Self {
         let store = store_in(memory());
-        let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
+        let array =
+            |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema(), ext: None };
         let one = store.create(Changes::new(vec![array("/a"), array("/g/c"), array("/other")])).unwrap();
         let fragments = vec![inline(0, 9), inline(5, 19)];
         let base = store.commit(&one, add(one.array("/a").unwrap().id(), fragments), &mut StandardRules).unwrap();
@@ -153,7 +154,7 @@ fn metadata_keys_that_were_read_must_not_be_set() {
 fn nodes_that_were_looked_up_must_stay_as_they_were() {
     let looked = |world: &World, path: &str| reads(|r| r.note_node(&world.base, path).unwrap());
     let world = World::new();
-    world.theirs(Operation::CreateGroup { id: fresh(), path: "/g/new/deep".to_owned() });
+    world.theirs(Operation::CreateGroup { id: fresh(), path: "/g/new/deep".to_owned(), ext: None });
     for (path, stands) in [("/g/new/deep", false), ("/g/new", false), ("/g", true), ("/g/c", true), ("/x", true)] {
         assert_eq!(world.stands(looked(&world, path)), stands, "{path}");
     }
@@ -168,7 +169,7 @@ fn nodes_that_were_looked_up_must_stay_as_they_were() {
     // Created and removed again: a version in between had it.
     let world = World::new();
     let id = fresh();
-    world.theirs(Operation::CreateGroup { id, path: "/short".to_owned() });
+    world.theirs(Operation::CreateGroup { id, path: "/short".to_owned(), ext: None });
     world.theirs(Operation::Remove { id });
     assert!(!world.stands(looked(&world, "/short")));
 }
@@ -177,10 +178,10 @@ fn nodes_that_were_looked_up_must_stay_as_they_were() {
 fn groups_that_were_listed_must_keep_their_children() {
     let listed = |world: &World, path: &str| reads(|r| r.note_listing(&world.base, path).unwrap());
     let world = World::new();
-    world.theirs(Operation::CreateGroup { id: fresh(), path: "/g/new".to_owned() });
+    world.theirs(Operation::CreateGroup { id: fresh(), path: "/g/new".to_owned(), ext: None });
     assert!(!world.stands(listed(&world, "/g")));
     assert!(world.stands(listed(&world, "/")));
-    world.theirs(Operation::CreateGroup { id: fresh(), path: "/top".to_owned() });
+    world.theirs(Operation::CreateGroup { id: fresh(), path: "/top".to_owned(), ext: None });
     assert!(!world.stands(listed(&world, "/")));
 }
 

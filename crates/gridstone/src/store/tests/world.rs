@@ -66,6 +66,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
         cells: (hi - lo + 1) as u64,
         attrs: vec![0, 1],
         over: None,
+        extra: Vec::new(),
         location,
     };
     Staged { description, body }
@@ -94,7 +95,7 @@ pub(crate) fn add(array: Id, fragments: Vec<Staged>) -> Changes {
 /// A store with one array at its root, and that array's id.
 pub(crate) fn with_array(storage: Arc<dyn Storage>) -> (Store, Arc<Snapshot>, Id) {
     let (store, id) = (store_in(storage), fresh());
-    let create = Operation::CreateArray { id, path: "/".to_owned(), schema: schema() };
+    let create = Operation::CreateArray { id, path: "/".to_owned(), schema: schema(), ext: None };
     let snapshot = store.create(Changes::new(vec![create])).unwrap();
     (store, snapshot, id)
 }

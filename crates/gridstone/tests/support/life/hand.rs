@@ -147,7 +147,7 @@ impl Hand {
 
     pub(crate) fn create_group(&mut self, path: &str) -> Result<u64> {
         let store = self.store();
-        let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
+        let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned(), ext: None };
         let made = store.commit(&store.latest()?, Changes::new(vec![create]), &mut StandardRules)?;
         Ok(made.version())
     }
