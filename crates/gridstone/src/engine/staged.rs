@@ -100,7 +100,7 @@ pub(super) fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Resu
 mod tests {
     use super::*;
     use crate::base::Entropy;
-    use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
+    use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, ValueBounds};
     use crate::runtime::SystemEntropy;
     use crate::schema::{KeyRange, Subarray};
     use crate::storage::MemoryStorage;
@@ -118,6 +118,7 @@ mod tests {
             attrs: vec![0],
             location: Location { file: FileRef::Data(id), offset: 0, len: 5 },
             over: None,
+            stats: ValueBounds::default(),
         };
         let fragment = fragment::Staged { description, body: None };
         (Staged::new(SystemEntropy.id(), vec![fragment], storage.clone()), data_name(id))

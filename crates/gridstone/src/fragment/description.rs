@@ -1,5 +1,6 @@
 //! What a store knows of a fragment without opening it.
 
+use super::ValueBounds;
 use crate::base::{FileRef, Id, limits};
 use crate::schema::Subarray;
 
@@ -100,6 +101,8 @@ pub struct Description {
     pub location: Location,
     /// Of a mask: the fragment whose rows it deletes.
     pub over: Option<Id>,
+    /// What is known of the values of its attributes.
+    pub stats: ValueBounds,
 }
 
 impl Description {
@@ -117,6 +120,7 @@ impl Description {
             attrs: Vec::new(),
             location,
             over: None,
+            stats: ValueBounds::default(),
         }
     }
 
@@ -137,7 +141,8 @@ impl Description {
         if (self.kind == FragmentKind::Mask) != self.over.is_some() {
             return Some("a mask, and nothing else, lies over a fragment");
         }
-        (!self.kind.holds_cells() && !self.attrs.is_empty()).then_some("what deletes has no values of attributes")
+        let values = !self.attrs.is_empty() || !self.stats.as_bytes().is_empty();
+        (!self.kind.holds_cells() && values).then_some("what deletes has no values of attributes")
     }
 }
 

@@ -14,7 +14,7 @@
 //! Attribute lists are stored once each, since the fragments of an array mostly have the same.
 
 use crate::base::{ByteReader, ByteWriter, Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh3};
-use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, ValueBounds};
 use crate::schema::{KeyRange, Subarray};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -211,7 +211,7 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
     let over = if kind == FragmentKind::Mask { Some(r.id()?) } else { None };
-    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over };
+    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats: ValueBounds::default() };
     match description.contradiction() {
         None => Ok(description),
         Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),

@@ -16,16 +16,16 @@
 //! {"op":"untag","name":"before the storm"}
 //! {"op":"condemn","floor":{"id":…,"version":9,"xxh3":"…"},"data":[…],"manifest":[…],"forget":[…]}         or "floor":null
 //! ```
-//! A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
+//! Of what has values `"stats":"…"` tells [`ValueBounds`]. A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
 //! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is
 //! the record's version and the fragment's position among all fragments that the record adds. The order of a merged
 //! fragment is written.
 
 use super::extension::Ext;
 use super::operation::{Condemned, Operation, Recorded, Removed};
-use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
+use super::shape::{BoxText, BytesText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
-use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged, ValueBounds};
 use crate::schema::{KeyRange, Schema};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,8 @@ pub(super) struct FragmentText {
     order: Option<OrderText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     over: Option<IdText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stats: Option<BytesText>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -241,6 +243,7 @@ impl FragmentText {
             at: PlaceText::of(staged, bodies)?,
             order,
             over: d.over.map(IdText),
+            stats: Some(d.stats.as_bytes()).filter(|bytes| !bytes.is_empty()).map(|b| BytesText(b.to_vec())),
         })
     }
 
@@ -266,7 +269,8 @@ impl FragmentText {
         };
         let location = place.locate(id, at)?;
         let over = self.over.map(|id| id.0);
-        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over })
+        let stats = ValueBounds::new(self.stats.unwrap_or_default().0).map_err(|e| e.context(format!("fragment {id}")))?;
+        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats })
     }
 }
 

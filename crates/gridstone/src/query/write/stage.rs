@@ -124,6 +124,7 @@ impl Stage {
             attrs: self.attrs,
             location,
             over: None,
+            stats: written.stats,
         };
         Ok(Staged { description, body: body.map(bytes::Bytes::from) })
     }
