@@ -142,6 +142,8 @@ pub enum FileRef {
     Log(u64),
     /// No file: the reference itself has all the content.
     Nowhere,
+    /// The data file of this id on another base than the own store, by the base's number.
+    OnBase(u32, Id),
 }
 
 /// A store's files, by id and never by path.

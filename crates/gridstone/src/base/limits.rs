@@ -65,6 +65,10 @@ pub const ROOT_LINE_BYTES_MAX: usize = 1 << 30;
 pub const ROW_PAGE_BYTES_MAX: usize = 64 << 20;
 /// The largest value of a row of the manifest, in bytes.
 pub const ROW_VALUE_BYTES_MAX: usize = 256 << 20;
+/// The largest size of the entry of a fragment on a page of the manifest, in bytes.
+pub const ENTRY_BYTES_MAX: usize = 1 << 16;
+/// The most bytes of what newer releases say of a fragment in its description.
+pub const EXTRA_BYTES_MAX: usize = 1 << 15;
 /// The largest size of a metadata key, in bytes.
 pub const METADATA_KEY_BYTES_MAX: usize = 1 << 16;
 /// The largest size of a metadata value, in bytes of its JSON text.

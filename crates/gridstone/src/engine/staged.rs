@@ -119,6 +119,7 @@ mod tests {
             location: Location { file: FileRef::Data(id), offset: 0, len: 5 },
             over: None,
             stats: ValueBounds::default(),
+            extra: Vec::new(),
         };
         let fragment = fragment::Staged { description, body: None };
         (Staged::new(SystemEntropy.id(), vec![fragment], storage.clone()), data_name(id))

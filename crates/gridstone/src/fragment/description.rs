@@ -103,6 +103,17 @@ pub struct Description {
     pub over: Option<Id>,
     /// What is known of the values of its attributes.
     pub stats: ValueBounds,
+    /// What newer releases say of it, by ascending bits.
+    pub extra: Vec<Part>,
+}
+
+/// A part of a description that this release does not read, and keeps as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The bit of its flag, 16 to 31.
+    pub bit: u8,
+    /// Its content.
+    pub bytes: Vec<u8>,
 }
 
 impl Description {
@@ -121,6 +132,7 @@ impl Description {
             location,
             over: None,
             stats: ValueBounds::default(),
+            extra: Vec::new(),
         }
     }
 
@@ -141,8 +153,7 @@ impl Description {
         if (self.kind == FragmentKind::Mask) != self.over.is_some() {
             return Some("a mask, and nothing else, lies over a fragment");
         }
-        let values = !self.attrs.is_empty() || !self.stats.as_bytes().is_empty();
-        (!self.kind.holds_cells() && values).then_some("what deletes has no values of attributes")
+        (!self.kind.holds_cells() && !self.attrs.is_empty()).then_some("what deletes has no values of attributes")
     }
 }
 

@@ -23,7 +23,7 @@ mod writer;
 
 pub use chunk::ChunkedBlock;
 pub use dense::{AsStored, DenseFragment};
-pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged};
+pub use description::{Description, FragmentKind, FragmentOrder, Location, Part, Staged};
 pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShape, encode_tile, sparse_shape};
 pub use format::CHUNK_BYTES;
 pub use mask::Mask;

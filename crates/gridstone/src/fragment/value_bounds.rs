@@ -202,14 +202,15 @@ impl Entry {
 
     /// This, and cells of which `other` is said.
     fn add(&mut self, other: &Self) {
-        let bound = |mine: Option<Limit>, others: Option<Limit>, takes_others: fn(&[u8], &[u8]) -> bool| {
-            match (self.kinds & VALUES != 0, other.kinds & VALUES != 0) {
-                (true, true) => mine.zip(others).map(|(mine, others)| {
-                    if takes_others(others.as_slice(), mine.as_slice()) { others } else { mine }
-                }),
-                (true, false) => mine,
-                (false, _) => others,
-            }
+        let bound = |mine: Option<Limit>, others: Option<Limit>, takes_others: fn(&[u8], &[u8]) -> bool| match (
+            self.kinds & VALUES != 0,
+            other.kinds & VALUES != 0,
+        ) {
+            (true, true) => mine
+                .zip(others)
+                .map(|(mine, others)| if takes_others(others.as_slice(), mine.as_slice()) { others } else { mine }),
+            (true, false) => mine,
+            (false, _) => others,
         };
         let (low, high) = (bound(self.low, other.low, |a, b| a < b), bound(self.high, other.high, |a, b| a > b));
         (self.low, self.high, self.kinds) = (low, high, self.kinds | other.kinds);
@@ -217,7 +218,8 @@ impl Entry {
 
     /// Whether all that is said of `other` lies within this.
     fn covers(&self, other: &Self) -> bool {
-        let both = |mine: &Option<Limit>, others: &Option<Limit>, holds: fn(&[u8], &[u8]) -> bool| match (mine, others) {
+        let both = |mine: &Option<Limit>, others: &Option<Limit>, holds: fn(&[u8], &[u8]) -> bool| match (mine, others)
+        {
             (Some(mine), Some(others)) => holds(mine.as_slice(), others.as_slice()),
             (Some(_), None) => other.kinds & VALUES == 0,
             (None, _) => true,

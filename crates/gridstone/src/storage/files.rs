@@ -42,6 +42,11 @@ impl Files for StoreFiles {
             FileRef::Data(id) => data_name(id),
             FileRef::Log(version) => log_name(version),
             FileRef::Nowhere => return Err(Error::corruption("bytes are wanted of a deletion, which has none")),
+            FileRef::OnBase(base, id) => {
+                return Err(Error::unsupported(format!(
+                    "the file {id} lies on base {base}, and this release of Gridstone reads the own store alone; use a newer Gridstone"
+                )));
+            }
         })
     }
 

@@ -40,7 +40,8 @@ pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot)
     let Some(record) = snapshot.record() else { return Ok((snapshot.clone(), Moved::new())) };
     let moved = Packer { log, entropy }.pack(snapshot)?;
     let mut press = Printer { log, entropy };
-    let mut binder = Binder { storage: &log.storage, press: &mut press, moved: &moved, made: Made::default() };
+    let (storage, page_version, made) = (&log.storage, page::VERSION, Made::default());
+    let mut binder = Binder { storage, press: &mut press, moved: &moved, page_version, made };
     let root = binder.root(snapshot, record)?;
     let made = binder.made;
     let bytes = root::encode(&root)?;
@@ -50,15 +51,16 @@ pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot)
 }
 
 /// Passes the objects of a fold of `snapshot` to `press`, with the fragments of the log at the locations in `moved`, and returns
-/// the root of its version. These are the bytes that a fold would write, without writing them.
+/// the root of its version. These are the bytes that a fold would write, without writing them. Its pages of fragments are of
+/// this version.
 pub(super) fn bind(
-    storage: &Arc<dyn Storage>,
-    press: &mut dyn Press,
+    (storage, press): (&Arc<dyn Storage>, &mut dyn Press),
     moved: &Moved,
     snapshot: &Snapshot,
+    page_version: u32,
 ) -> Result<Root> {
     let record = snapshot.record().ok_or_else(|| Error::corruption("there is no root of nothing"))?;
-    Binder { storage, press, moved, made: Made::default() }.root(snapshot, record)
+    Binder { storage, press, moved, page_version, made: Made::default() }.root(snapshot, record)
 }
 
 /// Writes objects under fresh ids.
@@ -148,6 +150,8 @@ struct Binder<'a> {
     storage: &'a Arc<dyn Storage>,
     press: &'a mut dyn Press,
     moved: &'a Moved,
+    /// The version of the pages of fragments.
+    page_version: u32,
     /// The pages of fragments written, with their fragments in memory.
     made: Made,
 }
@@ -206,7 +210,7 @@ impl Binder<'_> {
     /// The description of a fragment with its final location.
     fn settled(&self, d: &Arc<Description>) -> Result<Arc<Description>> {
         match (d.location.file, self.moved.get(&d.id)) {
-            (FileRef::Data(_) | FileRef::Nowhere, _) => Ok(Arc::clone(d)),
+            (FileRef::Data(_) | FileRef::OnBase(..) | FileRef::Nowhere, _) => Ok(Arc::clone(d)),
             (FileRef::Log(_), Some(location)) => {
                 Ok(Arc::new(Description { location: *location, ..Description::clone(d) }))
             }
@@ -218,7 +222,7 @@ impl Binder<'_> {
     }
 
     fn page(&mut self, fragments: Vec<Arc<Description>>, full: bool) -> Result<PageInfo> {
-        let (bytes, xxh3) = page::encode(&fragments)?;
+        let (bytes, xxh3) = page::encode(&fragments, self.page_version)?;
         let full = full || fragments.len() == limits::PAGE_FRAGMENTS_MAX;
         let info = PageInfo::of(self.press.object(Role::Fragments, &bytes, xxh3)?, xxh3, &fragments, full)?;
         let shelf = Shelf::filled(info.clone(), Arc::clone(self.storage), fragments.into());

@@ -80,6 +80,6 @@ pub fn manifest_page(bytes: &[u8]) -> Result<bool> {
     if fragments.is_empty() {
         return Ok(true);
     }
-    let (again, sum) = page::encode(&fragments)?;
+    let (again, sum) = page::encode(&fragments, page::VERSION)?;
     Ok(page::decode(&again, &PageInfo::of(id, sum, &fragments, false)?)? == fragments)
 }

@@ -43,6 +43,7 @@ mod operation;
 mod outcome;
 mod overlap;
 mod page;
+mod page_parts;
 mod path;
 mod provisional;
 mod rebuild;

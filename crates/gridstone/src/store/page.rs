@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic      8 bytes "GSPAGE\0\0"
-//! version    u32, 0
+//! version    u32, 1; 0 of GS0
 //! dimensions u32
 //! sets       u32 count, then per set: u32 count and the attributes' numbers, u32 each, ascending
 //! fragments  u32 count, then per fragment, by ascending order:
@@ -11,8 +11,10 @@
 //!              · per dimension lo u64, hi u64 · of a mask the id of its fragment, 16 bytes
 //! xxh3       u64 over all before
 //! ```
+//! In version 1 each fragment has its length and flags before it, and optional parts behind it ([`super::page_parts`]).
 //! Attribute lists are stored once each, since the fragments of an array mostly have the same.
 
+use super::page_parts::{self, Entry};
 use crate::base::{ByteReader, ByteWriter, Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, ValueBounds};
 use crate::schema::{KeyRange, Subarray};
@@ -20,7 +22,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"GSPAGE\0\0";
-const VERSION: u32 = 0;
+/// The version that this release writes.
+pub(super) const VERSION: u32 = 1;
+/// The version that GS0 wrote.
+pub(super) const VERSION_GS0: u32 = 0;
 const KINDS: [FragmentKind; 5] =
     [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones, FragmentKind::Deletion, FragmentKind::Mask];
 /// Bytes of a fragment without its box.
@@ -57,8 +62,8 @@ impl PageInfo {
     }
 }
 
-/// The bytes of a page of `fragments`, sorted by order, and its checksum.
-pub(super) fn encode(fragments: &[Arc<Description>]) -> Result<(Vec<u8>, u64)> {
+/// The bytes of a page of `fragments`, sorted by order, and its checksum; in this version of pages.
+pub(super) fn encode(fragments: &[Arc<Description>], version: u32) -> Result<(Vec<u8>, u64)> {
     let mut numbers: HashMap<&[u32], u32> = HashMap::new();
     let mut sets: Vec<&[u32]> = Vec::new();
     for fragment in fragments {
@@ -69,7 +74,7 @@ pub(super) fn encode(fragments: &[Arc<Description>]) -> Result<(Vec<u8>, u64)> {
     }
     let mut w = ByteWriter::new();
     w.raw(MAGIC);
-    w.u32(VERSION);
+    w.u32(version);
     w.u32(fragments.first().map_or(0, |f| f.bounds.ndim() as u32));
     w.u32(sets.len() as u32);
     for set in sets {
@@ -78,7 +83,15 @@ pub(super) fn encode(fragments: &[Arc<Description>]) -> Result<(Vec<u8>, u64)> {
     }
     w.u32(fragments.len() as u32);
     for fragment in fragments {
-        write_fragment(&mut w, fragment, numbers.get(fragment.attrs.as_slice()).copied().unwrap_or(0));
+        let set = numbers.get(fragment.attrs.as_slice()).copied().unwrap_or(0);
+        match version {
+            VERSION_GS0 => write_fragment(&mut w, fragment, set),
+            _ => {
+                let mut body = ByteWriter::new();
+                write_fragment(&mut body, fragment, set);
+                page_parts::write_entry(&mut w, fragment, body.as_slice())?;
+            }
+        }
     }
     let sum = xxh3(w.as_slice());
     w.u64(sum);
@@ -89,7 +102,7 @@ fn write_fragment(w: &mut ByteWriter, f: &Description, set: u32) {
     w.raw(&f.id.0);
     w.u8(KINDS.iter().position(|k| *k == f.kind).unwrap_or(0) as u8);
     w.u8(match f.location.file {
-        FileRef::Data(_) => 0,
+        FileRef::Data(_) | FileRef::OnBase(..) => 0,
         FileRef::Log(_) => 1,
         FileRef::Nowhere => 2,
     });
@@ -100,7 +113,7 @@ fn write_fragment(w: &mut ByteWriter, f: &Description, set: u32) {
     w.u64(f.order.version);
     w.u64(f.cells);
     match f.location.file {
-        FileRef::Data(id) => w.raw(&id.0),
+        FileRef::Data(id) | FileRef::OnBase(_, id) => w.raw(&id.0),
         FileRef::Log(version) => {
             w.u64(version);
             w.u64(0);
@@ -145,7 +158,7 @@ pub(super) fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Descrip
         return Err(Error::corruption("its bytes do not match their checksum"));
     }
     let version = r.u32()?;
-    if version != VERSION {
+    if version > VERSION {
         return Err(newer("it", format!("a page of version {version}")));
     }
     let dims = r.u32()? as usize;
@@ -153,11 +166,15 @@ pub(super) fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Descrip
         return Err(Error::corruption(format!("it is of {dims} dimensions, its box of {}", info.bounds.ndim())));
     }
     let sets = (0..r.count(4)?).map(|_| read_set(&mut r)).collect::<Result<Vec<_>>>()?;
-    let count = r.count(FRAGMENT_LEN + 16 * dims)?;
+    let count = r.count(FRAGMENT_LEN + 16 * dims + if version == VERSION_GS0 { 0 } else { 8 })?;
     if count > limits::PAGE_FRAGMENTS_MAX {
         return Err(Error::corruption(format!("it describes {count} fragments")));
     }
-    let fragments = (0..count).map(|_| read_fragment(&mut r, dims, &sets).map(Arc::new)).collect::<Result<Vec<_>>>()?;
+    let read = |_| match version {
+        VERSION_GS0 => read_fragment(&mut r, dims, &sets).map(Arc::new),
+        _ => read_entry(&mut r, dims, &sets).map(Arc::new),
+    };
+    let fragments = (0..count).map(read).collect::<Result<Vec<_>>>()?;
     r.expect_end()?;
     if !fragments.is_sorted_by_key(|f| f.order) {
         return Err(Error::corruption("its fragments are out of order"));
@@ -174,6 +191,19 @@ fn read_set(r: &mut ByteReader<'_>) -> Result<Vec<u32>> {
         return Err(Error::corruption("a list of attributes is out of order"));
     }
     Ok(set)
+}
+
+fn read_entry(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Result<Description> {
+    let (flags, mut entry) = page_parts::open_entry(r)?;
+    let mut read = read_fragment(&mut entry, dims, sets)?;
+    let Entry { base, stats, extra } = Entry::read(flags, &mut entry, read.id)?;
+    read.location.file = match (base, read.location.file) {
+        (0, file) => file,
+        (base, FileRef::Data(id)) => FileRef::OnBase(base, id),
+        _ => return Err(Error::corruption(format!("fragment {} has a base and no data file", read.id))),
+    };
+    (read.stats, read.extra) = (stats, extra);
+    Ok(read)
 }
 
 fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Result<Description> {
@@ -211,7 +241,8 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
     let over = if kind == FragmentKind::Mask { Some(r.id()?) } else { None };
-    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats: ValueBounds::default() };
+    let (stats, extra) = (ValueBounds::default(), Vec::new());
+    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, extra };
     match description.contradiction() {
         None => Ok(description),
         Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),

@@ -11,6 +11,7 @@ use super::handle::Store;
 use super::inspect::{Inspection, KnownFile, damage};
 use super::line::FORMAT;
 use super::log::Log;
+use super::page;
 use super::recall::{Known, Recall, Remade, Search};
 use super::root::{self, Root};
 use super::rows::key;
@@ -86,9 +87,10 @@ impl Store {
         for _ in 0..TRIES_MAX {
             aim.cancel.check()?;
             let is_gs0 = aim.whole.is_some_and(|root| root.format < FORMAT);
+            let page_version = if is_gs0 { page::VERSION_GS0 } else { page::VERSION };
             let (taken, remade) = (HashSet::new(), Vec::new());
             let mut recall = Recall { own: aim.own, known: aim.known, is_gs0, search: &mut search, taken, remade };
-            if let Ok(root) = damage(bind(&self.log.storage, &mut recall, moved, snapshot))? {
+            if let Ok(root) = damage(bind((&self.log.storage, &mut recall), moved, snapshot, page_version))? {
                 let (mut remade, bytes) = (recall.remade, root::encode(&root)?);
                 if root::checksum(&bytes)? == aim.target.xxh3 {
                     remade.extend(aim.whole.is_none().then(|| (manifest_name(aim.target.id), bytes)));

@@ -117,6 +117,7 @@ impl Receipt {
             match description.location.file {
                 FileRef::Data(_) | FileRef::Nowhere => Ok(Staged { description, body: None }),
                 FileRef::Log(_) => Err(bad("it speaks of a fragment in the log".to_owned())),
+                FileRef::OnBase(base, _) => Err(newer("the receipt", format!("a fragment on base {base}"))),
             }
         };
         let fragments: Vec<Staged> = text.fragments.into_iter().map(&mut read).collect::<Result<_>>()?;

@@ -16,13 +16,16 @@
 //! {"op":"untag","name":"before the storm"}
 //! {"op":"condemn","floor":{"id":…,"version":9,"xxh3":"…"},"data":[…],"manifest":[…],"forget":[…]}         or "floor":null
 //! ```
-//! Of what has values `"stats":"…"` tells [`ValueBounds`]. A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
+//! What is known of values is in `"stats":"…"` ([`ValueBounds`]).
+//! What lies on another base than the own store has `"base":number` in its `data`. What newer releases say of a fragment is
+//! in `"ext"`, or in `"parts":[[bit,"hex"]]` ([`super::page_parts`]). A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
 //! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is
 //! the record's version and the fragment's position among all fragments that the record adds. The order of a merged
 //! fragment is written.
 
 use super::extension::Ext;
 use super::operation::{Condemned, Operation, Recorded, Removed};
+use super::page_parts::{PartText, extra_texts, read_extra};
 use super::shape::{BoxText, BytesText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged, ValueBounds};
@@ -136,14 +139,33 @@ pub(super) struct FragmentText {
     over: Option<IdText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stats: Option<BytesText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ext: Ext,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum PlaceText {
-    Data { id: IdText, offset: Whole, len: Whole },
-    Body { offset: Whole, len: Whole, xxh3: Hex },
+    Data {
+        id: IdText,
+        offset: Whole,
+        len: Whole,
+        #[serde(default, skip_serializing_if = "is_own")]
+        base: u32,
+    },
+    Body {
+        offset: Whole,
+        len: Whole,
+        xxh3: Hex,
+    },
     Nowhere,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_own(base: &u32) -> bool {
+    *base == 0
 }
 
 impl OperationText {
@@ -233,6 +255,7 @@ impl RemovedText {
 impl FragmentText {
     pub(super) fn of(staged: &Staged, order: Option<OrderText>, bodies: &mut Bodies) -> Result<Self> {
         let d = &staged.description;
+        let (ext, parts) = extra_texts(&d.extra);
         Ok(Self {
             id: IdText(d.id),
             kind: d.kind.name().to_owned(),
@@ -244,6 +267,8 @@ impl FragmentText {
             order,
             over: d.over.map(IdText),
             stats: Some(d.stats.as_bytes()).filter(|bytes| !bytes.is_empty()).map(|b| BytesText(b.to_vec())),
+            parts,
+            ext,
         })
     }
 
@@ -269,8 +294,10 @@ impl FragmentText {
         };
         let location = place.locate(id, at)?;
         let over = self.over.map(|id| id.0);
-        let stats = ValueBounds::new(self.stats.unwrap_or_default().0).map_err(|e| e.context(format!("fragment {id}")))?;
-        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats })
+        let stats =
+            ValueBounds::new(self.stats.unwrap_or_default().0).map_err(|e| e.context(format!("fragment {id}")))?;
+        let extra = read_extra(self.ext, &self.parts).map_err(|e| e.context(format!("fragment {id}")))?;
+        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, extra })
     }
 }
 
@@ -288,15 +315,20 @@ impl PlaceText {
                 let (offset, len) = (Whole(bodies.push(body)), Whole(body.len() as u64));
                 Ok(Self::Body { offset, len, xxh3: Hex(xxh3(body)) })
             }
-            (None, FileRef::Data(id)) => {
-                Ok(Self::Data { id: IdText(id), offset: Whole(d.location.offset), len: Whole(d.location.len) })
-            }
+            (None, FileRef::Data(id)) => Ok(Self::data(0, id, d)),
+            (None, FileRef::OnBase(base, id)) => Ok(Self::data(base, id, d)),
             (None, FileRef::Nowhere) => Ok(Self::Nowhere),
             (None, FileRef::Log(version)) => Err(Error::input(format!(
                 "fragment {} lies in the log record of version {version}; a new fragment needs bytes or a data file",
                 d.id
             ))),
         }
+    }
+}
+
+impl PlaceText {
+    fn data(base: u32, id: Id, d: &Description) -> Self {
+        Self::Data { id: IdText(id), offset: Whole(d.location.offset), len: Whole(d.location.len), base }
     }
 }
 
@@ -357,8 +389,9 @@ impl Place {
     /// Bodies are contiguous; anything else could make two fragments share bytes.
     fn locate(&mut self, fragment: Id, at: PlaceText) -> Result<Location> {
         match at {
-            PlaceText::Data { id, offset, len } => {
-                Ok(Location { file: FileRef::Data(id.0), offset: offset.0, len: len.0 })
+            PlaceText::Data { id, offset, len, base } => {
+                let file = if base == 0 { FileRef::Data(id.0) } else { FileRef::OnBase(base, id.0) };
+                Ok(Location { file, offset: offset.0, len: len.0 })
             }
             PlaceText::Nowhere => Ok(Location { file: FileRef::Nowhere, offset: 0, len: 0 }),
             PlaceText::Body { offset, len, xxh3 } => {

@@ -143,10 +143,10 @@ fn repage(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&mut [u8])) {
     put(storage, name, content, sums);
 }
 
-/// Where the descriptions of a page with one list of one attribute begin.
-const FRAGMENTS: usize = 8 + 4 + 4 + 4 + 8 + 4;
-/// The bytes of one, in one dimension.
-const FRAGMENT: usize = 80 + 16;
+/// Where the first description of a page with one list of one attribute begins, after its length and flags.
+const FRAGMENTS: usize = 8 + 4 + 4 + 4 + 8 + 4 + 8;
+/// The bytes of one, in one dimension, with its length and flags.
+const FRAGMENT: usize = 8 + 80 + 16;
 
 fn objects(storage: &Arc<dyn Storage>) -> BTreeMap<String, Vec<u8>> {
     let names = [LOG, MANIFEST, "_data", "_damaged"].iter().flat_map(|folder| storage.list(folder).unwrap());
@@ -334,8 +334,8 @@ fn an_unknown_kind_on_a_page_is_newer_and_is_not_read_around() {
     }
     let storage = store();
     let page = page_of(&storage, "/line");
-    repage(&storage, &page, |bytes| bytes[8] = 1);
-    is_no_damage(&storage, page.rsplit('/').next().unwrap(), "a page of version 1");
+    repage(&storage, &page, |bytes| bytes[8] = 2);
+    is_no_damage(&storage, page.rsplit('/').next().unwrap(), "a page of version 2");
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn an_unknown_version_without_a_right_checksum_is_damage() {
     let storage = store();
     let page = page_of(&storage, "/line");
     let mut bytes = storage.read_all(&page).unwrap().to_vec();
-    bytes[8] = 1;
+    bytes[8] = 2;
     storage.put(&page, &bytes).unwrap();
     let mut record = storage.read_all(&log_name(3)).unwrap().to_vec();
     record[6] = b'4';

@@ -110,6 +110,7 @@ impl World {
             location: Location { file: FileRef::Log(0), offset: 0, len: body.len() as u64 },
             over: None,
             stats: ValueBounds::default(),
+            extra: Vec::new(),
         };
         Staged { description, body: Some(body) }
     }

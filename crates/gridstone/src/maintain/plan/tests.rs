@@ -39,6 +39,7 @@ fn described(number: u64, kind: FragmentKind, bounds: Subarray, len: u64) -> Des
         location: Location { file: FileRef::Data(Id(id)), offset: 0, len },
         over: None,
         stats: ValueBounds::default(),
+        extra: Vec::new(),
     }
 }
 

@@ -219,6 +219,7 @@ fn stage(write: &WriteContext<'_>, over: &Description, mask: &Mask) -> Result<St
         location,
         over: Some(over.id),
         stats: ValueBounds::default(),
+        extra: Vec::new(),
     };
     Ok(Staged { description, body })
 }

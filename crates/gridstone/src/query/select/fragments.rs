@@ -34,7 +34,8 @@ pub(in crate::query) fn opened<'t>(
     sub: &Subarray,
     filter: &Filter,
 ) -> Result<Cow<'t, Target>> {
-    let unread = if filter.early.is_empty() { HashSet::new() } else { Choice::new(target, sub, filter).unread(context)? };
+    let unread =
+        if filter.early.is_empty() { HashSet::new() } else { Choice::new(target, sub, filter).unread(context)? };
     if unread.is_empty() {
         return Ok(Cow::Borrowed(target));
     }

@@ -16,8 +16,8 @@
 
 mod candidates;
 mod dense;
-mod fragments;
 pub(super) mod filter;
+mod fragments;
 mod known;
 mod source;
 mod sparse;

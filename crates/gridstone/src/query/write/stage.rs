@@ -125,6 +125,7 @@ impl Stage {
             location,
             over: None,
             stats: written.stats,
+            extra: Vec::new(),
         };
         Ok(Staged { description, body: body.map(bytes::Bytes::from) })
     }

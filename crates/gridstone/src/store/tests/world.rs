@@ -67,6 +67,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
         attrs: vec![0, 1],
         over: None,
         stats: ValueBounds::default(),
+        extra: Vec::new(),
         location,
     };
     Staged { description, body }

@@ -154,6 +154,7 @@ impl Header {
             location: Location { file: FileRef::Data(id), offset, len: self.len },
             over: None,
             stats: ValueBounds::default(),
+            extra: Vec::new(),
         }
     }
 }
