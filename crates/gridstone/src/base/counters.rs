@@ -31,6 +31,8 @@ macro_rules! counters {
 counters! {
     /// Fragments of the snapshot that the plan considered.
     fragments_considered,
+    /// Fragments in the box that were not opened because a condition excluded them by the bounds of their values.
+    fragments_pruned,
     /// Fragments whose index was used.
     fragments_touched,
     /// Data tiles that the plan considered.

@@ -106,7 +106,7 @@ pub(super) fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Resu
 mod tests {
     use super::*;
     use crate::base::Entropy;
-    use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
+    use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, ValueBounds};
     use crate::runtime::SystemEntropy;
     use crate::schema::{KeyRange, Subarray};
     use crate::storage::MemoryStorage;
@@ -124,6 +124,7 @@ mod tests {
             attrs: vec![0],
             location: Location { file: FileRef::Data(id), offset: 0, len: 5 },
             over: None,
+            stats: ValueBounds::default(),
             extra: Vec::new(),
         };
         let fragment = fragment::Staged { description, body: None };

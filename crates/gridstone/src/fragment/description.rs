@@ -1,5 +1,6 @@
 //! What a store knows of a fragment without opening it.
 
+use super::ValueBounds;
 use crate::base::{FileRef, Id, limits};
 use crate::schema::Subarray;
 
@@ -100,6 +101,8 @@ pub struct Description {
     pub location: Location,
     /// Of a mask: the fragment whose rows it deletes.
     pub over: Option<Id>,
+    /// What is known of the values of its attributes.
+    pub stats: ValueBounds,
     /// What newer releases say of it, by ascending bits.
     pub extra: Vec<Part>,
 }
@@ -128,6 +131,7 @@ impl Description {
             attrs: Vec::new(),
             location,
             over: None,
+            stats: ValueBounds::default(),
             extra: Vec::new(),
         }
     }

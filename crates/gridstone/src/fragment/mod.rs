@@ -18,6 +18,7 @@ mod sample;
 mod source;
 mod statistics;
 mod stripe;
+mod value_bounds;
 mod writer;
 
 pub use chunk::ChunkedBlock;
@@ -32,4 +33,5 @@ pub use root::{Field, Role, Root, Section, StripeInfo};
 pub use sample::sampled;
 pub use source::{BlockSource, StoredBlock, StoredPart, TileSource, TileSources};
 pub use stripe::{IndexBox, Keys, Stripe};
+pub use value_bounds::{ValueBounds, ValueSpread};
 pub use writer::{FragmentSpec, FragmentWriter, Written};

@@ -8,6 +8,7 @@
 use super::encode::{EncodedTile, PageBytes};
 use super::format::{ALIGNMENT, CHUNK_BYTES, Footer, encode_header};
 use super::root::{Field, Role, Root, Section, StripeInfo};
+use super::value_bounds::{BoundsFold, ValueBounds};
 use super::{FragmentKind, index};
 use crate::base::{ByteRange, ByteSink, ByteWriter, Id, Result, xxh3};
 use crate::schema::{Schema, Subarray};
@@ -59,6 +60,8 @@ pub struct Written<S> {
     pub cells: u64,
     /// Length in bytes.
     pub len: u64,
+    /// What is known of the values of its attributes.
+    pub stats: ValueBounds,
 }
 
 /// A fragment being written to a sink.
@@ -73,6 +76,7 @@ pub struct FragmentWriter<S> {
     pages: ByteWriter,
     chunks: ByteWriter,
     mbr: Option<Subarray>,
+    stats: BoundsFold,
 }
 
 impl<S: ByteSink> FragmentWriter<S> {
@@ -105,6 +109,7 @@ impl<S: ByteSink> FragmentWriter<S> {
             pages: ByteWriter::new(),
             chunks: ByteWriter::new(),
             mbr: None,
+            stats: BoundsFold::new(&spec.fields),
         })
     }
 
@@ -115,6 +120,7 @@ impl<S: ByteSink> FragmentWriter<S> {
         if let Some(shape) = &tile.shape {
             self.mbr = Some(self.mbr.as_ref().map_or_else(|| shape.mbr.clone(), |mbr| mbr.union(&shape.mbr)));
         }
+        self.stats.add(&tile);
         self.pending_bytes += tile.size_bytes();
         let written = self.write_page(&mut tile, 0)?;
         self.pending.push(tile);
@@ -154,7 +160,8 @@ impl<S: ByteSink> FragmentWriter<S> {
         let len = self.position + super::format::FRAME_BYTES;
         let footer = Footer { root_offset, root_len: root.len() as u64, root_xxh3: xxh3(&root), len };
         self.write(&footer.encode())?;
-        Ok(Written { sink: self.sink, bounds: self.root.bounds, cells: self.root.cells, len })
+        let stats = self.stats.finish();
+        Ok(Written { sink: self.sink, bounds: self.root.bounds, cells: self.root.cells, len, stats })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {

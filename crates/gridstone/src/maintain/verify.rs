@@ -254,7 +254,9 @@ impl Page {
                 self.blocks += 1;
                 self.bytes += bytes.len() as u64;
                 Counters::add(&context.counters.bytes_fetched, bytes.len() as u64);
-                check_bounds(schema, fragment, (tile, field, number), &fragment.decode(block, &bytes)?)?;
+                let column = fragment.decode(block, &bytes)?;
+                check_bounds(schema, fragment, (tile, field, number), &column)?;
+                check_values(fragment, field, &column)?;
             }
         }
         Ok(())
@@ -279,6 +281,14 @@ fn check_bounds(
     match key::within(dim.datatype(), column.view().values(), bounds) {
         true => Ok(()),
         false => Err(outside_bounds(fragment, tile, dim)),
+    }
+}
+
+/// Corruption if values lie beyond what the fragment's description says of them: conditions would miss them.
+fn check_values(fragment: &Fragment, field: usize, column: &Column) -> Result<()> {
+    match fragment.root().fields.get(field).map(|field| field.role) {
+        Some(Role::Attribute(attr)) => fragment.description().stats.check(attr, column.view()),
+        Some(Role::Dimension(_)) | None => Ok(()),
     }
 }
 

@@ -16,7 +16,7 @@
 
 use super::page_parts::{self, Entry};
 use crate::base::{ByteReader, ByteWriter, Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh3};
-use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, ValueBounds};
 use crate::schema::{KeyRange, Subarray};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -196,13 +196,13 @@ fn read_set(r: &mut ByteReader<'_>) -> Result<Vec<u32>> {
 fn read_entry(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Result<Description> {
     let (flags, mut entry) = page_parts::open_entry(r)?;
     let mut read = read_fragment(&mut entry, dims, sets)?;
-    let Entry { base, extra } = Entry::read(flags, &mut entry, read.id)?;
+    let Entry { base, stats, extra } = Entry::read(flags, &mut entry, read.id)?;
     read.location.file = match (base, read.location.file) {
         (0, file) => file,
         (base, FileRef::Data(id)) => FileRef::OnBase(base, id),
         _ => return Err(Error::corruption(format!("fragment {} has a base and no data file", read.id))),
     };
-    read.extra = extra;
+    (read.stats, read.extra) = (stats, extra);
     Ok(read)
 }
 
@@ -241,7 +241,8 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
     let over = if kind == FragmentKind::Mask { Some(r.id()?) } else { None };
-    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, extra: Vec::new() };
+    let (stats, extra) = (ValueBounds::default(), Vec::new());
+    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, extra };
     match description.contradiction() {
         None => Ok(description),
         Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),

@@ -7,6 +7,7 @@
 //! | bit | part |
 //! |---|---|
 //! | 0 | the base that the data file lies on, u32, not 0 |
+//! | 16 | [`ValueBounds`] |
 //! | 17 | the `ext` of the fragment, a JSON object |
 //!
 //! A reader must know the parts of bits 0 to 15. Those of bits 16 to 31 may be passed over, and are kept with the fragment
@@ -14,13 +15,15 @@
 
 use super::extension::Ext;
 use crate::base::{ByteReader, ByteWriter, Error, FileRef, Id, Result, limits, newer};
-use crate::fragment::{Description, Part};
+use crate::fragment::{Description, Part, ValueBounds};
 use serde_json::{Map, Value};
 
 /// The part that says on which base the file lies.
 const BASE: u8 = 0;
 /// The first bit of a part that a reader need not know.
 pub(super) const SKIPPABLE: u8 = 16;
+/// The part that tells of values.
+const STATS: u8 = 16;
 /// The part that is the fragment's `ext`.
 pub(super) const EXT: u8 = 17;
 
@@ -29,6 +32,8 @@ pub(super) const EXT: u8 = 17;
 pub(super) struct Entry {
     /// The base of its file; 0 is the own store.
     pub(super) base: u32,
+    /// What is known of its values.
+    pub(super) stats: ValueBounds,
     /// Parts that are kept as they are.
     pub(super) extra: Vec<Part>,
 }
@@ -38,6 +43,9 @@ fn parts_of(f: &Description) -> Vec<Part> {
     let mut parts = Vec::new();
     if let FileRef::OnBase(base, _) = f.location.file {
         parts.push(Part { bit: BASE, bytes: base.to_le_bytes().to_vec() });
+    }
+    if !f.stats.as_bytes().is_empty() {
+        parts.push(Part { bit: STATS, bytes: f.stats.as_bytes().to_vec() });
     }
     parts.extend(f.extra.iter().cloned());
     parts
@@ -84,6 +92,7 @@ impl Entry {
                 let base = bytes.try_into().map_or(0, u32::from_le_bytes);
                 self.base = Some(base).filter(|base| *base > 0).ok_or_else(|| wrong("its base"))?;
             }
+            STATS => self.stats = ValueBounds::new(bytes.to_vec())?,
             EXT if !is_object(bytes) => return Err(wrong("its ext")),
             bit if bit < SKIPPABLE => return Err(unknown_part(bit)),
             bit => self.extra.push(Part { bit, bytes: bytes.to_vec() }),
@@ -125,7 +134,8 @@ pub(super) fn read_extra(ext: Ext, texts: &[PartText]) -> Result<Vec<Part>> {
     }
     for (bit, digits) in texts {
         match bit {
-            32.. => return Err(wrong("a part")),
+            // It has a field of its own.
+            32.. | &STATS => return Err(wrong("a part")),
             0..SKIPPABLE => return Err(unknown_part(*bit)),
             bit => extra.push(Part { bit: *bit, bytes: bytes_of(digits).ok_or_else(|| wrong("a part"))? }),
         }
@@ -169,6 +179,7 @@ mod tests {
             attrs: if file == FileRef::Nowhere { Vec::new() } else { vec![0] },
             location: Location { file, offset: 0, len: if file == FileRef::Nowhere { 0 } else { 70 } },
             over: None,
+            stats: ValueBounds::default(),
             extra,
         })
     }
@@ -182,7 +193,7 @@ mod tests {
         vec![
             described(1, FileRef::Data(Id([9; 16])), Vec::new()),
             described(2, FileRef::OnBase(u32::MAX, Id([9; 16])), vec![part(EXT, ext), part(31, b"")]),
-            described(3, FileRef::Nowhere, vec![part(16, b"bounds"), part(20, &[7; 300])]),
+            described(3, FileRef::Nowhere, vec![part(18, b"bounds"), part(20, &[7; 300])]),
         ]
     }
 
@@ -200,6 +211,9 @@ mod tests {
     fn parts_survive_a_page_and_json() {
         let all = fragments();
         assert_eq!(decoded(&all, |_| ()).unwrap(), all);
+        let stats = ValueBounds::new(vec![9, 1, 2]).unwrap();
+        let told = vec![Arc::new(Description { stats, ..Description::clone(&all[1]) })];
+        assert_eq!(decoded(&told, |_| ()).unwrap(), told);
         for fragment in &all {
             let (ext, texts) = extra_texts(&fragment.extra);
             assert_eq!(read_extra(ext, &texts).unwrap(), fragment.extra);
@@ -247,7 +261,7 @@ mod tests {
         let text = |bit: u8, digits: &str| read_extra(None, &[(bit, digits.to_owned())]);
         assert_eq!(text(20, "00ff").unwrap(), [part(20, &[0, 255])]);
         assert_eq!(text(1, "00").unwrap_err().kind(), ErrorKind::Unsupported);
-        for (bit, digits) in [(32, ""), (20, "0"), (20, "0G"), (20, "FF"), (20, "é")] {
+        for (bit, digits) in [(32, ""), (16, "00"), (20, "0"), (20, "0G"), (20, "FF"), (20, "é")] {
             assert_eq!(text(bit, digits).unwrap_err().kind(), ErrorKind::Corruption, "{bit} {digits}");
         }
         let twice = [(20, String::new()), (20, "00".to_owned())];

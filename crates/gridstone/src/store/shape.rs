@@ -43,6 +43,34 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
+/// Bytes, two lower-case hexadecimal digits each.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct BytesText(pub(super) Vec<u8>);
+
+impl Serialize for BytesText {
+    fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |half: u8| char::from(DIGITS.get(usize::from(half)).copied().unwrap_or(b'0'));
+        let text: String = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+        s.serialize_str(&text)
+    }
+}
+
+impl<'de> Deserialize<'de> for BytesText {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> std::result::Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        let half = |digit: u8| match digit {
+            b'0'..=b'9' => Some(digit - b'0'),
+            b'a'..=b'f' => Some(digit - b'a' + 10),
+            _ => None,
+        };
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        let bytes: Option<Vec<u8>> = pairs.iter().map(|[high, low]| Some(half(*high)? << 4 | half(*low)?)).collect();
+        let wrong = || D::Error::invalid_value(Unexpected::Str(&text), &"lower-case hexadecimal digits in pairs");
+        bytes.filter(|_| rest.is_empty()).map(Self).ok_or_else(wrong)
+    }
+}
+
 /// A permanent id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IdText(pub(super) Id);

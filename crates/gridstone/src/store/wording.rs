@@ -19,6 +19,7 @@
 //! {"op":"release","array":…,"entry":…}
 //! {"op":"set_base","number":1,"base":{"kind":"store","places":[{"place":"s3://…","state":"active"}]}}        or "base":null
 //! ```
+//! What is known of values is in `"stats":"…"` ([`ValueBounds`]).
 //! What lies on another base than the own store has `"base":number` in its `data`. What newer releases say of a fragment is
 //! in `"ext"`, or in `"parts":[[bit,"hex"]]` ([`super::page_parts`]). A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
 //! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is
@@ -30,9 +31,9 @@ use super::extension::Ext;
 use super::kept::KeptText;
 use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::page_parts::{PartText, extra_texts, read_extra};
-use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
+use super::shape::{BoxText, BytesText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
-use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged, ValueBounds};
 use crate::schema::{KeyRange, Schema};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -157,6 +158,8 @@ pub(super) struct FragmentText {
     order: Option<OrderText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     over: Option<IdText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stats: Option<BytesText>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -294,6 +297,7 @@ impl FragmentText {
             at: PlaceText::of(staged, bodies)?,
             order,
             over: d.over.map(IdText),
+            stats: Some(d.stats.as_bytes()).filter(|bytes| !bytes.is_empty()).map(|b| BytesText(b.to_vec())),
             parts,
             ext,
         })
@@ -321,8 +325,10 @@ impl FragmentText {
         };
         let location = place.locate(id, at)?;
         let over = self.over.map(|id| id.0);
+        let stats =
+            ValueBounds::new(self.stats.unwrap_or_default().0).map_err(|e| e.context(format!("fragment {id}")))?;
         let extra = read_extra(self.ext, &self.parts).map_err(|e| e.context(format!("fragment {id}")))?;
-        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, extra })
+        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, extra })
     }
 }
 

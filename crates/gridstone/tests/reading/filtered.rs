@@ -79,7 +79,9 @@ fn what_statistics_rule_out_is_not_fetched() {
     counting.reset();
     let (none, counters) = read(&array, "k > 5000 and v > 0", &["v"], ReadOrder::Row);
     assert_eq!((none.count, none.dims.len(), none.attrs.len()), (0, 1, 1));
-    assert_eq!((counting.snapshot().total(), counters.tiles_pruned), (0, 20), "statistics were held");
+    assert_eq!((counting.snapshot().total(), counters.fragments_pruned), (0, 1), "the description tells");
+    let (none, counters) = read(&array, "k == 5 and v == k", &["v"], ReadOrder::Row);
+    assert_eq!((none.count, counters.fragments_pruned, counters.tiles_pruned), (0, 0, 19), "the tiles tell");
     let (_, counters) = read(&array, "k > 3 and false", &["v"], ReadOrder::Row);
     assert_eq!((counting.snapshot().total(), counters.fragments_considered), (0, 0));
 }
@@ -109,7 +111,7 @@ fn a_block_that_may_hide_an_older_cell_stays_without_its_values() {
     assert_eq!((counters.tiles_pruned, counters.tiles_read), (4, 5));
     let (cells, counters) = read(&reader, "k == 3", &["v"], ReadOrder::Row);
     assert_eq!(words(&cells.dims[0]), (35_000..80_000).collect::<Vec<_>>());
-    assert_eq!((counters.tiles_pruned, counters.cells_merged), (4, 0), "nothing older lies below what is selected");
+    assert_eq!((counters.fragments_pruned, counters.cells_merged), (1, 0), "nothing older lies below what is selected");
 }
 
 #[test]

@@ -14,3 +14,4 @@ mod portions;
 mod positions;
 mod sorted_copies;
 mod straight;
+mod unopened;

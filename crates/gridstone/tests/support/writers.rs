@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use gridstone::base::{ByteRange, Clock, Entropy, ErrorKind, FileRef, Files, Id, Result};
-use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
+use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged, ValueBounds};
 use gridstone::runtime::SystemClock;
 use gridstone::schema::{KeyRange, Schema, Subarray};
 use gridstone::storage::{Storage, StoreFiles, data_name};
@@ -114,6 +114,7 @@ impl World {
             attrs: vec![0],
             location: Location { file: FileRef::Log(0), offset: 0, len: body.len() as u64 },
             over: None,
+            stats: ValueBounds::default(),
             extra: Vec::new(),
         };
         Staged { description, body: Some(body) }

@@ -4,7 +4,7 @@
 use super::super::box_index::STEPS;
 use super::{Strategy, *};
 use crate::base::FileRef;
-use crate::fragment::Location;
+use crate::fragment::{Location, ValueBounds};
 use crate::schema::KeyRange;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -38,6 +38,7 @@ fn described(number: u64, kind: FragmentKind, bounds: Subarray, len: u64) -> Des
         attrs: if is_clear(kind) { Vec::new() } else { vec![0, 1] },
         location: Location { file: FileRef::Data(Id(id)), offset: 0, len },
         over: None,
+        stats: ValueBounds::default(),
         extra: Vec::new(),
     }
 }

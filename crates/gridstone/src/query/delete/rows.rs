@@ -3,7 +3,7 @@
 use super::request::{DeleteRequest, Judged};
 use crate::base::{Error, FileRef, Id, Progress, Result, limits};
 use crate::condition::{Batch, Coordinates};
-use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Location, Mask, Role, Staged};
+use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Location, Mask, Role, Staged, ValueBounds};
 use crate::query::block::deletions::Deletions;
 use crate::query::block::fetch::{Want, fetch};
 use crate::query::block::masks::{Masks, is_masked};
@@ -218,6 +218,7 @@ fn stage(write: &WriteContext<'_>, over: &Description, mask: &Mask) -> Result<St
         attrs: Vec::new(),
         location,
         over: Some(over.id),
+        stats: ValueBounds::default(),
         extra: Vec::new(),
     };
     Ok(Staged { description, body })

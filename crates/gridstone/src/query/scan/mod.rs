@@ -13,7 +13,7 @@ use super::cells::layout::move_cells;
 use super::dense::read::read_dense;
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use super::select::filter::Filter;
-use super::select::{Source, narrowed};
+use super::select::{Source, narrowed, opened};
 use super::sparse::SparseReader;
 use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
 use crate::condition::Bound;
@@ -76,6 +76,7 @@ impl Scan {
         };
         request.sub = sub;
         let filter = Arc::new(Filter::new(condition, &request));
+        let target = opened(&context, &target, &request.sub, &filter)?.into_owned();
         Self::start(context, target, request, batch_bytes, Some(filter))
     }
 

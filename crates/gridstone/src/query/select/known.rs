@@ -3,10 +3,10 @@
 use super::filter::Filter;
 use crate::base::{ErrorKind, Id, Result};
 use crate::condition::{Facts, Verdict};
-use crate::fragment::{BlockSource, Fragment, TileSource};
+use crate::fragment::{BlockSource, Description, Fragment, TileSource, ValueSpread};
 use crate::query::block::sparse::{SparseBlock, broken_index, index_not_whole};
 use crate::schema::{Attribute, Schema, Subarray};
-use crate::tile::{Column, Statistics};
+use crate::tile::{Column, Statistics, Sum};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -90,12 +90,24 @@ pub(super) fn verdict_within(filter: &Filter, sub: &Subarray, found: &[(usize, S
 pub(super) fn spread(statistics: Statistics, cells: u64) -> Option<Statistics> {
     let Statistics { null_count, nan_count, .. } = statistics;
     let values = cells.checked_sub(null_count)?.checked_sub(nan_count)?;
-    let (null_count, nan_count) = match (null_count > 0, nan_count > 0, values > 0) {
+    let (null_count, nan_count) = counts(null_count > 0, nan_count > 0, values > 0);
+    Some(Statistics { null_count, nan_count, ..statistics })
+}
+
+/// How many of [`ROWS`] cells are null, and NaN, if there are some of these kinds.
+fn counts(nulls: bool, nans: bool, values: bool) -> (u64, u64) {
+    match (nulls, nans, values) {
         (nulls, nans, true) => (u64::from(nulls), u64::from(nans)),
         (true, true, false) => (1, ROWS - 1),
         (nulls, nans, false) => (if nulls { ROWS } else { 0 }, if nans { ROWS } else { 0 }),
-    };
-    Some(Statistics { null_count, nan_count, ..statistics })
+    }
+}
+
+/// What the description of a fragment says of the values that it holds of an attribute, as [`spread`] gives it.
+pub(super) fn described(description: &Description, attr: &Attribute) -> Option<Statistics> {
+    let ValueSpread { nulls, nans, values, min, max } = description.stats.of(attr.id(), attr.datatype())?;
+    let (null_count, nan_count) = counts(nulls, nans, values);
+    Some(Statistics { null_count, nan_count, min, max, sum: Sum::None })
 }
 
 /// What is known of an attribute where nothing was written.

@@ -1,13 +1,14 @@
 //! Reads of the cells that a condition selects.
 //!
-//! 1. Statistics and boxes: tiles and blocks in which no cell can be selected are left out, unless a cell in them hides an
+//! 1. Bounds of values in descriptions: fragments in which no cell can be selected, and that hide none which is, are not opened (`fragments.rs`).
+//! 2. Statistics and boxes: tiles and blocks in which no cell can be selected are left out, unless a cell in them hides an
 //!    older one that may be (`candidates.rs`, `known.rs`).
-//! 2. The condition's attributes, and coordinates where the condition asks for them or rows are merged: which rows survive.
-//! 3. The rest of blocks where a row survived.
+//! 3. The condition's attributes, and coordinates where the condition asks for them or rows are merged: which rows survive.
+//! 4. The rest of blocks where a row survived.
 //!
 //! Sparse arrays: where one fragment holds all blocks that are left (`apart.rs`), runs of blocks are taken side by side, each to its end; of
 //! coordinates and other attributes the rows that survive alone are decoded, if the filters allow it, and the box is judged on those. Else
-//! (`sieve.rs`) rows are merged between steps 2 and 3; a row that is not selected takes part if it may hide an older one.
+//! (`sieve.rs`) rows are merged between steps 3 and 4; a row that is not selected takes part if it may hide an older one.
 //! Dense arrays (`dense.rs`): units of blocks, painted with the condition's attributes, then with the others.
 //!
 //! Invariants: what is given equals a read without a condition of which the rows selected are kept; memory is bounded by
@@ -16,12 +17,14 @@
 mod candidates;
 mod dense;
 pub(super) mod filter;
+mod fragments;
 mod known;
 mod source;
 mod sparse;
 mod unmerged;
 
 pub(super) use dense::narrowed;
+pub(super) use fragments::opened;
 pub(super) use source::Source;
 
 use super::request::{ReadContext, Request, Target};
@@ -41,6 +44,8 @@ pub fn read_where(context: &ReadContext, target: &Target, request: &Request, con
     let Some(sub) = narrowed(target, request, condition) else { return Ok(nothing()) };
     let request = Request { sub, ..request.clone() };
     dense::check_size(context, target, &request, condition)?;
-    let source = Source::sifted(context, target, &request, Arc::new(Filter::new(condition, &request)))?;
+    let filter = Arc::new(Filter::new(condition, &request));
+    let target = fragments::opened(context, target, &request.sub, &filter)?;
+    let source = Source::sifted(context, &target, &request, filter)?;
     Ok(source.collect(u64::MAX)?.unwrap_or_else(nothing))
 }

@@ -1,7 +1,7 @@
 //! Shared by the tests: a clock that stands still, ids that count, small arrays and fragments.
 
 use crate::base::{Clock, Entropy, FileRef, Id, Result, xxh3};
-use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged, ValueBounds};
 use crate::schema::{KeyRange, Schema, Subarray, key};
 use crate::storage::{MemoryStorage, Storage, data_name};
 use crate::store::{Changes, Node, Operation, Snapshot, StandardRules, Store};
@@ -66,6 +66,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
         cells: (hi - lo + 1) as u64,
         attrs: vec![0, 1],
         over: None,
+        stats: ValueBounds::default(),
         extra: Vec::new(),
         location,
     };

@@ -8,7 +8,7 @@
 //! is missing, damaged, or of another array, the fragments are read. The format: `docs/format/sorted-copy.md`.
 
 use crate::base::{ByteRange, ByteReader, ByteSource, ByteWriter, Error, FileRef, Id, Result, limits, xxh3};
-use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, ValueBounds};
 use crate::schema::{KeyRange, Subarray};
 
 /// The first bytes of a copy.
@@ -153,6 +153,7 @@ impl Header {
             attrs: self.attrs.iter().copied().chain([MEMBER]).collect(),
             location: Location { file: FileRef::Data(id), offset, len: self.len },
             over: None,
+            stats: ValueBounds::default(),
             extra: Vec::new(),
         }
     }
