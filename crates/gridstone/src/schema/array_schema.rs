@@ -1,7 +1,7 @@
 //! The schema of an array. A `Schema` value is always valid.
 
-use super::{Attribute, Coordinate, Dimension, Extent, Filters, Frame, KeyRange, Order, Subarray};
-use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
+use super::{Attribute, Coordinate, Datatype, Dimension, Extent, Filters, Frame, KeyRange, Labels, Order, Subarray};
+use crate::base::{Error, Id, PRINTABLE, Result, is_unprintable, limits};
 use std::collections::HashSet;
 
 /// The options of a schema besides dimensions and attributes.
@@ -46,7 +46,12 @@ pub struct Schema {
     options: SchemaOptions,
     /// The frame of the Hilbert curve, if it is given; else it follows from the domain.
     frame: Option<Frame>,
+    /// Whether it is of an array of no dimension: its one axis has one coordinate, and no user sees it.
+    scalar: bool,
 }
+
+/// The name of the one axis of an array of no dimension.
+const SCALAR_AXIS: &str = "@";
 
 impl Schema {
     /// The same schema without duplicates: for merging cells so that each position has one.
@@ -70,11 +75,12 @@ impl Schema {
         next_id: u32,
         options: SchemaOptions,
     ) -> Result<Self> {
-        let schema = Self { dims, attrs, next_id, options, frame: None };
+        let schema = Self { dims, attrs, next_id, options, frame: None, scalar: false };
         schema.check_numbers()?;
         schema.check_names()?;
         schema.check_texts()?;
         schema.check_options()?;
+        schema.check_labels()?;
         if !schema.options.sparse {
             schema.check_dense()?;
         }
@@ -86,10 +92,7 @@ impl Schema {
     #[must_use]
     pub fn reaching(&self, domain: &Subarray) -> Self {
         let frame = self.is_on_curve().then(|| self.frame());
-        let joined = |(dim, range): (&Dimension, &KeyRange)| {
-            let own = dim.range();
-            dim.over(KeyRange::new(own.lo.min(range.lo), own.hi.max(range.hi)))
-        };
+        let joined = |(dim, range): (&Dimension, &KeyRange)| dim.over(dim.range().joined(*range));
         let dims = self.dims.iter().zip(domain.ranges()).map(joined).collect();
         Self { dims, frame, ..self.clone() }
     }
@@ -105,7 +108,49 @@ impl Schema {
 
     /// The frame, unless it is the one that follows from the domain.
     pub(super) fn given_frame(&self) -> Option<&Frame> {
-        self.frame.as_ref().filter(|frame| **frame != Frame::of_keys(&self.dims))
+        self.frame.as_ref().filter(|frame| self.needs_frame() || **frame != Frame::of_keys(&self.dims))
+    }
+
+    /// Whether a Hilbert curve needs a frame that is given: a dimension without tiles has no domain, or one without an end.
+    pub(super) fn needs_frame(&self) -> bool {
+        let is_endless = |d: &Dimension| d.range().is_empty() || d.open() != [false; 2];
+        self.is_on_curve() && self.dims.iter().any(|d| is_endless(d) && !matches!(d.extent(), Extent::Cells(_)))
+    }
+
+    /// The schema of an array of no dimension: one cell.
+    ///
+    /// # Errors
+    /// Those of [`Schema::new`]; Schema if the options are those of a sparse array.
+    pub fn of_scalar(attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Self> {
+        let axis = Dimension::new(SCALAR_AXIS, Datatype::UInt8, "0", "0", None)?;
+        Self::new(vec![axis], attrs, options)?.as_scalar()
+    }
+
+    /// The same schema as that of an array of no dimension.
+    pub(super) fn as_scalar(self) -> Result<Self> {
+        let axis = Dimension::new(SCALAR_AXIS, Datatype::UInt8, "0", "0", None)?;
+        if self.sparse() || self.dims != [axis] {
+            return Err(Error::schema(format!(
+                "an array of no dimension is dense, and has one axis {SCALAR_AXIS:?} of type uint8 from 0 to 0"
+            )));
+        }
+        Ok(Self { scalar: true, ..self })
+    }
+
+    /// Whether it is of an array of no dimension. The axis that it has nevertheless has one coordinate, 0.
+    pub fn is_scalar(&self) -> bool {
+        self.scalar
+    }
+
+    /// The same schema with the ids of hidden arrays with labels replaced by those that `renamed` gives. Labels of which it
+    /// gives none are left out.
+    #[must_use]
+    pub fn with_hidden(&self, renamed: impl Fn(Id) -> Option<Id>) -> Self {
+        let with = |dim: &Dimension| match dim.labels().and_then(Labels::array) {
+            Some(id) => dim.with_labels(renamed(id).map(Labels::Array)),
+            None => dim.clone(),
+        };
+        Self { dims: self.dims.iter().map(with).collect(), ..self.clone() }
     }
 
     /// The same schema with this frame of its Hilbert curve.
@@ -197,6 +242,16 @@ impl Schema {
         Ok(())
     }
 
+    fn check_labels(&self) -> Result<()> {
+        match self.dims.iter().find(|dim| self.sparse() && dim.labels().is_some()) {
+            Some(dim) => Err(Error::schema(format!(
+                "dimension {:?}: labels are of the positions of dense arrays; the cells of a sparse one have coordinates",
+                dim.name()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn check_options(&self) -> Result<()> {
         let o = &self.options;
         if o.capacity == 0 || o.capacity > limits::CAPACITY_MAX {
@@ -228,6 +283,9 @@ impl Schema {
     /// A Schema error if a tile has more cells than one may have, as it may after the domain grew along a dimension
     /// without tiles.
     pub fn check_limits(&self) -> Result<()> {
+        if self.scalar && self.domain().cells() != 1 {
+            return Err(Error::schema("an array of no dimension has one cell, and its domain does not grow"));
+        }
         if self.options.sparse { Ok(()) } else { self.check_dense() }
     }
 
@@ -239,6 +297,12 @@ impl Schema {
                     "dimension {:?}: a dense array's dimensions are integers or datetimes, not {}; use sparse=True",
                     dim.name(),
                     dim.datatype()
+                )));
+            }
+            if dim.open() != [false; 2] && dim.extent() == Extent::Whole {
+                return Err(Error::schema(format!(
+                    "dimension {:?}: an end of its domain is open, so a dense array needs a tile extent",
+                    dim.name()
                 )));
             }
             let extent = if let Extent::Cells(n) = dim.extent() { u128::from(n) } else { dim.range().count() };
