@@ -118,6 +118,7 @@ mod tests {
             attrs: vec![0],
             location: Location { file: FileRef::Data(id), offset: 0, len: 5 },
             over: None,
+            moved: Vec::new(),
         };
         let fragment = fragment::Staged { description, body: None };
         (Staged::new(SystemEntropy.id(), vec![fragment], storage.clone()), data_name(id))

@@ -100,6 +100,8 @@ pub struct Description {
     pub location: Location,
     /// Of a mask: the fragment whose rows it deletes.
     pub over: Option<Id>,
+    /// Of a dense fragment: by how many whole tiles per dimension its box lies off the one in its root. Empty: by none.
+    pub moved: Vec<i64>,
 }
 
 impl Description {
@@ -117,6 +119,7 @@ impl Description {
             attrs: Vec::new(),
             location,
             over: None,
+            moved: Vec::new(),
         }
     }
 
@@ -136,6 +139,9 @@ impl Description {
         }
         if (self.kind == FragmentKind::Mask) != self.over.is_some() {
             return Some("a mask, and nothing else, lies over a fragment");
+        }
+        if !self.moved.is_empty() && (self.kind != FragmentKind::Dense || self.moved.len() != self.bounds.ndim()) {
+            return Some("a dense fragment, and nothing else, is moved, along each of its dimensions");
         }
         (!self.kind.holds_cells() && !self.attrs.is_empty()).then_some("what deletes has no values of attributes")
     }

@@ -406,14 +406,35 @@ impl Schema {
         self.coordinates().map(part).collect::<Vec<_>>().join(", ")
     }
 
+    /// A Bounds error unless `sub` has the right number of dimensions.
+    fn check_axes(&self, sub: &Subarray) -> Result<()> {
+        if sub.ndim() == self.ndim() {
+            return Ok(());
+        }
+        Err(Error::bounds(format!("a box of {} dimensions was given, the array has {}", sub.ndim(), self.ndim())))
+    }
+
+    /// A Bounds error unless `sub` is a box of coordinates that the dimensions could have, in the domain or not.
+    pub fn check_possible(&self, sub: &Subarray) -> Result<()> {
+        self.check_axes(sub)?;
+        let impossible = |(range, dim): (&KeyRange, &Dimension)| {
+            let all = super::key::range_of(dim.datatype());
+            !(all.contains(range.lo) && all.contains(range.hi))
+        };
+        match sub.ranges().iter().zip(&self.dims).any(impossible) {
+            true => Err(Error::bounds("a box reaches beyond what the types of the dimensions can say")),
+            false => Ok(()),
+        }
+    }
+
     /// Returns `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names
     /// both.
     pub fn check_inside(&self, sub: &Subarray) -> Result<()> {
-        if sub.ndim() != self.ndim() {
+        self.check_axes(sub)?;
+        if let Some(dim) = self.dims.iter().find(|dim| dim.range().is_empty()) {
             return Err(Error::bounds(format!(
-                "a box of {} dimensions was given, the array has {}",
-                sub.ndim(),
-                self.ndim()
+                "the array has no domain along dimension {:?} yet, so no box is inside of it; let it grow first",
+                dim.name()
             )));
         }
         let outside = |(r, d): (&KeyRange, &Dimension)| !(d.range().contains(r.lo) && d.range().contains(r.hi));

@@ -267,6 +267,44 @@ mod tests {
     }
 
     #[test]
+    fn dimensions_get_other_names_and_labels() {
+        let first = schema(false);
+        let rename = |from: &str, to: &str| {
+            let rename = vec![(text(from), text(to))];
+            first.evolved(&first, &Evolution { rename, ..Evolution::default() })
+        };
+        let swapped = vec![(text("y"), text("x")), (text("x"), text("y"))];
+        let domains = vec![(text("y"), text("-5"), text("9"))];
+        let labels = Labels::Steps(crate::schema::Steps::new(Datatype::Float64, "0", "0.5").unwrap());
+        let step = Evolution {
+            rename: swapped,
+            domains,
+            labels: vec![(text("x"), Some(labels.clone()))],
+            ..Evolution::default()
+        };
+        let next = first.evolved(&first, &step).unwrap();
+        let [x, y] = next.dims() else { panic!("two dimensions") };
+        assert_eq!((x.name(), x.text(x.range().lo), x.labels()), ("x", text("-5"), None));
+        assert_eq!((y.name(), y.labels()), ("y", Some(&labels)));
+        assert_eq!(Schema::from_stored_json(&next.to_stored_json()).unwrap(), next);
+        let bare = Evolution { labels: vec![(text("y"), None)], ..Evolution::default() };
+        assert_eq!(next.evolved(&first, &bare).unwrap().dims()[1].labels(), None);
+        assert_eq!(rename("x", "lon").unwrap().dims()[1].name(), "lon");
+        for (from, to, word) in [("x", "v", "twice"), ("x", "", "1 to 255"), ("z", "a", "attribute or dimension")] {
+            let error = rename(from, to).unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        }
+        // A text dimension takes its axes along.
+        let genes = Schema::from_json(
+            r#"{"sparse":true,"dims":[{"name":"gene","dtype":"string"}],"attrs":[{"name":"v","dtype":"int8"}]}"#,
+        )
+        .unwrap();
+        let step = Evolution { rename: vec![(text("gene"), text("symbol"))], ..Evolution::default() };
+        let next = genes.evolved(&genes, &step).unwrap();
+        assert_eq!(next.coordinates().map(|d| d.name()).collect::<Vec<_>>(), ["symbol"]);
+    }
+
+    #[test]
     fn categories_come_at_the_end_only() {
         let of = |attr: &str| {
             Schema::from_json(&format!(

@@ -37,3 +37,6 @@ pub use region::Region;
 pub use scalar::{bytes_to_text, text_to_bytes};
 pub use subarray::{KeyRange, Subarray};
 pub use text::Word;
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 //!
 //! All of this depends on the snapshot that the commit follows, so it is repeated for every slot.
 
+use super::hidden_arrays::check_new_name;
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
 use super::retained::Retained;
@@ -17,6 +18,7 @@ pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entro
     for operation in &changes.operations {
         draft.add(operation, entropy)?;
     }
+    draft.check_labels()?;
     if base.version() == 0 && draft.tree.root().is_none() {
         draft.create_groups(path::ROOT, entropy)?;
     }
@@ -44,6 +46,12 @@ impl Draft {
                 let schema = Arc::new(schema.clone());
                 Some(Recorded::CreateArray { id: *id, path: path.clone(), schema, ext: None })
             }
+            Operation::CreateHidden { id, owner, name, schema } => {
+                schema.check_new_names(None)?;
+                check_new_name(name)?;
+                let schema = Arc::new(schema.clone());
+                Some(Recorded::CreateHidden { id: *id, owner: *owner, name: name.clone(), schema, ext: None })
+            }
             Operation::AlterArray { id, number, schema } => {
                 let before = match self.tree.get(*id)? {
                     Some(Node::Array(array)) => Some(Arc::clone(array.schema())),
@@ -66,6 +74,13 @@ impl Draft {
                 check_texts(changes)?;
                 None
             }
+            Operation::SetFieldMetadata { array, field, changes } => {
+                check_texts(changes)?;
+                if let Some(Node::Array(array)) = self.tree.get(*array)? {
+                    array.check_field(*field)?;
+                }
+                None
+            }
             Operation::Tag { name, version, replace } => {
                 self.retained.check_new_tag(name)?;
                 self.retained.check_tag(name, *version, *replace, self.version)?;
@@ -80,6 +95,15 @@ impl Draft {
         }
         self.operations.push(operation.clone());
         Ok(())
+    }
+
+    /// An error unless arrays that were made or changed have their labels where their schemas say.
+    fn check_labels(&self) -> Result<()> {
+        let changed = self.operations.iter().filter_map(|operation| match operation {
+            Operation::CreateArray { id, .. } | Operation::AlterArray { id, .. } => Some(*id),
+            _ => None,
+        });
+        changed.into_iter().try_for_each(|id| self.tree.check_labels(id))
     }
 
     fn create_parents(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {

@@ -3,6 +3,7 @@
 
 use super::commit_key::Keyed;
 use super::extension::Ext;
+use super::field::Field;
 use super::shape::RootRef;
 use crate::base::Id;
 use crate::fragment::{Description, FragmentOrder, Staged};
@@ -100,6 +101,17 @@ pub enum Operation {
         /// The first schema of its history.
         schema: Schema,
     },
+    /// Creates a hidden array of an array.
+    CreateHidden {
+        /// The new array's id.
+        id: Id,
+        /// The array that it belongs to.
+        owner: Id,
+        /// Its name, unique there; it begins with "@".
+        name: String,
+        /// The first schema of its history.
+        schema: Schema,
+    },
     /// Gives an array its next schema.
     AlterArray {
         /// The array.
@@ -156,6 +168,15 @@ pub enum Operation {
         /// Keys with their new values as JSON text, `None` to remove the key.
         changes: Vec<(String, Option<String>)>,
     },
+    /// Sets or removes metadata of an attribute or dimension.
+    SetFieldMetadata {
+        /// The array.
+        array: Id,
+        /// The attribute or dimension.
+        field: Field,
+        /// Keys with their new values as JSON text, `None` to remove the key.
+        changes: Vec<(String, Option<String>)>,
+    },
     /// Gives a version a name, which keeps it.
     Tag {
         /// The name, unique in the store.
@@ -185,8 +206,10 @@ impl Operation {
                 Some(*array)
             }
             Self::SetMetadata { node, .. } => Some(*node),
+            Self::SetFieldMetadata { array, .. } => Some(*array),
             Self::CreateGroup { .. }
             | Self::CreateArray { .. }
+            | Self::CreateHidden { .. }
             | Self::Tag { .. }
             | Self::Untag { .. }
             | Self::Condemn(_) => None,
@@ -212,6 +235,19 @@ pub enum Recorded {
         id: Id,
         /// Its path.
         path: String,
+        /// The first schema of its history.
+        schema: Arc<Schema>,
+        /// What a newer release says of it.
+        ext: Ext,
+    },
+    /// A hidden array of an array was created.
+    CreateHidden {
+        /// The array's id.
+        id: Id,
+        /// The array that it belongs to.
+        owner: Id,
+        /// Its name there.
+        name: String,
         /// The first schema of its history.
         schema: Arc<Schema>,
         /// What a newer release says of it.
@@ -270,6 +306,15 @@ pub enum Recorded {
         /// Keys with their values as JSON text, `None` where the key was removed.
         changes: Vec<(String, Option<String>)>,
     },
+    /// Metadata of an attribute or dimension was set or removed.
+    SetFieldMetadata {
+        /// The array.
+        array: Id,
+        /// The attribute or dimension.
+        field: Field,
+        /// Keys with their values as JSON text, `None` where the key was removed.
+        changes: Vec<(String, Option<String>)>,
+    },
     /// A version was given a name.
     Tag {
         /// The name.
@@ -291,14 +336,14 @@ impl Recorded {
     pub fn name(&self) -> &'static str {
         match self {
             Self::CreateGroup { .. } => "create_group",
-            Self::CreateArray { .. } => "create_array",
+            Self::CreateArray { .. } | Self::CreateHidden { .. } => "create_array",
             Self::AlterArray { .. } => "alter_array",
             Self::Grow { .. } => "grow",
             Self::Remove { .. } => "remove",
             Self::Move { .. } => "move",
             Self::AddFragments { .. } => "add_fragments",
             Self::ReplaceFragments { .. } => "replace_fragments",
-            Self::SetMetadata { .. } => "set_metadata",
+            Self::SetMetadata { .. } | Self::SetFieldMetadata { .. } => "set_metadata",
             Self::Tag { .. } => "tag",
             Self::Untag { .. } => "untag",
             Self::Condemn(_) => "condemn",
@@ -310,6 +355,7 @@ impl Recorded {
         Some(match self {
             Self::CreateGroup { id, .. }
             | Self::CreateArray { id, .. }
+            | Self::CreateHidden { id, .. }
             | Self::AlterArray { id, .. }
             | Self::Move { id, .. }
             | Self::Remove { id } => *id,
@@ -317,6 +363,7 @@ impl Recorded {
                 *array
             }
             Self::SetMetadata { node, .. } => *node,
+            Self::SetFieldMetadata { array, .. } => *array,
             Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) => return None,
         })
     }

@@ -77,6 +77,12 @@ pub(super) fn encode(fragments: &[Arc<Description>]) -> Result<(Vec<u8>, u64)> {
         set.iter().for_each(|attr| w.u32(*attr));
     }
     w.u32(fragments.len() as u32);
+    if let Some(moved) = fragments.iter().find(|f| !f.moved.is_empty()) {
+        return Err(Error::unsupported(format!(
+            "fragment {} was moved by whole tiles, which a newer release of Gridstone wrote; use it to write to this store",
+            moved.id
+        )));
+    }
     for fragment in fragments {
         write_fragment(&mut w, fragment, numbers.get(fragment.attrs.as_slice()).copied().unwrap_or(0));
     }
@@ -211,7 +217,7 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
     let over = if kind == FragmentKind::Mask { Some(r.id()?) } else { None };
-    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over };
+    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, moved: Vec::new() };
     match description.contradiction() {
         None => Ok(description),
         Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),

@@ -109,6 +109,7 @@ impl World {
             attrs: vec![0],
             location: Location { file: FileRef::Log(0), offset: 0, len: body.len() as u64 },
             over: None,
+            moved: Vec::new(),
         };
         Staged { description, body: Some(body) }
     }

@@ -38,6 +38,7 @@ fn described(number: u64, kind: FragmentKind, bounds: Subarray, len: u64) -> Des
         attrs: if is_clear(kind) { Vec::new() } else { vec![0, 1] },
         location: Location { file: FileRef::Data(Id(id)), offset: 0, len },
         over: None,
+        moved: Vec::new(),
     }
 }
 

@@ -218,6 +218,7 @@ fn stage(write: &WriteContext<'_>, over: &Description, mask: &Mask) -> Result<St
         attrs: Vec::new(),
         location,
         over: Some(over.id),
+        moved: Vec::new(),
     };
     Ok(Staged { description, body })
 }

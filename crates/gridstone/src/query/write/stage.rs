@@ -124,6 +124,7 @@ impl Stage {
             attrs: self.attrs,
             location,
             over: None,
+            moved: Vec::new(),
         };
         Ok(Staged { description, body: body.map(bytes::Bytes::from) })
     }

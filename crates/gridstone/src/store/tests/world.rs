@@ -66,6 +66,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
         cells: (hi - lo + 1) as u64,
         attrs: vec![0, 1],
         over: None,
+        moved: Vec::new(),
         location,
     };
     Staged { description, body }
@@ -120,6 +121,7 @@ pub(crate) fn seen(snapshot: &Snapshot) -> Vec<String> {
         if let Node::Array(array) = node {
             let fragments = array.fragments(None).unwrap();
             assert_eq!(fragments.len() as u64, array.count_fragments());
+            lines.push(format!("{} {:?} {:?}", array.is_hidden(), array.owner(), array.field_metadata().unwrap()));
             lines.extend(array.schemas().all().unwrap().iter().map(|schema| schema.to_stored_json()));
             lines.extend(fragments.iter().map(|d| format!("{} {:?} {}", d.id, d.order, d.bounds)));
         }

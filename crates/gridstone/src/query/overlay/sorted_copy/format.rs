@@ -153,6 +153,7 @@ impl Header {
             attrs: self.attrs.iter().copied().chain([MEMBER]).collect(),
             location: Location { file: FileRef::Data(id), offset, len: self.len },
             over: None,
+            moved: Vec::new(),
         }
     }
 }
