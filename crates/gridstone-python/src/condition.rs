@@ -49,9 +49,15 @@ impl<'py> FromPyObject<'_, 'py> for Value {
 }
 
 fn time(py: Python<'_>, name: &str, ticks: i64) -> PyResult<Literal> {
-    match Datatype::parse(name).map_err(|e| raise(py, &e))? {
-        Datatype::Datetime(unit) => Ok(Literal::Datetime(ticks, unit)),
-        Datatype::Timedelta(unit) => Ok(Literal::Timedelta(ticks, unit)),
+    let datatype = Datatype::parse(name).map_err(|e| raise(py, &e))?;
+    let units = |count: u32| {
+        let units = if ticks == i64::MIN { Some(ticks) } else { ticks.checked_mul(i64::from(count)) };
+        let beyond = || input(py, &format!("{ticks} of {datatype} are beyond 64 bits when they are counted in one unit"));
+        units.filter(|units| ticks == i64::MIN || *units > i64::MIN).ok_or_else(beyond)
+    };
+    match datatype {
+        Datatype::Datetime(step) => Ok(Literal::Datetime(units(step.count())?, step.unit())),
+        Datatype::Timedelta(step) => Ok(Literal::Timedelta(units(step.count())?, step.unit())),
         other => Err(input(py, &format!("{other} is no type of times"))),
     }
 }

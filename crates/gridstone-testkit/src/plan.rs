@@ -81,8 +81,8 @@ const INTEGERS: [Datatype; 10] = [
     Datatype::UInt16,
     Datatype::UInt32,
     Datatype::UInt64,
-    Datatype::Datetime(TimeUnit::Microsecond),
-    Datatype::Timedelta(TimeUnit::Hour),
+    Datatype::Datetime(TimeUnit::Microsecond.step()),
+    Datatype::Timedelta(TimeUnit::Hour.step()),
 ];
 const FLOATS: [Datatype; 2] = [Datatype::Float32, Datatype::Float64];
 const OTHERS: [&str; 17] = [

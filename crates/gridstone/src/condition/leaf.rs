@@ -6,7 +6,7 @@ use super::time::{self, Moment};
 use super::tree::{Comparison, Literal};
 use super::values::{Against, Values};
 use crate::base::{Error, Result};
-use crate::schema::{Datatype, Sorting, TimeUnit};
+use crate::schema::{Datatype, Sorting, TimeStep, TimeUnit};
 
 /// Converts `value` to a value that is compared with those of a column.
 pub(super) fn against(column: &str, datatype: Datatype, value: &Literal) -> Result<Against> {
@@ -19,7 +19,7 @@ pub(super) fn against(column: &str, datatype: Datatype, value: &Literal) -> Resu
         (Datatype::FixedBytes(len), Literal::Bytes(bytes)) => Against::Text(padded(bytes, len as usize)),
         (Datatype::Datetime(_), Literal::Datetime(i64::MIN, _))
         | (Datatype::Timedelta(_), Literal::Timedelta(i64::MIN, _)) => Against::Unordered,
-        (Datatype::Datetime(_), Literal::Datetime(ticks, unit)) => Against::Moment(Moment::of_datetime(*ticks, *unit)),
+        (Datatype::Datetime(_), Literal::Datetime(ticks, unit)) => Against::Moment(Moment::of_datetime(*ticks, unit.step())),
         (Datatype::Timedelta(own), Literal::Timedelta(ticks, unit)) => {
             return span(own, *ticks, *unit).map_or_else(refuse, Ok);
         }
@@ -62,9 +62,9 @@ pub(super) fn check_comparable(column: &str, datatype: Datatype) -> Result<()> {
     )))
 }
 
-fn span(own: TimeUnit, ticks: i64, unit: TimeUnit) -> std::result::Result<Against, String> {
-    if time::in_months(own) == time::in_months(unit) {
-        return Ok(Against::Moment(Moment::of_timedelta(ticks, unit)));
+fn span(own: TimeStep, ticks: i64, unit: TimeUnit) -> std::result::Result<Against, String> {
+    if time::in_months(own.unit()) == time::in_months(unit) {
+        return Ok(Against::Moment(Moment::of_timedelta(ticks, unit.step())));
     }
     Err("months and years have no length in days; compare with a length in the column's own unit".to_owned())
 }

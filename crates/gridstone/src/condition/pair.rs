@@ -69,7 +69,7 @@ fn family(datatype: Datatype) -> Family {
         Datatype::String => Family::Text,
         Datatype::Bytes | Datatype::FixedBytes(_) => Family::Bytes,
         Datatype::Datetime(_) => Family::Datetime,
-        Datatype::Timedelta(unit) if in_months(unit) => Family::Months,
+        Datatype::Timedelta(step) if in_months(step.unit()) => Family::Months,
         Datatype::Timedelta(_) => Family::Timedelta,
         _ => Family::Number,
     }

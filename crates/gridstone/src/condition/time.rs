@@ -4,7 +4,7 @@
 //! of years. Months and years have no fixed number of days, so spans of them are another kind.
 
 use super::tree::{Literal, ticks_of, unit_named};
-use crate::schema::TimeUnit;
+use crate::schema::{TimeStep, TimeUnit};
 
 const HOUR: i128 = 3_600 * SECOND;
 const DAY: i128 = 24 * HOUR;
@@ -40,21 +40,20 @@ pub(super) fn in_months(unit: TimeUnit) -> bool {
 }
 
 impl Moment {
-    /// The instant at which the tick `ticks` of a datetime begins.
-    pub(super) fn of_datetime(ticks: i64, unit: TimeUnit) -> Self {
-        let ticks_wide = i128::from(ticks);
-        match unit {
-            TimeUnit::Year => Self::midnight(days_from_civil(1970 + ticks_wide, 1, 1)),
-            TimeUnit::Month => {
-                Self::midnight(days_from_civil(1970 + ticks_wide.div_euclid(12), ticks_wide.rem_euclid(12) + 1, 1))
-            }
-            _ => Self::of_timedelta(ticks, unit),
+    /// The instant at which the tick `ticks` of a datetime in this step begins.
+    pub(super) fn of_datetime(ticks: i64, step: TimeStep) -> Self {
+        let units = i128::from(ticks) * i128::from(step.count());
+        match step.unit() {
+            TimeUnit::Year => Self::midnight(days_from_civil(1970 + units, 1, 1)),
+            TimeUnit::Month => Self::midnight(days_from_civil(1970 + units.div_euclid(12), units.rem_euclid(12) + 1, 1)),
+            _ => Self::of_timedelta(ticks, step),
         }
     }
 
-    /// The duration of `ticks` of a timedelta.
-    pub(super) fn of_timedelta(ticks: i64, unit: TimeUnit) -> Self {
-        let ticks = i128::from(ticks);
+    /// The duration of `ticks` of a timedelta in this step.
+    pub(super) fn of_timedelta(ticks: i64, step: TimeStep) -> Self {
+        let ticks = i128::from(ticks) * i128::from(step.count());
+        let unit = step.unit();
         match (unit, attoseconds(unit)) {
             (TimeUnit::Year, _) => Self::midnight(ticks * 12),
             (TimeUnit::Week, _) => Self::midnight(ticks * 7),
@@ -111,7 +110,7 @@ fn civil_from_days(days: i128) -> (i128, i128, i128) {
 
 /// ISO 8601 of a tick, exactly as precise as its unit; `None` for weeks, NaT, and years without four digits.
 pub(super) fn iso(ticks: i64, unit: TimeUnit) -> Option<String> {
-    let moment = Moment::of_datetime(ticks, unit);
+    let moment = Moment::of_datetime(ticks, unit.step());
     let (year, month, day) = civil_from_days(moment.days);
     if ticks == i64::MIN || unit == TimeUnit::Week || !(0..=9_999).contains(&year) {
         return None;

@@ -422,14 +422,13 @@ enum Written {
 
 /// NumPy's name of a unit.
 pub(super) fn unit_name(unit: TimeUnit) -> String {
-    let name = Datatype::Datetime(unit).to_string();
-    name.trim_start_matches("datetime64[").trim_end_matches(']').to_owned()
+    unit.step().to_string()
 }
 
 /// The unit of this name.
 pub(super) fn unit_named(name: &str) -> Option<TimeUnit> {
     match Datatype::parse(&format!("datetime64[{name}]")) {
-        Ok(Datatype::Datetime(unit)) => Some(unit),
+        Ok(Datatype::Datetime(step)) if step.count() == 1 => Some(step.unit()),
         _ => None,
     }
 }

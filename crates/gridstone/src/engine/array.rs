@@ -4,6 +4,7 @@ use super::address::{At, look_at};
 use super::boxes::{ReadBox, hull_of, parse_box};
 use super::claim::Claim;
 use super::listing::{FragmentListing, VersionListing};
+use super::parts::check_usable;
 use super::session::{Direct, Session, settled};
 use super::{Call, Context};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
@@ -51,6 +52,11 @@ impl Array {
     /// The same array at the same version with another context.
     pub(super) fn with_context(&self, context: Context) -> Self {
         Self { context, ..self.clone() }
+    }
+
+    /// The array with another id, as this handle shows its own.
+    pub(super) fn with_id(&self, id: Id) -> Self {
+        Self { id, ..self.clone() }
     }
 
     /// The same array through another session.
@@ -123,7 +129,9 @@ impl Array {
 
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
         self.session.check_open()?;
-        self.looked_in(|snapshot| snapshot.array_by_id(self.id))
+        let (snapshot, state) = self.looked_in(|snapshot| snapshot.array_by_id(self.id))?;
+        check_usable(&state)?;
+        Ok((snapshot, state))
     }
 
     /// What `look` finds in the array's state, as [`Array::looked_in`].

@@ -335,6 +335,18 @@ impl TransactionContent {
                     digest.bytes(text.as_deref().unwrap_or_default().as_bytes());
                 }
             }
+            Operation::SetFieldMetadata { field, changes, .. } => {
+                digest.bytes(field.to_string().as_bytes());
+                for (key, text) in changes {
+                    digest.bytes(key.as_bytes());
+                    digest.number(u64::from(text.is_some()));
+                    digest.bytes(text.as_deref().unwrap_or_default().as_bytes());
+                }
+            }
+            Operation::CreateHidden { name, schema, .. } => {
+                digest.bytes(name.as_bytes());
+                digest.bytes(schema.to_stored_json().as_bytes());
+            }
             Operation::AlterArray { schema, .. } => digest.bytes(schema.to_stored_json().as_bytes()),
             Operation::Grow { dimension, range, .. } => {
                 digest = Digest::new("growth");

@@ -14,7 +14,8 @@ use crate::fragment::Description;
 use crate::maintain::{Copier, HistoryCopier, KeptCopier};
 use crate::runtime::SystemEntropy;
 use crate::storage::Storage;
-use crate::store::{ArrayState, Changes, Kept, Node, Operation, Snapshot, StandardRules, Store};
+use crate::store::{ArrayState, Changes, Kept, Metadata, Node, Operation, Snapshot, StandardRules, Store};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -189,25 +190,27 @@ impl Nodes {
     /// What makes the nodes, and the arrays among them.
     fn look(snapshot: &Snapshot, options: &CopyOptions<'_>, call: &Call) -> Result<(Vec<Operation>, Vec<Found>)> {
         let top = snapshot.node(options.path)?.path().to_owned();
-        let (mut made, mut arrays) = (Vec::new(), Vec::new());
+        let mut copied = Vec::new();
         for node in snapshot.nodes()? {
             call.cancel.check()?;
-            let Some(path) = moved_path(node.path(), &top, options.target_path) else { continue };
-            let id = SystemEntropy.id();
+            if let Some(path) = moved_path(node.path(), &top, options.target_path) {
+                copied.push((node, SystemEntropy.id(), path));
+            }
+        }
+        let ids: HashMap<Id, Id> = copied.iter().map(|(node, id, _)| (node.id(), *id)).collect();
+        let (mut made, mut arrays) = (Vec::new(), Vec::new());
+        for (node, id, path) in copied {
+            call.cancel.check()?;
             match &node {
                 Node::Group(group) => made.push(Operation::CreateGroup { id, path, ext: group.ext().clone() }),
                 Node::Array(state) => {
-                    made.extend(making(state, id, path)?);
+                    made.extend(making(state, id, path, &ids)?);
                     let fragments = state.fragments(None)?;
                     check_own(snapshot, state.path(), &fragments)?;
                     arrays.push(Found { source: state.id(), target: id, fragments, kept: state.kept()? });
                 }
             }
-            let metadata = node.metadata().all()?;
-            if !metadata.is_empty() {
-                let changes = metadata.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
-                made.push(Operation::SetMetadata { node: id, changes });
-            }
+            made.extend(describing(&node, id)?);
         }
         Ok((made, arrays))
     }
@@ -291,14 +294,40 @@ fn check_own(snapshot: &Snapshot, path: &str, fragments: &[Arc<Description>]) ->
     })
 }
 
-/// What makes an array at `path` with the schemas and the domain of `state`.
-fn making(state: &ArrayState, id: Id, path: String) -> Result<Vec<Operation>> {
+/// What gives a node the metadata of `node`.
+fn describing(node: &Node, id: Id) -> Result<Vec<Operation>> {
+    let given = |all: &Metadata| all.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
+    let mut made = Vec::new();
+    let metadata = node.metadata().all()?;
+    if !metadata.is_empty() {
+        made.push(Operation::SetMetadata { node: id, changes: given(&metadata) });
+    }
+    if let Node::Array(array) = node {
+        for (field, metadata) in array.field_metadata()? {
+            made.push(Operation::SetFieldMetadata { array: id, field, changes: given(&metadata) });
+        }
+    }
+    Ok(made)
+}
+
+/// What makes an array at `path`, or a hidden one, with the schemas and the domain of `state`. Nodes have the copies that
+/// `ids` says; labels in arrays that are no more are left out.
+fn making(state: &ArrayState, id: Id, path: String, ids: &HashMap<Id, Id>) -> Result<Vec<Operation>> {
     let schemas = state.schemas().all()?;
-    let mut numbered = schemas.iter().map(|schema| schema.as_ref().clone()).zip(0u32..);
+    let mut numbered = schemas.iter().map(|schema| schema.with_hidden(|id| ids.get(&id).copied())).zip(0u32..);
     let Some((schema, _)) = numbered.next() else {
         return Err(Error::corruption(format!("array {path} has no schema")));
     };
-    let mut operations = vec![Operation::CreateArray { id, path, schema, ext: state.ext().clone() }];
+    let owner = state.owner().map(|owner| {
+        let lost = || Error::corruption(format!("the array that the hidden array {} belongs to is missing", state.path()));
+        ids.get(&owner).copied().ok_or_else(lost)
+    });
+    let ext = state.ext().clone();
+    let create = match owner.transpose()? {
+        None => Operation::CreateArray { id, path, schema, ext },
+        Some(owner) => Operation::CreateHidden { id, owner, name: state.name().to_owned(), schema, ext },
+    };
+    let mut operations = vec![create];
     operations.extend(numbered.map(|(schema, number)| Operation::AlterArray { id, number, schema }));
     for (range, dimension) in state.domain().ranges().iter().zip(0u32..) {
         let reached = schemas.iter().filter_map(|schema| schema.dims().get(dimension as usize)).map(|dim| dim.range());

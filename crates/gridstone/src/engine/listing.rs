@@ -33,7 +33,7 @@ impl VersionListing {
             Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
                 fragments.len() as u64
             }
-            Recorded::SetMetadata { changes, .. } => changes.len() as u64,
+            Recorded::SetMetadata { changes, .. } | Recorded::SetFieldMetadata { changes, .. } => changes.len() as u64,
             _ => 1,
         };
         let mine = record.operations.iter().filter(|op| node.is_none() || op.node() == node);

@@ -27,6 +27,7 @@ mod merge_report;
 mod moves;
 mod noted;
 mod open;
+mod parts;
 mod points;
 mod portions;
 mod positions;
@@ -58,7 +59,7 @@ pub use crate::maintain::{
 pub use crate::query::{AxisPositions, Chosen, Dedup, Mask, OutColumn, Portions, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
-pub use crate::store::CommitKey;
+pub use crate::store::{CommitKey, Field};
 pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
 pub use around::{Partial, SkippedCells};
@@ -87,3 +88,6 @@ pub use upgrade::{upgrade, upgrade_on};
 pub use upkeep::{AutoConsolidate, Consolidating};
 pub use write::{CellData, DenseData};
 pub use writer::Writer;
+
+#[cfg(test)]
+mod tests;

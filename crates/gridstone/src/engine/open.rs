@@ -2,6 +2,7 @@
 
 use super::address::{At, look_at, storage_at, store_at, store_on};
 use super::group::below;
+use super::parts::check_usable;
 use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
 use crate::base::{Entropy, Error, ErrorKind, Result};
@@ -44,6 +45,7 @@ fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at:
     match node {
         Node::Array(array) => {
             array.check_readable()?;
+            check_usable(&array)?;
             let id = array.id();
             Ok(Opened::Array(Array::new(context.clone(), store, snapshot, id, writable, at != At::Latest)))
         }

@@ -13,9 +13,9 @@ use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Fil
 use crate::condition::Condition;
 use crate::fragment::{self, Description, Fragment, FragmentKind, Mask};
 use crate::runtime::SystemEntropy;
-use crate::schema::Region;
+use crate::schema::{Region, Subarray};
 use crate::storage::{Storage, data_name};
-use crate::store::{ArrayState, Changes, CommitKey, Keyed, Operation, ReceiptRules, Snapshot, StandardRules, Store};
+use crate::store::{ArrayState, Changes, CommitKey, Growth, Keyed, Operation, ReceiptRules, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 pub use crate::store::Receipt;
@@ -52,31 +52,45 @@ impl Array {
     /// A receipt for what was staged with a look at `snapshot`.
     fn receipt_at(&self, snapshot: &Snapshot, mut staged: Vec<Staged>) -> Result<Receipt> {
         let state = snapshot.array_by_id(self.id())?;
-        let files = self.store().files();
-        let (mut fragments, mut footers) = (Vec::new(), Vec::new());
-        for fragment in staged.iter_mut().flat_map(|s| s.fragments.iter_mut()) {
-            settle(files.as_ref(), fragment)?;
-            if let FileRef::Data(id) = fragment.description.location.file {
-                sync_deferred(self.store().storage().as_ref(), &data_name(id))?;
-            }
-            footers.push(match fragment.description.location.file {
-                FileRef::Nowhere => 0,
-                file => footer(files.open(file)?.as_ref())?,
-            });
-            fragments.push(fragment.clone());
-        }
+        let receipt = receipt_of(self.store(), snapshot, &state, &mut staged, Vec::new())?;
         staged.iter_mut().for_each(Staged::keep_files);
-        Ok(Receipt {
-            id: SystemEntropy.id(),
-            store: snapshot.store(),
-            array: self.id(),
-            path: state.path().to_owned(),
-            version: snapshot.version(),
-            writer: format!("gridstone {}, process {}", env!("CARGO_PKG_VERSION"), std::process::id()),
-            fragments,
-            footers,
-        })
+        Ok(receipt)
     }
+}
+
+/// A receipt for what was staged for an array of `snapshot`, with the growth of the domain that it needs. Small fragments are
+/// written to files; all of these are left to `staged`.
+pub(super) fn receipt_of(
+    store: &Store,
+    snapshot: &Snapshot,
+    state: &ArrayState,
+    staged: &mut [Staged],
+    growth: Vec<Growth>,
+) -> Result<Receipt> {
+    let files = store.files();
+    let (mut fragments, mut footers) = (Vec::new(), Vec::new());
+    for fragment in staged.iter_mut().flat_map(|s| s.fragments.iter_mut()) {
+        settle(files.as_ref(), fragment)?;
+        if let FileRef::Data(id) = fragment.description.location.file {
+            sync_deferred(store.storage().as_ref(), &data_name(id))?;
+        }
+        footers.push(match fragment.description.location.file {
+            FileRef::Nowhere => 0,
+            file => footer(files.open(file)?.as_ref())?,
+        });
+        fragments.push(fragment.clone());
+    }
+    Ok(Receipt {
+        id: SystemEntropy.id(),
+        store: snapshot.store(),
+        array: state.id(),
+        path: state.path().to_owned(),
+        version: snapshot.version(),
+        writer: format!("gridstone {}, process {}", env!("CARGO_PKG_VERSION"), std::process::id()),
+        growth,
+        fragments,
+        footers,
+    })
 }
 
 /// Makes a file durable that a receipt tells of: who commits it may be another process.
@@ -213,19 +227,26 @@ fn check_new(store: &Store, newest: &Snapshot, receipts: &[Receipt], rules: &Rec
 /// An error unless the files of every receipt are there and as they were written.
 fn check_files(context: &Context, store: &Store, newest: &Snapshot, receipts: &[Receipt]) -> Result<()> {
     let files = store.files();
-    let mut checks: Vec<(Arc<ArrayState>, &fragment::Staged, u64)> = Vec::new();
+    let mut checks: Vec<(Arc<ArrayState>, Subarray, &fragment::Staged, u64)> = Vec::new();
     for receipt in receipts {
         let state = newest.array_by_id(receipt.array)?;
-        checks
-            .extend(receipt.fragments.iter().zip(&receipt.footers).map(|(f, footer)| (Arc::clone(&state), f, *footer)));
+        let domain = receipt.reach(state.domain());
+        let parts = receipt.fragments.iter().zip(&receipt.footers);
+        checks.extend(parts.map(|(f, footer)| (Arc::clone(&state), domain.clone(), f, *footer)));
     }
-    let check = |(state, fragment, footer): (Arc<ArrayState>, &fragment::Staged, u64)| {
-        check_file(files.as_ref(), &state, fragment, footer)
+    let check = |(state, domain, fragment, footer): (Arc<ArrayState>, Subarray, &fragment::Staged, u64)| {
+        check_file(files.as_ref(), (&state, &domain), fragment, footer)
     };
     context.pool.map(checks, &NeverCancel, check).map(|_| ())
 }
 
-fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged, expected: u64) -> Result<()> {
+/// An error unless the file of a fragment is as it was written. The array comes with the domain that it will have.
+fn check_file(
+    files: &dyn Files,
+    (state, domain): (&ArrayState, &Subarray),
+    fragment: &fragment::Staged,
+    expected: u64,
+) -> Result<()> {
     let description = &fragment.description;
     if description.location.file == FileRef::Nowhere {
         return Ok(());
@@ -238,7 +259,7 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
             state.schemas().count()
         ))
     })?;
-    let schema = schema.reaching(state.domain());
+    let schema = schema.reaching(domain);
     let source = files.open(description.location.file).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::not_found(format!(
             "the file {name} of a receipt for {} is gone, vacuumed or deleted; write its cells again. Nothing was committed",

@@ -126,6 +126,7 @@ mod tests {
             over: None,
             stats: ValueBounds::default(),
             extra: Vec::new(),
+            moved: Vec::new(),
         };
         let fragment = fragment::Staged { description, body: None };
         (Staged::new(SystemEntropy.id(), vec![fragment], storage.clone()), data_name(id))

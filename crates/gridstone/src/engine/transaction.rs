@@ -4,6 +4,7 @@
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
 mod keyed;
+mod receipts;
 mod rules;
 
 use super::address::{store_at, store_on};

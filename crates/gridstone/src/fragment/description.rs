@@ -103,6 +103,8 @@ pub struct Description {
     pub over: Option<Id>,
     /// What is known of the values of its attributes.
     pub stats: ValueBounds,
+    /// Of a dense fragment: by how many whole tiles per dimension its box lies off the one in its root. Empty: by none.
+    pub moved: Vec<i64>,
     /// What newer releases say of it, by ascending bits.
     pub extra: Vec<Part>,
 }
@@ -133,6 +135,7 @@ impl Description {
             over: None,
             stats: ValueBounds::default(),
             extra: Vec::new(),
+            moved: Vec::new(),
         }
     }
 
@@ -152,6 +155,9 @@ impl Description {
         }
         if (self.kind == FragmentKind::Mask) != self.over.is_some() {
             return Some("a mask, and nothing else, lies over a fragment");
+        }
+        if !self.moved.is_empty() && (self.kind != FragmentKind::Dense || self.moved.len() != self.bounds.ndim()) {
+            return Some("a dense fragment, and nothing else, is moved, along each of its dimensions");
         }
         (!self.kind.holds_cells() && !self.attrs.is_empty()).then_some("what deletes has no values of attributes")
     }

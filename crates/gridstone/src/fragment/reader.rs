@@ -10,7 +10,7 @@ use super::stripe::{BlockEntry, PageEntry, Stripe};
 use super::{Description, FragmentKind, statistics};
 use crate::base::{ByteRange, ByteSource, Error, Id, MemorySource, Result, crc32c, xxh3};
 use crate::codec::Pipeline;
-use crate::schema::Schema;
+use crate::schema::{Dimension, Extent, KeyRange, Schema, Subarray};
 use crate::tile::{Column, Statistics, TileGrid, decode_block, decode_rows};
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
@@ -127,7 +127,10 @@ impl Fragment {
         if len < 2 * FRAME_BYTES {
             return Err(Error::corruption(format!("{len} bytes are too few for a fragment")));
         }
-        let root = read_root(source.as_ref(), base, &description)?;
+        let mut root = read_root(source.as_ref(), base, &description)?;
+        if !description.moved.is_empty() {
+            root.bounds = moved_box(&root.bounds, &description.moved, schema)?;
+        }
         check_root(&root, &description, schema)?;
         let pipelines =
             root.pipelines.iter().map(|p| Pipeline::parse(p).map_err(unknown_pipeline)).collect::<Result<_>>()?;
@@ -464,6 +467,25 @@ fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> R
 }
 
 /// Checks that a root is the one its description promised and that it fits the array.
+/// Where the box of a root lies by a description that says `moved`: by so many whole tiles off, per dimension.
+fn moved_box(bounds: &Subarray, moved: &[i64], schema: &Schema) -> Result<Subarray> {
+    let wrong = || Error::corruption("it is said to be moved to where no tile is");
+    if moved.len() != bounds.ndim() || moved.len() != schema.ndim() {
+        return Err(wrong());
+    }
+    let range = |((range, dim), by): ((&KeyRange, &Dimension), &i64)| match (dim.extent(), by) {
+        (_, 0) => Some(*range),
+        (Extent::Cells(n), by) => {
+            let offset = i128::from(n) * i128::from(*by);
+            let moved = |key: u64| u64::try_from(i128::from(key) + offset).ok();
+            Some(KeyRange::new(moved(range.lo)?, moved(range.hi)?))
+        }
+        _ => None,
+    };
+    let ranges = bounds.ranges().iter().zip(schema.dims()).zip(moved).map(range).collect::<Option<Vec<_>>>();
+    ranges.map(Subarray::new).ok_or_else(wrong)
+}
+
 fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result<()> {
     let wrong =
         |what: &str| Err(Error::corruption(format!("its {what} are not those of its array or its description")));

@@ -2,8 +2,8 @@
 //! cannot read it.
 
 use super::extra::Extra;
-use super::{Attribute, Coordinate, Dimension, Extent, Filters, Frame, KeyRange, Order, Subarray};
-use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
+use super::{Attribute, Coordinate, Datatype, Dimension, Extent, Filters, Frame, KeyRange, Labels, Order, Subarray};
+use crate::base::{Error, Id, PRINTABLE, Result, is_unprintable, limits};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -51,7 +51,12 @@ pub struct Schema {
     frame: Option<Frame>,
     /// What newer releases say in it.
     extra: Option<Arc<Extra>>,
+    /// Whether it is of an array of no dimension: its one axis has one coordinate, and no user sees it.
+    scalar: bool,
 }
+
+/// The name of the one axis of an array of no dimension.
+const SCALAR_AXIS: &str = "@";
 
 impl Schema {
     /// The same schema without duplicates: for merging cells so that each position has one.
@@ -75,11 +80,12 @@ impl Schema {
         next_id: u32,
         options: SchemaOptions,
     ) -> Result<Self> {
-        let schema = Self { dims, attrs, next_id, options, frame: None, extra: None };
+        let schema = Self { dims, attrs, next_id, options, frame: None, extra: None, scalar: false };
         schema.check_numbers()?;
         schema.check_names()?;
         schema.check_texts()?;
         schema.check_options()?;
+        schema.check_labels()?;
         if !schema.options.sparse {
             schema.check_dense()?;
         }
@@ -89,7 +95,7 @@ impl Schema {
     /// A schema that this release cannot read, with its dimensions.
     pub(super) fn unreadable(dims: Vec<Dimension>, extra: Extra) -> Self {
         let options = SchemaOptions { sparse: true, ..SchemaOptions::default() };
-        Self { dims, attrs: Vec::new(), next_id: 0, options, frame: None, extra: Some(Arc::new(extra)) }
+        Self { dims, attrs: Vec::new(), next_id: 0, options, frame: None, extra: Some(Arc::new(extra)), scalar: false }
     }
 
     pub(super) fn extra(&self) -> Option<&Extra> {
@@ -108,10 +114,7 @@ impl Schema {
     #[must_use]
     pub fn reaching(&self, domain: &Subarray) -> Self {
         let frame = self.is_on_curve().then(|| self.frame());
-        let joined = |(dim, range): (&Dimension, &KeyRange)| {
-            let own = dim.range();
-            dim.over(KeyRange::new(own.lo.min(range.lo), own.hi.max(range.hi)))
-        };
+        let joined = |(dim, range): (&Dimension, &KeyRange)| dim.over(dim.range().joined(*range));
         let dims = self.dims.iter().zip(domain.ranges()).map(joined).collect();
         Self { dims, frame, ..self.clone() }
     }
@@ -127,7 +130,49 @@ impl Schema {
 
     /// The frame, unless it is the one that follows from the domain.
     pub(super) fn given_frame(&self) -> Option<&Frame> {
-        self.frame.as_ref().filter(|frame| **frame != Frame::of_keys(&self.dims))
+        self.frame.as_ref().filter(|frame| self.needs_frame() || **frame != Frame::of_keys(&self.dims))
+    }
+
+    /// Whether a Hilbert curve needs a frame that is given: a dimension without tiles has no domain, or one without an end.
+    pub(super) fn needs_frame(&self) -> bool {
+        let is_endless = |d: &Dimension| d.range().is_empty() || d.open() != [false; 2];
+        self.is_on_curve() && self.dims.iter().any(|d| is_endless(d) && !matches!(d.extent(), Extent::Cells(_)))
+    }
+
+    /// The schema of an array of no dimension: one cell.
+    ///
+    /// # Errors
+    /// Those of [`Schema::new`]; Schema if the options are those of a sparse array.
+    pub fn of_scalar(attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Self> {
+        let axis = Dimension::new(SCALAR_AXIS, Datatype::UInt8, "0", "0", None)?;
+        Self::new(vec![axis], attrs, options)?.as_scalar()
+    }
+
+    /// The same schema as that of an array of no dimension.
+    pub(super) fn as_scalar(self) -> Result<Self> {
+        let axis = Dimension::new(SCALAR_AXIS, Datatype::UInt8, "0", "0", None)?;
+        if self.sparse() || self.dims != [axis] {
+            return Err(Error::schema(format!(
+                "an array of no dimension is dense, and has one axis {SCALAR_AXIS:?} of type uint8 from 0 to 0"
+            )));
+        }
+        Ok(Self { scalar: true, ..self })
+    }
+
+    /// Whether it is of an array of no dimension. The axis that it has nevertheless has one coordinate, 0.
+    pub fn is_scalar(&self) -> bool {
+        self.scalar
+    }
+
+    /// The same schema with the ids of hidden arrays with labels replaced by those that `renamed` gives. Labels of which it
+    /// gives none are left out.
+    #[must_use]
+    pub fn with_hidden(&self, renamed: impl Fn(Id) -> Option<Id>) -> Self {
+        let with = |dim: &Dimension| match dim.labels().and_then(Labels::array) {
+            Some(id) => dim.with_labels(renamed(id).map(Labels::Array)),
+            None => dim.clone(),
+        };
+        Self { dims: self.dims.iter().map(with).collect(), ..self.clone() }
     }
 
     /// The same schema with this frame of its Hilbert curve.
@@ -140,9 +185,9 @@ impl Schema {
     /// gets one. What newer releases say of another array is left out.
     #[must_use]
     pub fn of_new_array(self) -> Self {
+        let follows = self.is_on_curve() && !self.needs_frame();
         let attrs: Vec<Attribute> = self.attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
-        let curve = self.options.cell_order == Order::Hilbert;
-        let frame = self.frame.or_else(|| curve.then(|| Frame::of_values(&self.dims)));
+        let frame = self.frame.or_else(|| follows.then(|| Frame::of_values(&self.dims)));
         Self { next_id: attrs.len() as u32, attrs, frame, extra: None, ..self }
     }
 
@@ -222,6 +267,16 @@ impl Schema {
         Ok(())
     }
 
+    fn check_labels(&self) -> Result<()> {
+        match self.dims.iter().find(|dim| self.sparse() && dim.labels().is_some()) {
+            Some(dim) => Err(Error::schema(format!(
+                "dimension {:?}: labels are of the positions of dense arrays; the cells of a sparse one have coordinates",
+                dim.name()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn check_options(&self) -> Result<()> {
         let o = &self.options;
         if o.capacity == 0 || o.capacity > limits::CAPACITY_MAX {
@@ -253,6 +308,9 @@ impl Schema {
     /// A Schema error if a tile has more cells than one may have, as it may after the domain grew along a dimension
     /// without tiles.
     pub fn check_limits(&self) -> Result<()> {
+        if self.scalar && self.domain().cells() != 1 {
+            return Err(Error::schema("an array of no dimension has one cell, and its domain does not grow"));
+        }
         if self.options.sparse { Ok(()) } else { self.check_dense() }
     }
 
@@ -264,6 +322,12 @@ impl Schema {
                     "dimension {:?}: a dense array's dimensions are integers or datetimes, not {}; use sparse=True",
                     dim.name(),
                     dim.datatype()
+                )));
+            }
+            if dim.open() != [false; 2] && dim.extent() == Extent::Whole {
+                return Err(Error::schema(format!(
+                    "dimension {:?}: an end of its domain is open, so a dense array needs a tile extent",
+                    dim.name()
                 )));
             }
             let extent = if let Extent::Cells(n) = dim.extent() { u128::from(n) } else { dim.range().count() };
@@ -367,14 +431,35 @@ impl Schema {
         self.coordinates().map(part).collect::<Vec<_>>().join(", ")
     }
 
+    /// A Bounds error unless `sub` has the right number of dimensions.
+    fn check_axes(&self, sub: &Subarray) -> Result<()> {
+        if sub.ndim() == self.ndim() {
+            return Ok(());
+        }
+        Err(Error::bounds(format!("a box of {} dimensions was given, the array has {}", sub.ndim(), self.ndim())))
+    }
+
+    /// A Bounds error unless `sub` is a box of coordinates that the dimensions could have, in the domain or not.
+    pub fn check_possible(&self, sub: &Subarray) -> Result<()> {
+        self.check_axes(sub)?;
+        let impossible = |(range, dim): (&KeyRange, &Dimension)| {
+            let all = super::key::range_of(dim.datatype());
+            !(all.contains(range.lo) && all.contains(range.hi))
+        };
+        match sub.ranges().iter().zip(&self.dims).any(impossible) {
+            true => Err(Error::bounds("a box reaches beyond what the types of the dimensions can say")),
+            false => Ok(()),
+        }
+    }
+
     /// Returns `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names
     /// both.
     pub fn check_inside(&self, sub: &Subarray) -> Result<()> {
-        if sub.ndim() != self.ndim() {
+        self.check_axes(sub)?;
+        if let Some(dim) = self.dims.iter().find(|dim| dim.range().is_empty()) {
             return Err(Error::bounds(format!(
-                "a box of {} dimensions was given, the array has {}",
-                sub.ndim(),
-                self.ndim()
+                "the array has no domain along dimension {:?} yet, so no box is inside of it; let it grow first",
+                dim.name()
             )));
         }
         let outside = |(r, d): (&KeyRange, &Dimension)| !(d.range().contains(r.lo) && d.range().contains(r.hi));

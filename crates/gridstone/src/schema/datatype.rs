@@ -24,6 +24,60 @@ pub enum TimeUnit {
     Attosecond,
 }
 
+/// The greatest number of units in a step.
+const STEP_UNITS_MAX: u32 = (1 << 31) - 1;
+
+/// What times of a type are counted in: a unit, or several together, as in NumPy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TimeStep {
+    unit: TimeUnit,
+    count: u32,
+}
+
+impl TimeStep {
+    /// `count` of `unit`; `None` unless that is 1 to 2^31 - 1.
+    pub fn new(unit: TimeUnit, count: u32) -> Option<Self> {
+        (1..=STEP_UNITS_MAX).contains(&count).then_some(Self { unit, count })
+    }
+
+    /// The unit.
+    pub fn unit(self) -> TimeUnit {
+        self.unit
+    }
+
+    /// How many units a step is.
+    pub fn count(self) -> u32 {
+        self.count
+    }
+
+    /// The step named "us", or "6h". A step of one unit has no number.
+    fn parse(name: &str) -> Option<Self> {
+        let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = name.split_at_checked(digits)?;
+        let unit = UNITS.iter().find(|(_, n)| *n == unit).map(|(u, _)| *u)?;
+        match number {
+            "" => Some(unit.step()),
+            number => side(number).filter(|count| *count > 1).and_then(|count| Self::new(unit, count)),
+        }
+    }
+}
+
+impl TimeUnit {
+    /// A step of one unit.
+    pub const fn step(self) -> TimeStep {
+        TimeStep { unit: self, count: 1 }
+    }
+}
+
+impl fmt::Display for TimeStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.count > 1 {
+            write!(f, "{}", self.count)?;
+        }
+        f.write_str(UNITS.iter().find(|(u, _)| *u == self.unit).map_or("?", |(_, n)| n))
+    }
+}
+
 const UNITS: [(TimeUnit, &str); 13] = [
     (TimeUnit::Year, "Y"),
     (TimeUnit::Month, "M"),
@@ -61,10 +115,10 @@ pub enum Datatype {
     Complex64,
     /// Two float64.
     Complex128,
-    /// Signed 64-bit ticks since 1970-01-01; the least value is NaT.
-    Datetime(TimeUnit),
-    /// Signed 64-bit ticks; the least value is NaT.
-    Timedelta(TimeUnit),
+    /// Signed 64-bit steps since 1970-01-01; the least value is NaT.
+    Datetime(TimeStep),
+    /// Signed 64-bit steps; the least value is NaT.
+    Timedelta(TimeStep),
     /// Variable-length UTF-8.
     String,
     /// Variable-length bytes.
@@ -215,10 +269,7 @@ impl Datatype {
 
 /// The type of this name, if it has no length, shape or items.
 fn single(name: &str) -> Option<Datatype> {
-    let timed = |prefix: &str| {
-        let unit = name.strip_prefix(prefix)?.strip_suffix(']')?;
-        UNITS.iter().find(|(_, n)| *n == unit).map(|(u, _)| *u)
-    };
+    let timed = |prefix: &str| TimeStep::parse(name.strip_prefix(prefix)?.strip_suffix(']')?);
     let plain = PLAIN.iter().find(|(_, n)| *n == name).map(|(d, _)| *d);
     plain
         .or_else(|| timed("datetime64[").map(Datatype::Datetime))
@@ -233,7 +284,7 @@ fn side(text: &str) -> Option<u32> {
 fn unknown(name: &str) -> Error {
     let known: Vec<&str> = PLAIN.iter().map(|(_, n)| *n).collect();
     Error::schema(format!(
-        "unknown datatype {name:?}; known are {}, datetime64[unit] and timedelta64[unit] with a unit from Y to as, \
+        "unknown datatype {name:?}; known are {}, datetime64[unit] and timedelta64[unit] with a unit from Y to as or several (6h), \
          bytes[length], vectors such as uint8[3] and float32[2,3], and lists such as list[int32]",
         known.join(", ")
     ))
@@ -241,10 +292,9 @@ fn unknown(name: &str) -> Error {
 
 impl fmt::Display for Datatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit_name = |unit: &TimeUnit| UNITS.iter().find(|(u, _)| u == unit).map_or("?", |(_, n)| n);
         match self {
-            Self::Datetime(unit) => write!(f, "datetime64[{}]", unit_name(unit)),
-            Self::Timedelta(unit) => write!(f, "timedelta64[{}]", unit_name(unit)),
+            Self::Datetime(step) => write!(f, "datetime64[{step}]"),
+            Self::Timedelta(step) => write!(f, "timedelta64[{step}]"),
             Self::FixedBytes(len) => write!(f, "bytes[{len}]"),
             Self::Vector(primitive, shape) => write!(f, "{primitive}[{shape}]"),
             Self::List(primitive) => write!(f, "list[{primitive}]"),
@@ -259,7 +309,10 @@ mod tests {
 
     #[test]
     fn every_name_parses_back() {
-        let timed = UNITS.iter().flat_map(|(u, _)| [Datatype::Datetime(*u), Datatype::Timedelta(*u)]);
+        let timed = UNITS.iter().flat_map(|(u, _)| [Datatype::Datetime(u.step()), Datatype::Timedelta(u.step())]);
+        let steps = [(TimeUnit::Hour, 6), (TimeUnit::Minute, 15), (TimeUnit::Year, STEP_UNITS_MAX)];
+        let steps = steps.map(|(unit, count)| Datatype::Datetime(TimeStep::new(unit, count).unwrap()));
+        let timed = timed.chain(steps);
         for datatype in PLAIN.iter().map(|(d, _)| *d).chain(timed) {
             assert_eq!(Datatype::parse(&datatype.to_string()).unwrap(), datatype);
             let Some(primitive) = Primitive::of(datatype) else {
@@ -278,6 +331,7 @@ mod tests {
         }
         assert_eq!(Datatype::parse("bytes[16]").unwrap(), Datatype::FixedBytes(16));
         assert_eq!(Datatype::parse("datetime64[us][3]").unwrap().width(), Some(24));
+        assert_eq!(Datatype::parse("list[timedelta64[15m]]").unwrap().item_width(), 8);
         assert_eq!(Datatype::parse("complex64[2]").unwrap().width(), Some(16));
     }
 
@@ -317,6 +371,13 @@ mod tests {
             "list[bytes[3]]",
             "datetime64[]",
             "datetime64[3]",
+            "datetime64[1h]",
+            "datetime64[0h]",
+            "datetime64[06h]",
+            "datetime64[-6h]",
+            "datetime64[6 h]",
+            "timedelta64[6x]",
+            "timedelta64[2147483648h]",
             "list",
         ];
         for name in bad {

@@ -3,9 +3,10 @@
 use super::key::{self, from_float, to_float};
 use super::scalar::{key_text, text_key};
 use super::text::{Word, word_count};
-use super::{Datatype, KeyRange};
+use super::{Datatype, KeyRange, Labels};
 use crate::base::{Error, Result, limits};
 use std::fmt;
+use std::sync::Arc;
 
 /// How the domain of a dimension is cut into space tiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,24 +32,59 @@ pub struct Dimension {
     /// How far the low end lies behind the border of its tile. The domain, or the type, may cut the first tile.
     lead: u64,
     word: Option<Word>,
+    /// Whether the low end, and the high end, is that of the type.
+    open: [bool; 2],
+    labels: Option<Arc<Labels>>,
 }
 
 impl Dimension {
     /// A dimension over the inclusive domain `lo ..= hi`, in tiles of `tile` (`None`: one tile), all written as text
     /// (see [`super::text_to_bytes`]). A Schema error if the domain is empty, or the tile is not positive.
     pub fn new(name: &str, datatype: Datatype, lo: &str, hi: &str, tile: Option<&str>) -> Result<Self> {
+        Self::with_ends(name, datatype, [Some(lo), Some(hi)], tile)
+    }
+
+    /// Like [`Dimension::new`]; an end that is `None` is open: the domain reaches to that of the type.
+    ///
+    /// # Errors
+    /// Those of [`Dimension::new`].
+    pub fn with_ends(name: &str, datatype: Datatype, ends: [Option<&str>; 2], tile: Option<&str>) -> Result<Self> {
         let wrong = |message: String| Error::schema(format!("dimension {name:?}: {message}"));
         if !datatype.can_be_dimension(true) {
             return Err(wrong(format!("{datatype} cannot be a dimension's type; use an integer, datetime or float")));
         }
+        let all = key::range_of(datatype);
         let parse = |text: &str| text_key(datatype, text).map_err(|e| e.context(format!("dimension {name:?}")));
-        let (lo_key, hi_key) = (parse(lo)?, parse(hi)?);
+        let [low, high] = ends.map(|end| end.map(parse).transpose());
+        let (lo_key, hi_key) = (low?.unwrap_or(all.lo), high?.unwrap_or(all.hi));
+        let shown = || format!("({}, {})", key_text(datatype, lo_key), key_text(datatype, hi_key));
         if lo_key > hi_key {
-            return Err(wrong(format!("the domain ({lo}, {hi}) is empty; its ends are inclusive, the lower first")));
+            return Err(wrong(format!("the domain {} is empty; its ends are inclusive, the lower first", shown())));
         }
         if datatype.is_float() && !(to_float(lo_key).is_finite() && to_float(hi_key).is_finite()) {
-            return Err(wrong(format!("the domain ({lo}, {hi}) must be finite")));
+            return Err(wrong(format!("the domain {} must be finite", shown())));
         }
+        let range = KeyRange::new(lo_key, hi_key);
+        let extent = Self::extent_within(name, datatype, tile, range)?;
+        let open = ends.map(|end| end.is_none());
+        // A tile begins at 0 where there is no low end.
+        let origin = if open[0] { text_key(datatype, "0")? } else { lo_key };
+        let name = name.to_owned();
+        Ok(Self { name, datatype, range, origin, extent, lead: 0, word: None, open, labels: None }.led())
+    }
+
+    /// A dimension without a coordinate, until a domain is given to it; a tile begins at 0.
+    ///
+    /// # Errors
+    /// Those of [`Dimension::new`].
+    pub fn without_domain(name: &str, datatype: Datatype, tile: Option<&str>) -> Result<Self> {
+        let all = Self::with_ends(name, datatype, [None, None], tile)?;
+        Ok(Self { range: KeyRange::EMPTY, open: [false; 2], ..all }.led())
+    }
+
+    /// The tile extent that `tile` says, which is not longer than `range`.
+    fn extent_within(name: &str, datatype: Datatype, tile: Option<&str>, range: KeyRange) -> Result<Extent> {
+        let wrong = |message: String| Error::schema(format!("dimension {name:?}: {message}"));
         let extent = match tile {
             None => Extent::Whole,
             Some(text) => Self::extent_of(datatype, text).ok_or_else(|| {
@@ -58,13 +94,13 @@ impl Dimension {
                 ))
             })?,
         };
-        if let Extent::Cells(cells) = extent
-            && u128::from(cells) > KeyRange::new(lo_key, hi_key).count()
-        {
-            return Err(wrong(format!("the tile extent {cells} is longer than the domain ({lo}, {hi})")));
+        match extent {
+            Extent::Cells(cells) if u128::from(cells) > range.count() => {
+                let (lo, hi) = (key_text(datatype, range.lo), key_text(datatype, range.hi));
+                Err(wrong(format!("the tile extent {cells} is longer than the domain ({lo}, {hi})")))
+            }
+            extent => Ok(extent),
         }
-        let range = KeyRange::new(lo_key, hi_key);
-        Ok(Self { name: name.to_owned(), datatype, range, origin: lo_key, extent, lead: 0, word: None })
     }
 
     /// The same dimension with a tile that begins at `origin`, written as text.
@@ -120,6 +156,8 @@ impl Dimension {
             extent: Extent::Whole,
             lead: 0,
             word: Some(Word { number, max_bytes }),
+            open: [false; 2],
+            labels: None,
         };
         Ok((0..word_count(max_bytes)).map(axis).collect())
     }
@@ -135,6 +173,28 @@ impl Dimension {
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same dimension under another name.
+    #[must_use]
+    pub fn renamed(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
+
+    /// The same dimension with these labels, or without.
+    #[must_use]
+    pub fn with_labels(&self, labels: Option<Labels>) -> Self {
+        Self { labels: labels.map(Arc::new), ..self.clone() }
+    }
+
+    /// What its positions stand for, if that is given.
+    pub fn labels(&self) -> Option<&Labels> {
+        self.labels.as_deref()
+    }
+
+    /// Whether the domain has no low end, and no high end: it reaches to that of the type.
+    pub fn open(&self) -> [bool; 2] {
+        self.open
     }
 
     /// Which word of a text it has, if it is an axis of a text dimension.
@@ -223,8 +283,11 @@ impl Dimension {
     pub(super) fn check_grown(&self, before: &Self) -> Result<()> {
         let wrong = |why: String| Err(Error::schema(format!("dimension {:?}: {why}", before.name)));
         let fixed = |dim: &Self| (dim.datatype, dim.extent, dim.word);
-        if self.name != before.name || fixed(self) != fixed(before) || !self.has_borders_of(before) {
-            return wrong("its name, type, tile extent, origin of tiles and max_bytes cannot change".to_owned());
+        if fixed(self) != fixed(before) || !self.has_borders_of(before) {
+            return wrong("its type, tile extent, origin of tiles and max_bytes cannot change".to_owned());
+        }
+        if before.open.iter().zip(self.open).any(|(was, is)| *was && !is) {
+            return wrong("an end of its domain is open, and stays so".to_owned());
         }
         if self.range.lo > before.range.lo || self.range.hi < before.range.hi {
             let (old, new) = (before.texts(), self.texts());

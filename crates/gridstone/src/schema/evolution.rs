@@ -1,11 +1,11 @@
-//! Schema evolution: the domain of an array grows; attributes are added, dropped, and changed in everything but the
-//! meaning of their bytes.
+//! Schema evolution: the domain of an array grows; dimensions get other names and labels; attributes are added, dropped,
+//! and changed in everything but the meaning of their bytes.
 //!
 //! Data written before is not changed and is read through the newer schema. So a newer schema keeps the space tiles and
 //! the orders in place, the types of attributes, and what may be null. A fragment of any older schema then is in global
 //! order, and has valid values, under the newer one.
 
-use super::{Attribute, Order, Schema};
+use super::{Attribute, Dimension, Labels, Order, Schema};
 use crate::base::{Error, Result};
 
 /// The changes. Attributes are referred to by their names before them.
@@ -17,7 +17,7 @@ pub struct Evolution {
     pub add: Vec<Attribute>,
     /// Attributes to drop.
     pub drop: Vec<String>,
-    /// Attributes with their new names.
+    /// Attributes and dimensions with their new names.
     pub rename: Vec<(String, String)>,
     /// Attributes with their new fill as text; `None`: 0, "", NaT.
     pub fill: Vec<(String, Option<String>)>,
@@ -27,6 +27,8 @@ pub struct Evolution {
     pub nullable: Vec<String>,
     /// Enumerated attributes with the categories to append.
     pub categories: Vec<(String, Vec<String>)>,
+    /// Dimensions of a dense array with their labels from now on; `None`: without.
+    pub labels: Vec<(String, Option<Labels>)>,
 }
 
 /// The item of `name`.
@@ -48,10 +50,12 @@ impl Evolution {
         for (what, names) in &lists {
             for (place, name) in names.iter().enumerate() {
                 let known = schema.attrs().iter().map(Attribute::name);
-                if !known.clone().any(|n| n == name.as_str()) {
+                let is_dimension = *what == "rename" && schema.coordinates().any(|d| d.name() == name.as_str());
+                if !is_dimension && !known.clone().any(|n| n == name.as_str()) {
                     let known: Vec<&str> = known.collect();
+                    let kind = if *what == "rename" { "attribute or dimension" } else { "attribute" };
                     return Err(Error::schema(format!(
-                        "{what}: there is no attribute {name:?}; there are {}",
+                        "{what}: there is no {kind} {name:?}; there are the attributes {}",
                         known.join(", ")
                     )));
                 }
@@ -102,17 +106,7 @@ impl Schema {
     /// Schema: what cannot change, and what can.
     pub fn evolved(&self, first: &Self, evolution: &Evolution) -> Result<Self> {
         evolution.check(self)?;
-        let mut dims = self.dims().to_vec();
-        for (place, (name, lo, hi)) in evolution.domains.iter().enumerate() {
-            if evolution.domains.iter().take(place).any(|(n, ..)| n == name) {
-                return Err(Error::schema(format!("the dimension {name:?} is named twice")));
-            }
-            let names: Vec<&str> = self.coordinates().map(|d| d.name()).collect();
-            let dim = dims.iter_mut().find(|d| d.name() == name).ok_or_else(|| {
-                Error::schema(format!("there is no dimension {name:?}; there are {}", names.join(", ")))
-            })?;
-            *dim = dim.grown(lo, hi)?;
-        }
+        let dims = self.evolved_dims(evolution)?;
         let kept = self.attrs().iter().filter(|a| !evolution.drop.iter().any(|n| n == a.name()));
         let mut attrs = kept.map(|a| evolution.attribute(a)).collect::<Result<Vec<_>>>()?;
         let mut next_id = self.next_id();
@@ -122,6 +116,7 @@ impl Schema {
         }
         let frame = (self.options().cell_order == Order::Hilbert).then(|| self.frame());
         let schema = Self::numbered(dims, attrs, next_id, self.options().clone())?.framed(frame);
+        let schema = if self.is_scalar() { schema.as_scalar()? } else { schema };
         let schema = schema.with_extra(self.extra().cloned().unwrap_or_default());
         schema.check_follows(self, first)?;
         Ok(schema)
@@ -141,6 +136,34 @@ impl Schema {
         Err(Error::schema("the number of dimensions cannot change"))
     }
 
+    /// The axes after `evolution`.
+    fn evolved_dims(&self, evolution: &Evolution) -> Result<Vec<Dimension>> {
+        let mut dims = self.dims().to_vec();
+        let place_of = |name: &str| {
+            let names: Vec<&str> = self.coordinates().map(|d| d.name()).collect();
+            self.dims().iter().position(|d| d.name() == name).ok_or_else(|| {
+                Error::schema(format!("there is no dimension {name:?}; there are {}", names.join(", ")))
+            })
+        };
+        let twice = |name: &str| Err(Error::schema(format!("the dimension {name:?} is named twice")));
+        for (place, (name, lo, hi)) in evolution.domains.iter().enumerate() {
+            if evolution.domains.iter().take(place).any(|(n, ..)| n == name) {
+                return twice(name);
+            }
+            let at = place_of(name)?;
+            dims.get_mut(at).map(|dim| dim.grown(lo, hi).map(|grown| *dim = grown)).transpose()?;
+        }
+        for (place, (name, labels)) in evolution.labels.iter().enumerate() {
+            if evolution.labels.iter().take(place).any(|(n, _)| n == name) {
+                return twice(name);
+            }
+            let at = place_of(name)?;
+            dims.iter_mut().skip(at).take(1).for_each(|dim| *dim = dim.with_labels(labels.clone()));
+        }
+        let named = |dim: &Dimension| of(&evolution.rename, dim.name()).map_or_else(|| dim.clone(), |to| dim.renamed(to));
+        Ok(dims.iter().map(named).collect())
+    }
+
     /// A Schema error unless this may follow `before` in the history of an array whose first schema is `first`.
     pub fn check_follows(&self, before: &Self, first: &Self) -> Result<()> {
         let wrong = |why: String| Err(Error::schema(why));
@@ -149,6 +172,9 @@ impl Schema {
                 "the number of dimensions, the orders, the capacity, duplicates and the filters of coordinates cannot change"
                     .to_owned(),
             );
+        }
+        if self.is_scalar() != before.is_scalar() {
+            return wrong("an array of no dimension stays one, and no other becomes one".to_owned());
         }
         self.dims().iter().zip(before.dims()).try_for_each(|(new, old)| new.check_grown(old))?;
         self.check_curve(before)?;
@@ -253,6 +279,44 @@ mod tests {
         assert_eq!(w.filters().text(), "delta,zstd:3");
         assert_eq!(next.dims()[0].texts(), (text("-5"), text("20"), Some(text("5"))));
         assert_eq!(next.evolved(&first, &Evolution::default()).unwrap(), next);
+    }
+
+    #[test]
+    fn dimensions_get_other_names_and_labels() {
+        let first = schema(false);
+        let rename = |from: &str, to: &str| {
+            let rename = vec![(text(from), text(to))];
+            first.evolved(&first, &Evolution { rename, ..Evolution::default() })
+        };
+        let swapped = vec![(text("y"), text("x")), (text("x"), text("y"))];
+        let domains = vec![(text("y"), text("-5"), text("9"))];
+        let labels = Labels::Steps(crate::schema::Steps::new(Datatype::Float64, "0", "0.5").unwrap());
+        let step = Evolution {
+            rename: swapped,
+            domains,
+            labels: vec![(text("x"), Some(labels.clone()))],
+            ..Evolution::default()
+        };
+        let next = first.evolved(&first, &step).unwrap();
+        let [x, y] = next.dims() else { panic!("two dimensions") };
+        assert_eq!((x.name(), x.text(x.range().lo), x.labels()), ("x", text("-5"), None));
+        assert_eq!((y.name(), y.labels()), ("y", Some(&labels)));
+        assert_eq!(Schema::from_stored_json(&next.to_stored_json()).unwrap(), next);
+        let bare = Evolution { labels: vec![(text("y"), None)], ..Evolution::default() };
+        assert_eq!(next.evolved(&first, &bare).unwrap().dims()[1].labels(), None);
+        assert_eq!(rename("x", "lon").unwrap().dims()[1].name(), "lon");
+        for (from, to, word) in [("x", "v", "twice"), ("x", "", "1 to 255"), ("z", "a", "attribute or dimension")] {
+            let error = rename(from, to).unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        }
+        // A text dimension takes its axes along.
+        let genes = Schema::from_json(
+            r#"{"sparse":true,"dims":[{"name":"gene","dtype":"string"}],"attrs":[{"name":"v","dtype":"int8"}]}"#,
+        )
+        .unwrap();
+        let step = Evolution { rename: vec![(text("gene"), text("symbol"))], ..Evolution::default() };
+        let next = genes.evolved(&genes, &step).unwrap();
+        assert_eq!(next.coordinates().map(|d| d.name()).collect::<Vec<_>>(), ["symbol"]);
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Frame {
     pub(super) fn of_keys(dims: &[Dimension]) -> Self {
         let largest = |d: &Dimension| match d.extent() {
             Extent::Cells(n) => n - 1,
-            Extent::Whole | Extent::Length(_) => d.range().hi - d.range().lo,
+            Extent::Whole | Extent::Length(_) => d.range().hi.saturating_sub(d.range().lo),
         };
         let bits = dims.iter().map(|d| u64::BITS - largest(d).leading_zeros()).max().unwrap_or(0);
         let side = |d: &Dimension| {

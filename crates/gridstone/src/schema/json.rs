@@ -16,12 +16,15 @@
 //! it has the `origin` of the tiles of a dimension, a coordinate; and the `frame` of a Hilbert curve:
 //! `{"by": "key", "bits": 32, "sides": [["0", "4294967295"]]}`, with ordered keys, or offsets in a tile, as decimal text.
 //! Features (`read`, `write`) and `ext` objects of newer releases are kept ([`super::extra`]).
+//! There a domain may have an open end, which is null, or be empty, `[]`; dimensions have their `labels`; and `scalar` is
+//! true of an array of no dimension.
 
 use super::extra::{self, Ext, Extra};
+use super::labels::LabelsText;
 use super::text::TEXT_BYTES;
 use super::{
-    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, Order, Schema,
-    SchemaOptions, Side,
+    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange, Order,
+    Schema, SchemaOptions, Side,
 };
 use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};
@@ -53,6 +56,8 @@ struct SchemaJson {
     write: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ext: Option<Ext>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    scalar: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,8 +73,9 @@ struct FrameJson {
 pub(super) struct DimensionJson {
     name: String,
     dtype: String,
+    /// Two ends, of which null is open; none: it is empty.
     #[serde(default)]
-    domain: Option<(String, String)>,
+    domain: Option<Vec<Option<String>>>,
     #[serde(default)]
     tile: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,6 +84,7 @@ pub(super) struct DimensionJson {
     origin: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ext: Option<Ext>,
+    labels: Option<LabelsText>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -119,9 +126,10 @@ impl Schema {
     /// Parses the schema in `text`; a Schema error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
         let json = SchemaJson::parse(text)?;
-        if json.is_numbered() || json.frame.is_some() || json.dims.iter().any(|dim| dim.origin.is_some()) {
+        if json.is_numbered() || json.frame.is_some() || json.scalar || json.dims.iter().any(DimensionJson::is_stored) {
             return Err(Error::schema(
-                "\"id\", \"next_id\", \"origin\" and \"frame\" are given by the store; leave them out of a schema",
+                "\"id\", \"next_id\", \"origin\", \"frame\", \"labels\" and \"scalar\" are given by the store; leave them out \
+                 of a schema, and give both ends of each domain",
             ));
         }
         if json.extra() != Extra::default() {
@@ -176,7 +184,12 @@ impl Schema {
         for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
             let tiled = |dim: &&Dimension| dim.extent() != Extent::Whole && dim.origin() != dim.range().lo;
             written.origin = dim.filter(tiled).map(|dim| dim.text(dim.origin()));
+            written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
+            if let (Some(dim), Some(ends)) = (dim, &mut written.domain) {
+                ends.iter_mut().zip(dim.open()).filter(|(_, is_open)| *is_open).for_each(|(end, _)| *end = None);
+            }
         }
+        json.scalar = self.is_scalar();
         json.frame = self.given_frame().map(FrameJson::of);
         if let Some(extra) = self.extra() {
             json.put_extra(extra, self);
@@ -238,15 +251,25 @@ impl SchemaJson {
         };
         let attrs = attrs.collect::<Result<Vec<_>>>()?;
         let frame = self.frame.as_ref().map(|frame| frame.read(&dims)).transpose()?;
+        let schema = self.numbered(dims, attrs, options)?;
+        if frame.is_none() && schema.needs_frame() {
+            return Err(Error::schema("a Hilbert curve over a domain without an end needs tiles or a frame"));
+        }
+        let schema = schema.framed(frame);
+        if self.scalar { schema.as_scalar() } else { Ok(schema) }
+    }
+
+    /// The schema of these parts, with the numbers of the attributes.
+    fn numbered(&self, dims: Vec<Dimension>, attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Schema> {
         if !self.is_numbered() {
-            return Ok(Schema::new(dims, attrs, options)?.framed(frame));
+            return Schema::new(dims, attrs, options);
         }
         let ids: Option<Vec<u32>> = self.attrs.iter().map(|a| a.id).collect();
         let (Some(ids), Some(next_id)) = (ids, self.next_id) else {
             return Err(Error::schema("either all attributes have a number, and there is a next one, or none has"));
         };
         let attrs = attrs.into_iter().zip(ids).map(|(attr, id)| attr.with_id(id)).collect();
-        Ok(Schema::numbered(dims, attrs, next_id, options)?.framed(frame))
+        Schema::numbered(dims, attrs, next_id, options)
     }
 
     fn of(schema: &Schema) -> Self {
@@ -265,6 +288,7 @@ impl SchemaJson {
             read: Vec::new(),
             write: Vec::new(),
             ext: None,
+            scalar: false,
         }
     }
 
@@ -308,17 +332,30 @@ impl DimensionJson {
         if self.max_bytes.is_some() {
             return Err(wrong("max_bytes is for dimensions of type string"));
         }
-        let (lo, hi) = self.domain.as_ref().ok_or_else(|| wrong("it needs a domain (lowest, highest)"))?;
-        let dim = Dimension::new(&self.name, datatype, lo, hi, self.tile.as_deref())?;
+        let tile = self.tile.as_deref();
+        let dim = match self.domain.as_deref() {
+            Some([lo, hi]) => Dimension::with_ends(&self.name, datatype, [lo.as_deref(), hi.as_deref()], tile)?,
+            Some([]) => Dimension::without_domain(&self.name, datatype, tile)?,
+            _ => return Err(wrong("it needs a domain (lowest, highest)")),
+        };
         let placed = self.origin.as_ref().map_or(Ok(dim.clone()), |origin| dim.with_origin(origin))?;
-        Ok(vec![placed])
+        let labels = self.labels.as_ref().map(LabelsText::read).transpose().map_err(|e| wrong(e.message()))?;
+        Ok(vec![placed.with_labels(labels)])
+    }
+
+    /// Whether it says what only a store does.
+    fn is_stored(&self) -> bool {
+        let is_endless = |ends: &Vec<Option<String>>| ends.iter().flatten().count() < 2;
+        self.origin.is_some() || self.labels.is_some() || self.domain.as_ref().is_some_and(is_endless)
     }
 
     fn of(coordinate: Coordinate<'_>) -> Self {
         let (lo, hi, tile) = coordinate.number().map(Dimension::texts).unwrap_or_default();
-        let domain = coordinate.number().map(|_| (lo, hi));
+        let is_empty = |dim: &Dimension| dim.range() == KeyRange::EMPTY;
+        let ends = |dim: &Dimension| if is_empty(dim) { Vec::new() } else { vec![Some(lo), Some(hi)] };
+        let domain = coordinate.number().map(ends);
         let (name, dtype) = (coordinate.name().to_owned(), coordinate.datatype().to_string());
-        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes(), origin: None, ext: None }
+        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes(), origin: None, labels: None, ext: None }
     }
 }
 
@@ -380,7 +417,7 @@ impl Evolution {
             ));
         }
         let add = add.iter().map(AttributeJson::read).collect::<Result<_>>()?;
-        Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories })
+        Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories, labels: Vec::new() })
     }
 }
 

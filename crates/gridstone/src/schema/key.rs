@@ -64,6 +64,27 @@ pub fn of_float(datatype: Datatype, value: f64) -> Option<u64> {
     (!held.is_nan()).then(|| from_float(held))
 }
 
+/// All coordinates that a dimension of `datatype` can have: NaN, NaT and the infinities are none.
+pub fn range_of(datatype: Datatype) -> KeyRange {
+    let Element { kind, width } = datatype.element();
+    let shift = u64::BITS - u32::from(width).clamp(1, 8) * 8;
+    match kind {
+        ElementKind::Unsigned => KeyRange::new(0, u64::MAX >> shift),
+        ElementKind::Signed => {
+            let low = from_signed(i64::MIN >> shift);
+            KeyRange::new(low + u64::from(datatype.is_time()), from_signed(i64::MAX >> shift))
+        }
+        ElementKind::Float => {
+            let greatest = match width {
+                2 => f64::from(f16::MAX),
+                4 => f64::from(f32::MAX),
+                _ => f64::MAX,
+            };
+            KeyRange::new(from_float(-greatest), from_float(greatest))
+        }
+    }
+}
+
 /// Calls `f` with every value of a little-endian column as `[u8; N]`.
 fn words<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]> + '_ {
     let (chunks, _) = bytes.as_chunks::<N>();
@@ -229,11 +250,25 @@ mod tests {
     }
 
     #[test]
+    fn a_type_has_all_its_coordinates() {
+        let ends = |datatype: Datatype| {
+            let KeyRange { lo, hi } = range_of(datatype);
+            [lo, hi].map(|end| super::super::scalar::key_text(datatype, end))
+        };
+        assert_eq!(ends(Datatype::Int8), ["-128", "127"]);
+        assert_eq!(ends(Datatype::UInt16), ["0", "65535"]);
+        assert_eq!(ends(Datatype::Int64), ["-9223372036854775808", "9223372036854775807"]);
+        assert_eq!(ends(Datatype::parse("datetime64[s]").unwrap()), ["-9223372036854775807", "9223372036854775807"]);
+        assert_eq!(ends(Datatype::Float32), ["-3.4028235e38", "3.4028235e38"]);
+        assert_eq!(ends(Datatype::Float64), ["-1.7976931348623157e308", "1.7976931348623157e308"]);
+    }
+
+    #[test]
     fn nan_and_nat_are_refused_by_row() {
         let bytes = [1.0f32, f32::NAN].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
         assert!(encode(Datatype::Float32, &bytes).unwrap_err().message().contains("row 1"));
         let nat = i64::MIN.to_le_bytes();
-        assert!(encode(Datatype::Datetime(TimeUnit::Second), &nat).is_err());
+        assert!(encode(Datatype::Datetime(TimeUnit::Second.step()), &nat).is_err());
         assert!(encode(Datatype::Int64, &nat).is_ok());
         assert!(encode(Datatype::Int64, &[0; 7]).is_err());
         assert!(encode(Datatype::Complex64, &[0; 8]).is_err());
@@ -255,7 +290,7 @@ mod tests {
             let range = |a: u64, b: u64| if (a ^ b).is_multiple_of(8) { KeyRange { lo: a.max(b), hi: a.min(b) } } else { KeyRange::new(a.min(b), a.max(b)) };
             for datatype in [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64, Datatype::UInt8,
                 Datatype::UInt16, Datatype::UInt32, Datatype::UInt64, Datatype::Float32, Datatype::Float64,
-                Datatype::Datetime(TimeUnit::Second)] {
+                Datatype::Datetime(TimeUnit::Second.step())] {
                 let bytes = bytes_of(datatype, &values);
                 // Half of the ends are keys of values, so that edges are met.
                 let keys = encode(datatype, &bytes);

@@ -15,6 +15,7 @@ mod extra;
 mod frame;
 mod json;
 pub mod key;
+mod labels;
 mod order;
 mod places;
 mod primitive;
@@ -27,10 +28,11 @@ pub use array_schema::{Schema, SchemaOptions};
 pub use attribute::{Attribute, Filters};
 pub use categories::Categories;
 pub use coordinate::Coordinate;
-pub use datatype::{Datatype, Sorting, TimeUnit};
+pub use datatype::{Datatype, Sorting, TimeStep, TimeUnit};
 pub use dimension::{Dimension, Extent};
 pub use evolution::Evolution;
 pub use frame::{Frame, Framing, Side};
+pub use labels::{Labels, Steps};
 pub use order::Order;
 pub use places::Places;
 pub use primitive::{Primitive, VectorShape};
@@ -38,3 +40,6 @@ pub use region::Region;
 pub use scalar::{bytes_to_text, text_to_bytes};
 pub use subarray::{KeyRange, Subarray};
 pub use text::Word;
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The items of vectors and lists: single values of fixed width; and the shape of a vector.
 
-use super::{Datatype, TimeUnit};
+use super::{Datatype, TimeStep};
 use crate::base::{Error, Result, limits};
 use std::fmt;
 
@@ -25,8 +25,8 @@ pub enum Primitive {
     Float64,
     Complex64,
     Complex128,
-    Datetime(TimeUnit),
-    Timedelta(TimeUnit),
+    Datetime(TimeStep),
+    Timedelta(TimeStep),
 }
 
 impl Primitive {

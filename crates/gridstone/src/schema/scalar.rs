@@ -167,7 +167,7 @@ mod tests {
             (Datatype::Float64, "inf"),
             (Datatype::Float64, "NaN"),
             (Datatype::Bool, "true"),
-            (Datatype::Datetime(TimeUnit::Second), "NaT"),
+            (Datatype::Datetime(TimeUnit::Second.step()), "NaT"),
             (Datatype::String, "häfen"),
             (Datatype::Bytes, "00ff10"),
             (Datatype::FixedBytes(3), "00ff10"),

@@ -3,7 +3,7 @@
 use super::Dimension;
 use std::fmt;
 
-/// An inclusive range of ordered keys; never empty.
+/// An inclusive range of ordered keys; not empty, but for [`KeyRange::EMPTY`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     /// The least key, inclusive.
@@ -13,6 +13,20 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
+    /// The domain of a dimension that has none yet. It contains no key, and joined with another range it is that one.
+    pub const EMPTY: Self = Self { lo: u64::MAX, hi: 0 };
+
+    /// Whether it is [`KeyRange::EMPTY`].
+    pub fn is_empty(self) -> bool {
+        self.lo > self.hi
+    }
+
+    /// The least range with all keys of both.
+    #[must_use]
+    pub fn joined(self, other: Self) -> Self {
+        Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+
     /// The range from `lo` to `hi`, both inclusive.
     pub fn new(lo: u64, hi: u64) -> Self {
         debug_assert!(lo <= hi, "a key range is never empty");
@@ -21,7 +35,7 @@ impl KeyRange {
 
     /// How many keys lie in it.
     pub fn count(self) -> u128 {
-        u128::from(self.hi - self.lo) + 1
+        (u128::from(self.hi) + 1).saturating_sub(u128::from(self.lo))
     }
 
     /// Whether `key` lies in it.

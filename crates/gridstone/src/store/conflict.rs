@@ -65,7 +65,9 @@ pub trait Rebase {
 /// - A schema changed: conflict if the array was removed, or its schema changed. Fragments do not conflict with it,
 ///   whatever schema they were written with.
 /// - A domain made to grow: conflict if the array was removed. Domains only grow, so it takes the union.
-/// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
+/// - Metadata set: conflict if the node was removed, or the attribute that it is of was dropped; else the last writer wins,
+///   key by key.
+/// - A hidden array created: conflict if its owner was removed; an Exists error if its name was taken.
 /// - A node removed: conflict if it was removed already.
 /// - A node moved: conflict if it was removed, or lies elsewhere by now; an Exists error if its target path is taken.
 /// - Files kept: conflict if the array or the fragment or data file beside which they are kept was removed. Files kept no
@@ -89,6 +91,10 @@ impl StandardRules {
                     created.push(*id);
                     continue;
                 }
+                Operation::CreateHidden { id, owner, .. } => {
+                    created.push(*id);
+                    *owner
+                }
                 Operation::Remove { id } | Operation::AlterArray { id, .. } | Operation::Move { id, .. } => *id,
                 Operation::AddFragments { array, .. }
                 | Operation::ReplaceFragments { array, .. }
@@ -99,6 +105,7 @@ impl StandardRules {
                     check_base(newest, *number, before.as_deref())?;
                     continue;
                 }
+                Operation::SetFieldMetadata { array, .. } => *array,
                 Operation::Untag { name, version } => {
                     check_tag(newest, name, *version)?;
                     continue;
@@ -122,6 +129,16 @@ impl StandardRules {
                 Operation::Move { id, from, path } => {
                     check_place(newest, *id, &before(from, &moves))?;
                     moves.push((from, path));
+                }
+                Operation::SetFieldMetadata { array, field, .. }
+                    if !created.contains(array)
+                        && !altered.contains(array)
+                        && !newest.array_by_id(*array)?.has_field(*field) =>
+                {
+                    return Err(Error::conflict(format!(
+                        "the {field} of the array with the id {array}, which metadata was set of, was dropped by another commit; \
+                         nothing was committed"
+                    )));
                 }
                 // A later change of the same commit follows the earlier one.
                 Operation::AlterArray { id, number, .. } if !created.contains(id) && !altered.contains(id) => {

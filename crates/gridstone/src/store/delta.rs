@@ -1,17 +1,18 @@
 //! The rows that changed since the manifest root: what a fold writes.
 //!
 //! 1. A changed node gives its head, the schemas added, the metadata set, and the pages of fragments that differ.
-//! 2. A changed group gives the names of the children that came, were replaced or went.
+//! 2. A changed group gives the names of the children that came, were replaced or went; an array those of hidden arrays.
 //! 3. A removed node takes all its rows with it, and those of all that lay below it in the root. A node that was moved
 //!    out of there has changed, and keeps its rows.
 //! 4. Kept files give theirs, without those whose owner is gone.
 //! 5. Tags, condemned files, bases and commit keys give theirs.
 
-use super::node_row::encode_page;
+use super::node_row::{Child, encode_page};
 use super::page::PageInfo;
+use super::rows::key::NodeRow;
 use super::rows::{Change, RowMap, key};
 use super::snapshot::Snapshot;
-use super::state::{ArrayState, GroupState};
+use super::state::ArrayState;
 use super::tree::{Node, Tree, folded_child};
 use crate::base::{Error, Id, Result};
 use bytes::Bytes;
@@ -96,16 +97,44 @@ impl Delta<'_> {
         for (name, text) in node.metadata().changes.iter() {
             self.found.insert(key::metadata(id, name), text.as_ref().map(|text| Bytes::from(text.clone())));
         }
-        if let Node::Group(group) = node {
-            self.children(group);
+        match node {
+            Node::Group(group) => self.children(id, &group.changed),
+            Node::Array(array) => {
+                self.children(id, &array.hidden);
+                self.fields(array)?;
+            }
         }
         Ok(())
     }
 
-    fn children(&mut self, group: &GroupState) {
-        for (name, child) in &group.changed {
-            self.found.insert(key::child(group.id, name), child.map(|child| child.encode()));
+    fn children(&mut self, id: Id, changed: &BTreeMap<String, Option<Child>>) {
+        for (name, child) in changed {
+            self.found.insert(key::child(id, name), child.map(|child| child.encode()));
         }
+    }
+
+    /// The metadata of attributes and dimensions. That of attributes that were dropped goes.
+    fn fields(&mut self, array: &ArrayState) -> Result<()> {
+        if array.schemas.count_folded() > 0 && !array.schemas.added.is_empty() {
+            let found = &mut self.found;
+            self.rows.scan(&key::all_field_metadata(array.id), &mut |row| {
+                match key::read_node(row.key()) {
+                    Some((_, NodeRow::FieldMetadata(field, _))) if !array.has_field(field) => {
+                        found.insert(row.key().clone(), None);
+                    }
+                    _ => {}
+                }
+                Ok(())
+            })?;
+        }
+        for (field, metadata) in array.fields.iter() {
+            let prefix = key::field_metadata(array.id, *field);
+            for (name, text) in metadata.changes.iter() {
+                let key = Bytes::from([&prefix, name.as_bytes()].concat());
+                self.found.insert(key, text.as_ref().map(|text| Bytes::from(text.clone())));
+            }
+        }
+        Ok(())
     }
 
     fn array(&mut self, array: &ArrayState, pages: Option<&[PageInfo]>) -> Result<()> {

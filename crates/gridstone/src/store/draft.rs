@@ -2,6 +2,7 @@
 //!
 //! All of this depends on the snapshot that the commit follows, so it is repeated for every slot.
 
+use super::hidden_arrays::check_new_name;
 use super::kept::Kept;
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
@@ -18,6 +19,7 @@ pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entro
     for operation in &changes.operations {
         draft.add(operation, entropy)?;
     }
+    draft.check_labels()?;
     if base.version() == 0 && draft.tree.root().is_none() {
         draft.create_groups(path::ROOT, entropy)?;
     }
@@ -59,6 +61,12 @@ impl Draft {
                 let schema = Arc::new(schema.clone());
                 Some(Recorded::CreateArray { id: *id, path: path.clone(), schema, ext: ext.clone() })
             }
+            Operation::CreateHidden { id, owner, name, schema, ext } => {
+                schema.check_new_names(None)?;
+                check_new_name(name)?;
+                let schema = Arc::new(schema.clone());
+                Some(Recorded::CreateHidden { id: *id, owner: *owner, name: name.clone(), schema, ext: ext.clone() })
+            }
             Operation::AlterArray { id, number, schema } => {
                 let before = match self.tree.get(*id)? {
                     Some(Node::Array(array)) => Some(Arc::clone(array.schema())),
@@ -79,6 +87,13 @@ impl Draft {
             Operation::AddFragments { .. } | Operation::ReplaceFragments { .. } => None,
             Operation::SetMetadata { changes, .. } => {
                 check_texts(changes)?;
+                None
+            }
+            Operation::SetFieldMetadata { array, field, changes } => {
+                check_texts(changes)?;
+                if let Some(Node::Array(array)) = self.tree.get(*array)? {
+                    array.check_field(*field)?;
+                }
                 None
             }
             Operation::Tag { name, version, replace } => {
@@ -103,6 +118,15 @@ impl Draft {
         }
         self.operations.push(operation.clone());
         Ok(())
+    }
+
+    /// An error unless arrays that were made or changed have their labels where their schemas say.
+    fn check_labels(&self) -> Result<()> {
+        let changed = self.operations.iter().filter_map(|operation| match operation {
+            Operation::CreateArray { id, .. } | Operation::AlterArray { id, .. } => Some(*id),
+            _ => None,
+        });
+        changed.into_iter().try_for_each(|id| self.tree.check_labels(id))
     }
 
     fn create_parents(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {

@@ -24,9 +24,10 @@ use super::handle::{CommitQueue, Store};
 use super::operation::{Changes, Operation};
 use super::record::Record;
 use super::snapshot::Snapshot;
-use crate::base::{Error, ErrorKind, Result, Signal, Signals};
+use super::state::ArrayState;
+use crate::base::{Error, ErrorKind, Id, Result, Signal, Signals};
 use crate::storage::patiently;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The largest number of commits that share a record.
@@ -274,10 +275,11 @@ impl Members {
     /// Sets `all` to the changes of the members that apply after `newest`.
     fn settle(&mut self, newest: &Snapshot, all: &mut Changes) -> Result<()> {
         let mut keys: HashSet<CommitKey> = HashSet::new();
+        let mut grown = Grown { newest, arrays: HashMap::new() };
         for member in &mut self.changes {
             let stands = |changes: &Changes| StandardRules::check(newest, changes).is_ok() && is_new(newest, changes);
             let is_first = |changes: &Changes| changes.keys.iter().all(|keyed| keys.insert(keyed.key.clone()));
-            *member = member.take().filter(stands).filter(is_first);
+            *member = member.take().filter(stands).filter(is_first).filter(|changes| grown.reach(changes).is_ok());
         }
         let standing: Vec<&Changes> = self.changes.iter().flatten().collect();
         if standing.is_empty() {
@@ -285,6 +287,32 @@ impl Members {
         }
         all.keys = standing.iter().flat_map(|changes| changes.keys.iter().cloned()).collect();
         all.operations = standing.into_iter().flat_map(|changes| changes.operations.iter().cloned()).collect();
+        Ok(())
+    }
+}
+
+/// The arrays whose domains grow in a shared record.
+struct Grown<'a> {
+    newest: &'a Snapshot,
+    arrays: HashMap<Id, ArrayState>,
+}
+
+impl Grown<'_> {
+    /// Lets the domains reach as far as `changes` say, after those before; an error, and nothing, if one cannot.
+    fn reach(&mut self, changes: &Changes) -> Result<()> {
+        let mut reached: HashMap<Id, ArrayState> = HashMap::new();
+        for operation in &changes.operations {
+            let Operation::Grow { array, dimension, range } = operation else { continue };
+            if !reached.contains_key(array) {
+                let state = match self.arrays.get(array) {
+                    Some(state) => state.clone(),
+                    None => ArrayState::clone(&*self.newest.array_by_id(*array)?),
+                };
+                reached.insert(*array, state);
+            }
+            reached.get_mut(array).map_or(Ok(()), |state| state.grow(*dimension, *range))?;
+        }
+        self.arrays.extend(reached);
         Ok(())
     }
 }
@@ -315,7 +343,13 @@ impl Rebase for Members {
 /// Whether the changes may share a record with others of their kind. Kinds that are not named here commit alone.
 fn is_shareable(changes: &Changes) -> bool {
     let beside = |op: &Operation| {
-        matches!(op, Operation::AddFragments { .. } | Operation::SetMetadata { .. } | Operation::Grow { .. })
+        matches!(
+            op,
+            Operation::AddFragments { .. }
+                | Operation::SetMetadata { .. }
+                | Operation::SetFieldMetadata { .. }
+                | Operation::Grow { .. }
+        )
     };
     changes.message.is_none() && changes.operations.iter().all(beside) && size_bytes(changes) <= BYTES_MAX
 }
@@ -327,8 +361,39 @@ fn size_bytes(changes: &Changes) -> usize {
         Operation::AddFragments { fragments, .. } => {
             fragments.iter().map(|f| LINE_BYTES + f.body.as_ref().map_or(0, bytes::Bytes::len)).sum()
         }
-        Operation::SetMetadata { changes, .. } => changes.iter().map(text).sum(),
+        Operation::SetMetadata { changes, .. } | Operation::SetFieldMetadata { changes, .. } => changes.iter().map(text).sum(),
         _ => 0,
     };
     changes.operations.iter().map(|op| LINE_BYTES + of(op)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Id;
+    use crate::schema::Schema;
+    use crate::store::tests::world::{cells, fresh, memory, store_in};
+
+    /// Members that grow one array: the one whose growth makes a tile too large leaves, and the others stand.
+    #[test]
+    fn only_the_growth_that_passes_a_limit_leaves_a_group() {
+        let text = r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","9"]},{"name":"y","dtype":"int64","domain":["0","9"]}],
+            "attrs":[{"name":"v","dtype":"int8"}]}"#;
+        let (store, id) = (store_in(memory()), fresh());
+        let (path, schema) = ("/".to_owned(), Schema::from_json(text).unwrap());
+        let newest = store.create(Changes::new(vec![Operation::CreateArray { id, path, schema, ext: None }])).unwrap();
+        let grow = |array: Id, dimension: u32, hi: i64| {
+            let range = cells(0, hi).ranges()[0];
+            Some(Changes::new(vec![Operation::Grow { array, dimension, range }]))
+        };
+        // A tile holds 2^31 cells; each of the first two fits alone, and so do the others beside the first.
+        let changes =
+            vec![grow(id, 0, (1 << 20) - 1), grow(id, 1, (1 << 20) - 1), grow(id, 1, 2_047), grow(id, 7, 1), grow(id, 0, 99)];
+        let mut members = Members { changes };
+        let mut all = Changes::default();
+        members.settle(&newest, &mut all).unwrap();
+        assert_eq!(members.changes.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true, false, true]);
+        let done = store.commit(&newest, all, &mut StandardRules).unwrap();
+        assert_eq!(done.array_by_id(id).unwrap().schema().domain().shape(), [1 << 20, 2_048]);
+    }
 }

@@ -377,6 +377,11 @@ impl Walk<'_> {
         for operation in &record.operations {
             match operation {
                 Recorded::CreateArray { id, path, schema, .. } => self.array(*id, path, (0, schema)),
+                Recorded::CreateHidden { id, owner, name, schema, .. } => {
+                    let above = self.found.arrays.get(owner).map_or("", |known| known.path.as_str());
+                    let path = super::path::below(above, name);
+                    self.array(*id, &path, (0, schema));
+                }
                 Recorded::AlterArray { id, number, schema } => {
                     let path = self.found.arrays.get(id).map_or_else(String::new, |known| known.path.clone());
                     self.array(*id, &path, (*number, schema));

@@ -101,17 +101,15 @@ impl Walk<'_> {
             if !reached.insert(node.id()) {
                 return Err(wrong(format!("node {} lies in two groups", node.id())));
             }
-            if let Node::Group(group) = node {
-                for (name, child) in snapshot.children_of(group)? {
-                    let found = snapshot.node_by_id(child.id)?;
-                    if found.is_none_or(|node| {
-                        node.as_child() != child || node.path() != super::path::below(group.path(), &name)
-                    }) {
-                        return Err(wrong(format!(
-                            "{name:?} in the group {} is not the node that its row says",
-                            group.path()
-                        )));
-                    }
+            let children = match node {
+                Node::Group(group) => snapshot.children_of(group)?,
+                Node::Array(array) => snapshot.hidden_in(array)?,
+            };
+            for (name, child) in children {
+                let found = snapshot.node_by_id(child.id)?;
+                let is_said = |found: &Node| child == found.as_child() && found.path() == super::path::below(node.path(), &name);
+                if !found.is_some_and(|found| is_said(&found)) {
+                    return Err(wrong(format!("{name:?} in {} is not the node that its row says", node.path())));
                 }
             }
             if let Node::Array(array) = node {
@@ -214,7 +212,7 @@ fn check_place(root: &Root, row: &Entry) -> Result<()> {
 /// commit key.
 fn check_value((root, next_key): (&Root, u64), key: &[u8], value: &[u8]) -> Result<()> {
     let wrong = |why: String| Error::corruption(format!("the row \"{}\" {why}", key.escape_ascii()));
-    if let Some((_, NodeRow::Metadata(name))) = key::read_node(key) {
+    if let Some((_, NodeRow::Metadata(name) | NodeRow::FieldMetadata(_, name))) = key::read_node(key) {
         let is_text = std::str::from_utf8(name).is_ok() && std::str::from_utf8(value).is_ok();
         return match serde_json::from_slice::<IgnoredAny>(value) {
             Ok(_) if is_text => Ok(()),

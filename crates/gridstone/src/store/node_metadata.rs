@@ -1,17 +1,21 @@
-//! The metadata of a node, read from the manifest when it is first needed.
+//! The metadata of a node, or of a field of an array, read from the manifest when it is first needed.
 
+use super::field::Field;
+use super::rows::key::NodeRow;
 use super::rows::{RowMap, key};
 use crate::base::{Error, Id, Result};
-use std::collections::BTreeMap;
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 /// Metadata of a node: JSON texts by key.
 pub type Metadata = BTreeMap<String, String>;
 
-/// The metadata of a node: that of the manifest root, read when it is first needed, and what changed since.
+/// The metadata of a node or field: that of the manifest root, read when it is first needed, and what changed since.
 #[derive(Debug, Clone, Default)]
 pub struct NodeMetadata {
-    rows: Option<(RowMap, Id)>,
+    /// The rows of the root, and what the keys of its own begin with.
+    rows: Option<(RowMap, Bytes)>,
     loaded: Arc<OnceLock<Arc<Metadata>>>,
     pub(super) changes: Arc<BTreeMap<String, Option<String>>>,
 }
@@ -19,7 +23,27 @@ pub struct NodeMetadata {
 impl NodeMetadata {
     /// The metadata that `rows` have of node `id`.
     pub(super) fn of(rows: &RowMap, id: Id) -> Self {
-        Self { rows: Some((rows.clone(), id)), ..Self::default() }
+        Self { rows: Some((rows.clone(), key::all_metadata(id))), ..Self::default() }
+    }
+
+    /// The metadata of a field of array `id`, by the rows that have that of the array.
+    pub(super) fn of_field(&self, id: Id, field: Field) -> Self {
+        let rows = self.rows.as_ref().map(|(rows, _)| (rows.clone(), key::field_metadata(id, field)));
+        Self { rows, ..Self::default() }
+    }
+
+    /// The fields of array `id` that have metadata in the rows.
+    pub(super) fn folded_fields(&self, id: Id) -> Result<BTreeSet<Field>> {
+        let mut found = BTreeSet::new();
+        if let Some((rows, _)) = &self.rows {
+            rows.scan(&key::all_field_metadata(id), &mut |row| {
+                if let Some((_, NodeRow::FieldMetadata(field, _))) = key::read_node(row.key()) {
+                    found.insert(field);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
     }
 
     /// The JSON text of `key`.
@@ -32,7 +56,9 @@ impl NodeMetadata {
         }
         match (&self.rows, self.loaded.get()) {
             (_, Some(all)) => Ok(all.get(key).cloned()),
-            (Some((rows, id)), None) => rows.get(&key::metadata(*id, key))?.map(|text| text_of(&text)).transpose(),
+            (Some((rows, prefix)), None) => {
+                rows.get(&[prefix, key.as_bytes()].concat())?.map(|text| text_of(&text)).transpose()
+            }
             (None, None) => Ok(None),
         }
     }
@@ -45,9 +71,9 @@ impl NodeMetadata {
         let folded = match (&self.rows, self.loaded.get()) {
             (_, Some(all)) => Arc::clone(all),
             (None, None) => Arc::default(),
-            (Some((rows, id)), None) => {
-                let (mut all, prefix) = (Metadata::new(), key::all_metadata(*id));
-                rows.scan(&prefix, &mut |row| {
+            (Some((rows, prefix)), None) => {
+                let mut all = Metadata::new();
+                rows.scan(prefix, &mut |row| {
                     let name = text_of(row.key().get(prefix.len()..).unwrap_or_default())?;
                     all.insert(name, text_of(&rows.value_of(row)?)?);
                     Ok(())

@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! head    {"parent":"<id>","name":"rain","kind":"array","schemas":2,"domain":[["…","…"]]}
-//!         of "/" "parent" is null and "name" empty; a group has neither "schemas" nor "domain"
+//!         of "/" "parent" is null and "name" empty; a group has neither "schemas" nor "domain"; a hidden array has
+//!         "hidden":true; null stands for the domain of a dimension that has none yet
 //! page    {"id":…,"xxh3":"…","count":9,"bounds":[["…","…"]],"first":[1,0],"last":[64,0],"full":false}
-//! child   id, 16 bytes · kind, a byte: 0 a group, 1 an array
+//! child   id, 16 bytes · kind, a byte: 0 a group, 1 an array, 2 a hidden array
 //! tag     {"version":7}
 //! ```
 //! A schema is its JSON, metadata the JSON text. Each JSON object may have an `ext`.
 
 use super::extension::Ext;
+use super::hidden_arrays::MARK;
 use super::page::PageInfo;
-use super::shape::{BoxText, Hex, IdText, Whole};
+use super::shape::{BoxText, DomainText, Hex, IdText, Whole};
 use crate::base::{Error, Id, Result, limits, newer, unknown_name};
 use crate::fragment::FragmentOrder;
 use crate::schema::Subarray;
@@ -30,6 +32,8 @@ pub(super) struct Head {
     pub(super) schemas: Option<u32>,
     /// The domain of an array; `None`: that of its last schema.
     pub(super) domain: Option<Subarray>,
+    /// Whether it is a hidden array; what it lies in is an array.
+    pub(super) is_hidden: bool,
     pub(super) ext: Ext,
 }
 
@@ -40,6 +44,8 @@ pub struct Child {
     pub id: Id,
     /// Whether it is an array.
     pub is_array: bool,
+    /// Whether it is a hidden array: what it lies in is an array.
+    pub is_hidden: bool,
 }
 
 impl Child {
@@ -49,13 +55,14 @@ impl Child {
     }
 
     pub(super) fn encode(self) -> Bytes {
-        [&self.id.0[..], &[u8::from(self.is_array)]].concat().into()
+        let kind = if self.is_hidden { 2 } else { u8::from(self.is_array) };
+        [&self.id.0[..], &[kind]].concat().into()
     }
 
     pub(super) fn decode(value: &[u8]) -> Result<Self> {
         let (id, kind) = value.split_first_chunk::<16>().ok_or_else(|| Error::corruption("a child is cut"))?;
         match kind {
-            [kind @ (0 | 1)] => Ok(Self { id: Id(*id), is_array: *kind == 1 }),
+            [kind @ (0..=2)] => Ok(Self { id: Id(*id), is_array: *kind > 0, is_hidden: *kind == 2 }),
             [] => Err(Error::corruption("a child is cut")),
             _ => Err(newer("a child of a group", format!("the kind {kind:?}"))),
         }
@@ -71,7 +78,9 @@ struct HeadText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schemas: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    domain: Option<BoxText>,
+    domain: Option<DomainText>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hidden: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ext: Ext,
 }
@@ -120,8 +129,8 @@ impl Head {
     pub(super) fn encode(&self) -> Result<Bytes> {
         let kind = if self.schemas.is_some() { "array" } else { "group" }.to_owned();
         let (parent, name, ext) = (self.parent.map(IdText), self.name.clone(), self.ext.clone());
-        let domain = self.domain.as_ref().map(BoxText::of);
-        write(&HeadText { parent, name, kind, schemas: self.schemas, domain, ext })
+        let domain = self.domain.as_ref().map(DomainText::of);
+        write(&HeadText { parent, name, kind, schemas: self.schemas, domain, hidden: self.is_hidden, ext })
     }
 
     pub(super) fn decode(value: &[u8], id: Id) -> Result<Self> {
@@ -133,11 +142,13 @@ impl Head {
             other => return Err(newer(what, format!("the kind {other:?}"))),
         };
         let is_whole = is_array == text.schemas.is_some_and(|count| count > 0) && (is_array || text.domain.is_none());
-        if !is_whole || text.parent.is_none() != text.name.is_empty() {
+        let is_hidden = !text.hidden || (is_array && text.parent.is_some() && text.name.starts_with(MARK));
+        if !is_whole || !is_hidden || text.parent.is_none() != text.name.is_empty() {
             return Err(Error::corruption(format!("{what} contradicts itself")));
         }
-        let domain = text.domain.map(|domain| domain.bounds()).transpose()?;
-        Ok(Self { parent: text.parent.map(|id| id.0), name: text.name, schemas: text.schemas, domain, ext: text.ext })
+        let domain = text.domain.map(|domain| domain.domain()).transpose()?;
+        let (parent, is_hidden) = (text.parent.map(|id| id.0), text.hidden);
+        Ok(Self { parent, name: text.name, schemas: text.schemas, domain, is_hidden, ext: text.ext })
     }
 }
 

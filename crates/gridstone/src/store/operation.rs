@@ -4,6 +4,7 @@
 use super::bases::Base;
 use super::commit_key::Keyed;
 use super::extension::Ext;
+use super::field::Field;
 use super::kept::Kept;
 use super::shape::RootRef;
 use crate::base::Id;
@@ -106,6 +107,19 @@ pub enum Operation {
         /// What a newer release says of it.
         ext: Ext,
     },
+    /// Creates a hidden array of an array.
+    CreateHidden {
+        /// The new array's id.
+        id: Id,
+        /// The array that it belongs to.
+        owner: Id,
+        /// Its name, unique there; it begins with "@".
+        name: String,
+        /// The first schema of its history.
+        schema: Schema,
+        /// What a newer release says of it.
+        ext: Ext,
+    },
     /// Gives an array its next schema.
     AlterArray {
         /// The array.
@@ -159,6 +173,15 @@ pub enum Operation {
     SetMetadata {
         /// The node.
         node: Id,
+        /// Keys with their new values as JSON text, `None` to remove the key.
+        changes: Vec<(String, Option<String>)>,
+    },
+    /// Sets or removes metadata of an attribute or dimension.
+    SetFieldMetadata {
+        /// The array.
+        array: Id,
+        /// The attribute or dimension.
+        field: Field,
         /// Keys with their new values as JSON text, `None` to remove the key.
         changes: Vec<(String, Option<String>)>,
     },
@@ -217,8 +240,10 @@ impl Operation {
             }
             Self::SetMetadata { node, .. } => Some(*node),
             Self::Keep { array, .. } | Self::Release { array, .. } => Some(*array),
+            Self::SetFieldMetadata { array, .. } => Some(*array),
             Self::CreateGroup { .. }
             | Self::CreateArray { .. }
+            | Self::CreateHidden { .. }
             | Self::Tag { .. }
             | Self::Untag { .. }
             | Self::SetBase { .. }
@@ -245,6 +270,19 @@ pub enum Recorded {
         id: Id,
         /// Its path.
         path: String,
+        /// The first schema of its history.
+        schema: Arc<Schema>,
+        /// What a newer release says of it.
+        ext: Ext,
+    },
+    /// A hidden array of an array was created.
+    CreateHidden {
+        /// The array's id.
+        id: Id,
+        /// The array that it belongs to.
+        owner: Id,
+        /// Its name there.
+        name: String,
         /// The first schema of its history.
         schema: Arc<Schema>,
         /// What a newer release says of it.
@@ -303,6 +341,15 @@ pub enum Recorded {
         /// Keys with their values as JSON text, `None` where the key was removed.
         changes: Vec<(String, Option<String>)>,
     },
+    /// Metadata of an attribute or dimension was set or removed.
+    SetFieldMetadata {
+        /// The array.
+        array: Id,
+        /// The attribute or dimension.
+        field: Field,
+        /// Keys with their values as JSON text, `None` where the key was removed.
+        changes: Vec<(String, Option<String>)>,
+    },
     /// A version was given a name.
     Tag {
         /// The name.
@@ -345,14 +392,14 @@ impl Recorded {
     pub fn name(&self) -> &'static str {
         match self {
             Self::CreateGroup { .. } => "create_group",
-            Self::CreateArray { .. } => "create_array",
+            Self::CreateArray { .. } | Self::CreateHidden { .. } => "create_array",
             Self::AlterArray { .. } => "alter_array",
             Self::Grow { .. } => "grow",
             Self::Remove { .. } => "remove",
             Self::Move { .. } => "move",
             Self::AddFragments { .. } => "add_fragments",
             Self::ReplaceFragments { .. } => "replace_fragments",
-            Self::SetMetadata { .. } => "set_metadata",
+            Self::SetMetadata { .. } | Self::SetFieldMetadata { .. } => "set_metadata",
             Self::Tag { .. } => "tag",
             Self::Untag { .. } => "untag",
             Self::Condemn(_) => "condemn",
@@ -367,6 +414,7 @@ impl Recorded {
         Some(match self {
             Self::CreateGroup { id, .. }
             | Self::CreateArray { id, .. }
+            | Self::CreateHidden { id, .. }
             | Self::AlterArray { id, .. }
             | Self::Move { id, .. }
             | Self::Remove { id } => *id,
@@ -374,6 +422,7 @@ impl Recorded {
                 *array
             }
             Self::SetMetadata { node, .. } => *node,
+            Self::SetFieldMetadata { array, .. } => *array,
             Self::Keep { array, .. } | Self::Release { array, .. } => *array,
             Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) | Self::SetBase { .. } => return None,
         })

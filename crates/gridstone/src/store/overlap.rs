@@ -40,7 +40,9 @@ impl Overlap {
         mut add: impl FnMut(Id, &Staged, &CellSet, &mut CellSet) -> Result<()>,
     ) -> Result<Self> {
         let made = |operation: &Operation| match operation {
-            Operation::CreateArray { id, .. } | Operation::CreateGroup { id, .. } => Some(*id),
+            Operation::CreateArray { id, .. }
+            | Operation::CreateHidden { id, .. }
+            | Operation::CreateGroup { id, .. } => Some(*id),
             _ => None,
         };
         // No other commit can write to a node that does not exist yet.
@@ -49,7 +51,9 @@ impl Overlap {
             Self::of_removed(reads, |node| Ok(!made.contains(&node) && view.node_by_id(node)?.is_none()))?;
         for operation in &changes.operations {
             match operation {
-                Operation::AddFragments { array: node, .. } | Operation::SetMetadata { node, .. }
+                Operation::AddFragments { array: node, .. }
+                | Operation::SetMetadata { node, .. }
+                | Operation::SetFieldMetadata { array: node, .. }
                     if made.contains(node) => {}
                 Operation::AddFragments { array, fragments } => {
                     let Some(read) = reads.cells_of(*array) else { continue };
@@ -64,6 +68,11 @@ impl Overlap {
                 Operation::SetMetadata { node, changes } => {
                     let read = changes.iter().map(|(key, _)| key).filter(|key| reads.has_looked_up(*node, key));
                     read.for_each(|key| overlap.keys.entry(*node).or_default().add(key));
+                }
+                Operation::SetFieldMetadata { array, field, changes } => {
+                    let keys = changes.iter().map(|(key, _)| field.noted(key));
+                    let read = keys.filter(|key| reads.has_looked_up(*array, key));
+                    read.for_each(|key| overlap.keys.entry(*array).or_default().add(&key));
                 }
                 _ => {}
             }
@@ -123,6 +132,15 @@ impl Overlap {
                         return Err(self.overtaken(record, *node, &what));
                     }
                 }
+                Recorded::SetFieldMetadata { array, field, changes } => {
+                    let Some(mine) = self.keys.get(array) else { continue };
+                    if let Some((key, _)) = changes.iter().find(|(key, _)| mine.have(&field.noted(key))) {
+                        let found = newest.node_by_id(*array)?;
+                        let path = found.as_ref().map_or("an array", super::Node::path);
+                        let what = format!("set the metadata key {key:?} of {field} of {path:?}");
+                        return Err(self.overtaken(record, *array, &what));
+                    }
+                }
                 // Merges change no cell. Changes of nodes and schemas are checked by the standard rules.
                 Recorded::ReplaceFragments { .. }
                 | Recorded::AlterArray { .. }
@@ -131,6 +149,7 @@ impl Overlap {
                 | Recorded::Move { .. }
                 | Recorded::CreateGroup { .. }
                 | Recorded::CreateArray { .. }
+                | Recorded::CreateHidden { .. }
                 | Recorded::Tag { .. }
                 | Recorded::Untag { .. }
                 | Recorded::Keep { .. }

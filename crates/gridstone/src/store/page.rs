@@ -196,14 +196,14 @@ fn read_set(r: &mut ByteReader<'_>) -> Result<Vec<u32>> {
 fn read_entry(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Result<Description> {
     let (flags, mut entry) = page_parts::open_entry(r)?;
     let mut read = read_fragment(&mut entry, dims, sets)?;
-    let Entry { base, stats, extra } = Entry::read(flags, &mut entry, read.id)?;
+    let Entry { base, moved, stats, extra } = Entry::read(flags, &mut entry, read.id)?;
     read.location.file = match (base, read.location.file) {
         (0, file) => file,
         (base, FileRef::Data(id)) => FileRef::OnBase(base, id),
         _ => return Err(Error::corruption(format!("fragment {} has a base and no data file", read.id))),
     };
-    (read.stats, read.extra) = (stats, extra);
-    Ok(read)
+    (read.moved, read.stats, read.extra) = (moved, stats, extra);
+    possible(read)
 }
 
 fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Result<Description> {
@@ -241,10 +241,15 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
     let over = if kind == FragmentKind::Mask { Some(r.id()?) } else { None };
-    let (stats, extra) = (ValueBounds::default(), Vec::new());
-    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, extra };
+    let (stats, moved, extra) = (ValueBounds::default(), Vec::new(), Vec::new());
+    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, moved, extra };
+    possible(description)
+}
+
+/// The description, unless its parts contradict each other.
+fn possible(description: Description) -> Result<Description> {
     match description.contradiction() {
         None => Ok(description),
-        Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),
+        Some(why) => Err(Error::corruption(format!("fragment {} is impossible: {why}", description.id))),
     }
 }

@@ -7,6 +7,7 @@
 //! | bit | part |
 //! |---|---|
 //! | 0 | the base that the data file lies on, u32, not 0 |
+//! | 1 | by how many whole tiles a dense fragment was moved, i64 per dimension |
 //! | 16 | [`ValueBounds`] |
 //! | 17 | the `ext` of the fragment, a JSON object |
 //!
@@ -20,6 +21,8 @@ use serde_json::{Map, Value};
 
 /// The part that says on which base the file lies.
 const BASE: u8 = 0;
+/// The part that says by how many whole tiles the fragment was moved.
+const MOVED: u8 = 1;
 /// The first bit of a part that a reader need not know.
 pub(super) const SKIPPABLE: u8 = 16;
 /// The part that tells of values.
@@ -32,6 +35,8 @@ pub(super) const EXT: u8 = 17;
 pub(super) struct Entry {
     /// The base of its file; 0 is the own store.
     pub(super) base: u32,
+    /// By how many whole tiles it was moved; empty: by none.
+    pub(super) moved: Vec<i64>,
     /// What is known of its values.
     pub(super) stats: ValueBounds,
     /// Parts that are kept as they are.
@@ -43,6 +48,9 @@ fn parts_of(f: &Description) -> Vec<Part> {
     let mut parts = Vec::new();
     if let FileRef::OnBase(base, _) = f.location.file {
         parts.push(Part { bit: BASE, bytes: base.to_le_bytes().to_vec() });
+    }
+    if !f.moved.is_empty() {
+        parts.push(Part { bit: MOVED, bytes: f.moved.iter().flat_map(|by| by.to_le_bytes()).collect() });
     }
     if !f.stats.as_bytes().is_empty() {
         parts.push(Part { bit: STATS, bytes: f.stats.as_bytes().to_vec() });
@@ -91,6 +99,10 @@ impl Entry {
             BASE => {
                 let base = bytes.try_into().map_or(0, u32::from_le_bytes);
                 self.base = Some(base).filter(|base| *base > 0).ok_or_else(|| wrong("its base"))?;
+            }
+            MOVED => {
+                let (words, []) = bytes.as_chunks::<8>() else { return Err(wrong("its way")) };
+                self.moved = words.iter().map(|word| i64::from_le_bytes(*word)).collect();
             }
             STATS => self.stats = ValueBounds::new(bytes.to_vec())?,
             EXT if !is_object(bytes) => return Err(wrong("its ext")),
@@ -179,6 +191,7 @@ mod tests {
             attrs: if file == FileRef::Nowhere { Vec::new() } else { vec![0] },
             location: Location { file, offset: 0, len: if file == FileRef::Nowhere { 0 } else { 70 } },
             over: None,
+            moved: Vec::new(),
             stats: ValueBounds::default(),
             extra,
         })

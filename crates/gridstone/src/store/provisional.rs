@@ -40,6 +40,11 @@ impl Provisional {
         &self.base
     }
 
+    /// What is staged, in order.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
     /// Whether nothing is staged.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()

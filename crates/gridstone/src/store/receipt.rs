@@ -5,7 +5,7 @@
 //!  "fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[…],"cells":9,"attrs":[0],"at":{"data":{…}}}],"footers":["…"]}
 //! ```
 //! Fragments are encoded as in a record. A delete by condition has the order of the version that it was evaluated at,
-//! or lies over a fragment of that version. Everything is bound by id: `path` is for people. `version` is that of the
+//! or lies over a fragment of that version. `grow` has the growth of the domain that the fragments need. Everything is bound by id: `path` is for people. `version` is that of the
 //! store when the receipt was written; it cannot have been committed before. `footers` are the checksums of the last 64
 //! bytes of the files, which pin the rest.
 
@@ -18,7 +18,8 @@ use super::wording::{Bodies, FragmentText, Place, earlier};
 use crate::base::{Error, ErrorKind, FileRef, Id, Result, newer, unknown_name};
 use crate::fragment::{Description, FragmentOrder, Staged};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use crate::schema::{KeyRange, Subarray};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The version of receipts that this engine writes and reads.
@@ -39,10 +40,41 @@ pub struct Receipt {
     pub version: u64,
     /// What wrote it, for people.
     pub writer: String,
+    /// The growth of the domain that it commits with the fragments.
+    pub growth: Vec<Growth>,
     /// The fragments, oldest first, each in a data file of its own.
     pub fragments: Vec<Staged>,
     /// The checksum of the last 64 bytes of each fragment; 0 for a deletion, which has none.
     pub footers: Vec<u64>,
+}
+
+/// Growth of a domain along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Growth {
+    /// The place of the axis.
+    pub dimension: u32,
+    /// The keys that are inside from then on.
+    pub range: KeyRange,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrowthText {
+    dimension: u32,
+    low: Hex,
+    high: Hex,
+}
+
+impl GrowthText {
+    fn of(growth: &Growth) -> Self {
+        Self { dimension: growth.dimension, low: Hex(growth.range.lo), high: Hex(growth.range.hi) }
+    }
+
+    /// `None` if the range is empty.
+    fn read(&self) -> Option<Growth> {
+        let range = (self.low.0 <= self.high.0).then(|| KeyRange::new(self.low.0, self.high.0))?;
+        Some(Growth { dimension: self.dimension, range })
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +87,8 @@ struct ReceiptText {
     path: String,
     version: Whole,
     writer: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    grow: Vec<GrowthText>,
     fragments: Vec<FragmentText>,
     footers: Vec<Hex>,
 }
@@ -76,6 +110,7 @@ impl Receipt {
             path: self.path.clone(),
             version: Whole(self.version),
             writer: self.writer.clone(),
+            grow: self.growth.iter().map(GrowthText::of).collect(),
             fragments,
             footers: self.footers.iter().copied().map(Hex).collect(),
         };
@@ -101,6 +136,8 @@ impl Receipt {
             Some(name) => newer("the receipt", name),
             None => bad(e.to_string()),
         })?;
+        let growth = text.grow.iter().map(GrowthText::read).collect::<Option<_>>();
+        let growth = growth.ok_or_else(|| bad("a domain should grow to an empty range".to_owned()))?;
         let looked_at = text.version.0;
         let mut place = Place::new(looked_at.saturating_add(1), 0);
         let mut read = |text: FragmentText| {
@@ -131,9 +168,25 @@ impl Receipt {
             path: text.path,
             version: text.version.0,
             writer: text.writer,
+            growth,
             fragments,
             footers: text.footers.into_iter().map(|f| f.0).collect(),
         })
+    }
+}
+
+impl Receipt {
+    /// The domain that an array with `domain` has once the receipt is committed.
+    pub fn reach(&self, domain: &Subarray) -> Subarray {
+        let mut ranges = domain.ranges().to_vec();
+        for growth in &self.growth {
+            ranges
+                .iter_mut()
+                .skip(growth.dimension as usize)
+                .take(1)
+                .for_each(|own| *own = own.joined(growth.range));
+        }
+        Subarray::new(ranges)
     }
 }
 
@@ -186,9 +239,16 @@ impl ReceiptRules {
         }
     }
 
-    /// The operations that commit `receipts`: the later in the list, the greater its order.
+    /// The operations that commit `receipts`: domains grow, then fragments are added. The later a receipt is in the list, the
+    /// greater is its order.
     pub fn operations(receipts: &[Receipt]) -> Vec<Operation> {
-        let mut made: Vec<Operation> = Vec::new();
+        let mut reached: BTreeMap<(Id, u32), KeyRange> = BTreeMap::new();
+        for (receipt, growth) in receipts.iter().flat_map(|r| r.growth.iter().map(move |growth| (r, growth))) {
+            let range = reached.entry((receipt.array, growth.dimension)).or_insert(growth.range);
+            *range = range.joined(growth.range);
+        }
+        let grow = |((array, dimension), range)| Operation::Grow { array, dimension, range };
+        let mut made: Vec<Operation> = reached.into_iter().map(grow).collect();
         for receipt in receipts.iter().filter(|r| !r.fragments.is_empty()) {
             let same = made.iter_mut().find_map(|operation| match operation {
                 Operation::AddFragments { array, fragments } if *array == receipt.array => Some(fragments),

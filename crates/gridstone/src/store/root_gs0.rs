@@ -115,7 +115,7 @@ impl Nodes {
         let NodeText { id: IdText(id), path, metadata, array } = node;
         let wrong = |why: &str| Error::corruption(format!("node {path}: {why}"));
         path::check(&path).map_err(|e| wrong(e.message()))?;
-        let child = Child { id, is_array: array.is_some() };
+        let child = Child { id, is_array: array.is_some(), is_hidden: false };
         if self.rows.contains_key(&key::head(id)) || self.by_path.insert(path.clone(), child).is_some() {
             return Err(wrong("it is there twice"));
         }
@@ -130,7 +130,8 @@ impl Nodes {
             self.rows.insert(key::child(group, &name), child.encode());
         }
         let schemas = array.as_ref().map(|array| array.schemas.len() as u32);
-        self.rows.insert(key::head(id), Head { parent, name, schemas, domain: None, ext: None }.encode()?);
+        let head = Head { parent, name, schemas, domain: None, is_hidden: false, ext: None };
+        self.rows.insert(key::head(id), head.encode()?);
         for (name, text) in metadata {
             self.rows.insert(key::metadata(id, &name), text.into());
         }

@@ -175,6 +175,15 @@ impl Reads {
                     None => Ok(()),
                 }
             }
+            Recorded::SetFieldMetadata { array, field, changes } => {
+                match changes.iter().find(|(key, _)| self.has_looked_up(*array, &field.noted(key))) {
+                    Some((key, _)) => Err(format!(
+                        "set the metadata key {key:?} of {field} of {}, which was read",
+                        self.named(*array, newest)
+                    )),
+                    None => Ok(()),
+                }
+            }
             Recorded::AlterArray { id, .. } => {
                 // A lookup of an array includes its schema.
                 if self.cells.contains_key(id) || self.nodes.values().any(|found| *found == Some(*id)) {
@@ -194,6 +203,7 @@ impl Reads {
             | Recorded::Move { .. }
             | Recorded::CreateGroup { .. }
             | Recorded::CreateArray { .. }
+            | Recorded::CreateHidden { .. }
             | Recorded::Tag { .. }
             | Recorded::Untag { .. }
             | Recorded::Keep { .. }

@@ -174,6 +174,24 @@ impl BoxText {
     }
 }
 
+/// A domain: a box whose ends may be missing along a dimension, where it has no coordinate yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DomainText(Vec<Option<(Hex, Hex)>>);
+
+impl DomainText {
+    pub(super) fn of(domain: &Subarray) -> Self {
+        Self(domain.ranges().iter().map(|r| (!r.is_empty()).then_some((Hex(r.lo), Hex(r.hi)))).collect())
+    }
+
+    /// The domain; a Corruption error as [`BoxText::bounds`] gives it.
+    pub(super) fn domain(&self) -> Result<Subarray> {
+        let whole = self.0.iter().map(|range| range.unwrap_or((Hex(0), Hex(0)))).collect();
+        let known = BoxText(whole).bounds()?;
+        let ranges = known.ranges().iter().zip(&self.0);
+        Ok(Subarray::new(ranges.map(|(range, text)| text.map_or(KeyRange::EMPTY, |_| *range)).collect()))
+    }
+}
+
 /// A manifest root, as records and the floor name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RootRef {
@@ -242,5 +260,17 @@ mod tests {
         assert!(read(&format!("[[\"{}\",\"{}\"]]", key(2), key(2))).is_ok());
         assert!(read(&format!("[[\"{}\",\"{}\"]]", key(2), key(1))).is_err());
         assert!(read("[]").is_err());
+    }
+
+    #[test]
+    fn a_domain_may_lack_coordinates() {
+        let key = |v: u64| hex(v);
+        let text = format!("[[\"{}\",\"{}\"],null]", key(2), key(9));
+        let domain = serde_json::from_str::<DomainText>(&text).unwrap().domain().unwrap();
+        assert_eq!(domain.ranges(), [KeyRange::new(2, 9), KeyRange::EMPTY]);
+        assert_eq!(serde_json::to_string(&DomainText::of(&domain)).unwrap(), text);
+        let backward = format!("[[\"{}\",\"{}\"]]", key(2), key(1));
+        assert!(serde_json::from_str::<DomainText>(&backward).unwrap().domain().is_err());
+        assert!(serde_json::from_str::<DomainText>("[]").unwrap().domain().is_err());
     }
 }

@@ -296,7 +296,15 @@ impl Snapshot {
         Ok(self.tree.children(group)?.into_iter().collect())
     }
 
-    /// Every node, parents before children.
+    /// The hidden arrays of an array of this version, sorted by name.
+    ///
+    /// # Errors
+    /// Corruption, Unsupported or Storage if the manifest cannot be read.
+    pub fn hidden_in(&self, array: &ArrayState) -> Result<Vec<(String, Child)>> {
+        Ok(self.tree.hidden_in(array)?.into_iter().collect())
+    }
+
+    /// Every node, parents before children; a hidden array comes after its owner.
     ///
     /// # Errors
     /// Corruption, Unsupported or Storage if the manifest cannot be read.
@@ -311,6 +319,11 @@ impl Snapshot {
             self.tree.apply(operation)?;
             self.retained.apply(operation, record.version)?;
             self.bases.apply(operation);
+        }
+        for operation in &record.operations {
+            if let Recorded::CreateArray { id, .. } | Recorded::AlterArray { id, .. } = operation {
+                self.tree.check_labels(*id)?;
+            }
         }
         self.tree.check_root()?;
         if record.version == 1 {

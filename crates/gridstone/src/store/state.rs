@@ -5,6 +5,7 @@
 //! batches, schemas, metadata.
 
 use super::extension::Ext;
+use super::field::Field;
 use super::kept::{Kept, KeptEntries, Owner};
 use super::node_metadata::NodeMetadata;
 use super::node_row::{self, Child, Head};
@@ -37,6 +38,12 @@ pub struct ArrayState {
     /// The last schema, over the domain.
     pub(super) newest: Arc<Schema>,
     pub(super) metadata: NodeMetadata,
+    /// The metadata of attributes and dimensions, where it has changed since the manifest root.
+    pub(super) fields: Arc<BTreeMap<Field, NodeMetadata>>,
+    /// Whether it is a hidden array: its parent is the array that it belongs to.
+    pub(super) is_hidden: bool,
+    /// Hidden arrays of it that were added or (`None`) taken away since the manifest root.
+    pub(super) hidden: BTreeMap<String, Option<Child>>,
     pub(super) shelves: Vec<Arc<Shelf>>,
     /// Fragments added since the manifest root.
     pub(super) recent: Vec<Batch>,
@@ -76,6 +83,9 @@ impl ArrayState {
             domain: schema.domain(),
             newest: schema,
             metadata: NodeMetadata::default(),
+            fields: Arc::default(),
+            is_hidden: false,
+            hidden: BTreeMap::new(),
             shelves: Vec::new(),
             recent: Vec::new(),
             gone: Arc::default(),
@@ -107,7 +117,7 @@ impl ArrayState {
             shelves.push(shelf(page)?);
             Ok(())
         })?;
-        let Head { parent, ext, domain, .. } = head;
+        let Head { parent, ext, domain, is_hidden, .. } = head;
         if domain.as_ref().is_some_and(|domain| domain.ndim() != newest.ndim()) {
             return Err(Error::corruption(format!("the domain of array {path} does not have its dimensions")));
         }
@@ -118,14 +128,31 @@ impl ArrayState {
         newest.check_limits().map_err(|e| Error::corruption(format!("array {path}: {e}")).with_source(e))?;
         let (metadata, path) = (NodeMetadata::of(rows, id), path.into());
         let (recent, gone, kept) = (Vec::new(), Arc::default(), KeptEntries::of(rows, id));
-        Ok(Self { id, parent, path, schemas, domain, newest, metadata, shelves, recent, gone, kept, ext })
+        let (fields, hidden) = (Arc::default(), BTreeMap::new());
+        Ok(Self {
+            id,
+            parent,
+            path,
+            schemas,
+            domain,
+            newest,
+            metadata,
+            fields,
+            is_hidden,
+            hidden,
+            shelves,
+            recent,
+            gone,
+            kept,
+            ext,
+        })
     }
 
     /// What its row says of it.
     pub(super) fn head(&self) -> Head {
         let name = path::name(&self.path).to_owned();
         let (schemas, domain) = (Some(self.schemas.count()), Some(self.domain.clone()));
-        Head { parent: self.parent, name, schemas, domain, ext: self.ext.clone() }
+        Head { parent: self.parent, name, schemas, domain, is_hidden: self.is_hidden, ext: self.ext.clone() }
     }
 
     /// What a newer release says of it.
@@ -141,6 +168,11 @@ impl ArrayState {
     /// The path at this version.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The name at this version, in what it lies in.
+    pub fn name(&self) -> &str {
+        path::name(&self.path)
     }
 
     /// The domain at this version.
@@ -168,7 +200,7 @@ impl ArrayState {
             return Err(Error::schema(format!("array {} has no dimension number {dimension}", self.path)));
         };
         dim.check_range(range).map_err(|e| e.context(format!("array {}", self.path)))?;
-        *own = KeyRange::new(own.lo.min(range.lo), own.hi.max(range.hi));
+        *own = own.joined(range);
         self.reach(Subarray::new(ranges))
     }
 
@@ -211,6 +243,7 @@ impl ArrayState {
         next.check_may_follow(&self.newest, &first).map_err(|e| e.context(format!("array {}", self.path)))?;
         self.schemas.added.push(Arc::clone(schema));
         (self.domain, self.newest) = (next.domain(), next);
+        self.forget_fields();
         Ok(())
     }
 
@@ -280,6 +313,16 @@ impl ArrayState {
         found.extend(self.recent().filter(|d| wanted(&d.bounds)).cloned());
         found.sort_by_key(|d| d.order);
         Ok((found, lost))
+    }
+
+    /// Whether it is a hidden array.
+    pub fn is_hidden(&self) -> bool {
+        self.is_hidden
+    }
+
+    /// The array that it is a hidden array of.
+    pub fn owner(&self) -> Option<Id> {
+        self.parent.filter(|_| self.is_hidden)
     }
 
     /// Whether there are so few fragments that a scan of all of them takes no time.
@@ -524,7 +567,11 @@ impl ArrayState {
         let Some(schema) = self.schemas.stored(d.schema)? else {
             return wrong(format!("it was written with schema {}, the array has {}", d.schema, self.schemas.count()));
         };
-        self.newest.check_inside(&d.bounds)?;
+        // A deletion may have been written for a domain that others know, or none.
+        match d.kind {
+            FragmentKind::Deletion => self.newest.check_possible(&d.bounds)?,
+            _ => self.newest.check_inside(&d.bounds)?,
+        }
         if let Some(why) = d.contradiction() {
             return wrong(why.to_owned());
         }
@@ -569,7 +616,8 @@ impl GroupState {
     /// What its row says of it.
     pub(super) fn head(&self) -> Head {
         let name = path::name(&self.path).to_owned();
-        Head { parent: self.parent, name, schemas: None, domain: None, ext: self.ext.clone() }
+        let (parent, ext) = (self.parent, self.ext.clone());
+        Head { parent, name, schemas: None, domain: None, is_hidden: false, ext }
     }
 
     /// What a newer release says of it.

@@ -11,5 +11,6 @@ mod hidden;
 mod hints;
 mod life;
 mod outcome;
+mod parts;
 mod serializable;
 pub(super) mod world;

@@ -62,7 +62,8 @@ impl Node {
 
     /// How the group that it lies in names it.
     pub(super) fn as_child(&self) -> Child {
-        Child { id: self.id(), is_array: matches!(self, Self::Array(_)) }
+        let is_hidden = matches!(self, Self::Array(array) if array.is_hidden);
+        Child { id: self.id(), is_array: matches!(self, Self::Array(_)), is_hidden }
     }
 
     /// What its row says of it.
@@ -206,6 +207,8 @@ impl Tree {
     /// The path of a node with this head; `None` if a group above it was removed.
     fn path_of(&self, id: Id, head: &Head) -> Result<Option<String>> {
         let (mut names, mut at, mut above) = (vec![head.name.clone()], id, head.parent);
+        // Only what lies directly above a hidden array is an array.
+        let mut in_array = head.is_hidden;
         let top = loop {
             let Some(group) = above else {
                 if self.root != Some(at) {
@@ -216,6 +219,7 @@ impl Tree {
             };
             match self.known(group) {
                 Some(Some(Node::Group(group))) => break group.path.to_string(),
+                Some(Some(Node::Array(array))) if in_array && !array.is_hidden => break array.path.to_string(),
                 Some(Some(Node::Array(array))) => {
                     return Err(Error::corruption(format!(
                         "the node with the id {id} lies in the array {}",
@@ -226,11 +230,12 @@ impl Tree {
                 None => {}
             }
             let head = self.head(group)?;
-            let head = head.filter(|head| head.schemas.is_none() && names.len() < DEPTH_MAX).ok_or_else(|| {
+            let may_be_above = |head: &Head| head.schemas.is_some() == in_array && !head.is_hidden;
+            let head = head.filter(|head| may_be_above(head) && names.len() < DEPTH_MAX).ok_or_else(|| {
                 Error::corruption(format!("the group with the id {group}, above the node with the id {at}, is missing"))
             })?;
             names.push(head.name);
-            (at, above) = (group, head.parent);
+            (at, above, in_array) = (group, head.parent, false);
         };
         Ok(Some(names.iter().rev().fold(top, |path, name| path::below(&path, name))))
     }
@@ -270,18 +275,22 @@ impl Tree {
         Ok(slot)
     }
 
-    fn put(&mut self, id: Id, node: Option<Node>) {
+    pub(super) fn put(&mut self, id: Id, node: Option<Node>) {
         if let Some(shard) = self.shards.get_mut(Self::shard_of(id)) {
             Arc::make_mut(shard).insert(id, node);
         }
     }
 
-    /// The child with this name of the group with this id, which exists. The group itself is not read.
-    fn child(&self, group: Id, name: &str) -> Result<Option<Child>> {
-        if let Some(Some(Node::Group(group))) = self.known(group) {
-            match group.changed.get(name) {
+    /// The child with this name of the group, or array, with this id, which exists. The group itself is not read.
+    pub(super) fn child(&self, group: Id, name: &str) -> Result<Option<Child>> {
+        if let Some(Some(node)) = self.known(group) {
+            let changed = match &node {
+                Node::Group(group) => &group.changed,
+                Node::Array(array) => &array.hidden,
+            };
+            match changed.get(name) {
                 Some(changed) => return Ok(*changed),
-                None if !group.is_folded => return Ok(None),
+                None if !node.is_folded() => return Ok(None),
                 None => {}
             }
         }
@@ -290,15 +299,25 @@ impl Tree {
 
     /// The children of a group by name.
     pub(super) fn children(&self, group: &GroupState) -> Result<BTreeMap<String, Child>> {
+        self.children_in(group.id, group.is_folded, &group.changed)
+    }
+
+    /// The children of a node by name: those in the rows, if it has some there, with those that `changed`.
+    pub(super) fn children_in(
+        &self,
+        id: Id,
+        is_folded: bool,
+        changed: &BTreeMap<String, Option<Child>>,
+    ) -> Result<BTreeMap<String, Child>> {
         let mut found = BTreeMap::new();
-        if group.is_folded {
-            self.rows.scan(&key::children(group.id), &mut |row| {
+        if is_folded {
+            self.rows.scan(&key::children(id), &mut |row| {
                 let (name, child) = folded_child(&self.rows, row)?;
                 found.insert(name.to_owned(), child);
                 Ok(())
             })?;
         }
-        for (name, child) in &group.changed {
+        for (name, child) in changed {
             match child {
                 Some(child) => found.insert(name.clone(), *child),
                 None => found.remove(name),
@@ -312,7 +331,9 @@ impl Tree {
         let Some(mut id) = self.root else { return Ok(None) };
         let mut is_array = matches!(self.known(id), Some(Some(Node::Array(_))));
         for name in path::names(path) {
-            let Some(child) = (if is_array { None } else { self.child(id, name)? }) else { return Ok(None) };
+            let child = if is_array { None } else { self.child(id, name)? };
+            // An array at "/" may be known by its id alone.
+            let Some(child) = child.filter(|child| !child.is_hidden) else { return Ok(None) };
             (id, is_array) = (child.id, child.is_array);
         }
         if let Some(known) = self.known(id) {
@@ -337,9 +358,11 @@ impl Tree {
             }
             let node = self.get(id)?;
             let node = node.ok_or_else(|| Error::corruption(format!("the node with the id {id} is missing")))?;
-            if let Node::Group(group) = &node {
-                waiting.extend(self.children(group)?.values().rev().map(|child| child.id));
-            }
+            let children = match &node {
+                Node::Group(group) => self.children(group)?,
+                Node::Array(array) => self.hidden_in(array)?,
+            };
+            waiting.extend(children.values().rev().map(|child| child.id));
             found.push(node);
         }
         Ok(found)
@@ -379,10 +402,12 @@ impl Tree {
         }
     }
 
-    fn adopt(&mut self, group: Id, name: &str, child: Option<Child>) -> Result<()> {
-        if let Some(Node::Group(group)) = self.get_mut(group)? {
-            Arc::make_mut(group).changed.insert(name.to_owned(), child);
-        }
+    pub(super) fn adopt(&mut self, group: Id, name: &str, child: Option<Child>) -> Result<()> {
+        match self.get_mut(group)? {
+            Some(Node::Group(group)) => Arc::make_mut(group).changed.insert(name.to_owned(), child),
+            Some(Node::Array(array)) => Arc::make_mut(array).hidden.insert(name.to_owned(), child),
+            None => None,
+        };
         Ok(())
     }
 
@@ -402,6 +427,7 @@ impl Tree {
     /// Removes a node, and with it everything below.
     fn remove(&mut self, id: Id) -> Result<()> {
         let node = self.existing(id)?;
+        self.check_unused(&node)?;
         match node.parent() {
             None => self.root = None,
             Some(parent) => self.adopt(parent, path::name(node.path()), None)?,
@@ -420,6 +446,9 @@ impl Tree {
         let node = self.existing(id)?;
         if node.path() == path::ROOT {
             return Err(Error::input("the root of a store cannot be moved; move what lies in it"));
+        }
+        if node.as_child().is_hidden {
+            return Err(Error::input(format!("the hidden array {} stays in its array; move that", node.path())));
         }
         if path.strip_prefix(node.path()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
             return Err(Error::input(format!("{} cannot be moved to {path}: it would lie in itself", node.path())));
@@ -470,6 +499,10 @@ impl Tree {
                 let state = ArrayState::new(*id, parent, path, Arc::clone(schema));
                 Node::Array(Arc::new(ArrayState { ext: ext.clone(), ..state }))
             }),
+            Recorded::CreateHidden { id, owner, name, schema, ext } => self.insert_hidden(*owner, name, |path| {
+                let state = ArrayState::new(*id, Some(*owner), path, Arc::clone(schema));
+                ArrayState { ext: ext.clone(), ..state }
+            }),
             Recorded::AlterArray { id, number, schema } => {
                 self.array_mut(*id, "its schema cannot be changed any more")?.alter(*number, schema)
             }
@@ -490,6 +523,9 @@ impl Tree {
                 let node = found.ok_or_else(|| Error::not_found(format!("there is no node with the id {node}")))?;
                 node.metadata_mut().set(changes);
                 Ok(())
+            }
+            Recorded::SetFieldMetadata { array, field, changes } => {
+                self.array_mut(*array, "metadata cannot be set any more")?.set_field(*field, changes)
             }
             Recorded::Keep { array, kept } => {
                 self.array_mut(*array, "files cannot be kept beside it any more")?.keep(kept)

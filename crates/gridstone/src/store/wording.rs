@@ -28,10 +28,11 @@
 
 use super::bases::Base;
 use super::extension::Ext;
+use super::field::Field;
 use super::kept::KeptText;
 use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::page_parts::{PartText, extra_texts, read_extra};
-use super::shape::{BoxText, BytesText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
+use super::shape::{BoxText, BytesText, Hex, IdText, RootRef, RootText, Signed, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged, ValueBounds};
 use crate::schema::{KeyRange, Schema};
@@ -69,7 +70,12 @@ pub(super) enum OperationText {
     },
     CreateArray {
         id: IdText,
-        path: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<IdText>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         schema: Value,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ext: Ext,
@@ -103,6 +109,10 @@ pub(super) enum OperationText {
     },
     SetMetadata {
         node: IdText,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attr: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dim: Option<u32>,
         changes: Vec<(String, Option<String>)>,
     },
     Tag {
@@ -158,6 +168,8 @@ pub(super) struct FragmentText {
     order: Option<OrderText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     over: Option<IdText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    moved: Vec<Signed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stats: Option<BytesText>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -197,8 +209,12 @@ impl OperationText {
                 Self::CreateGroup { id: IdText(*id), path: path.clone(), ext: ext.clone() }
             }
             Operation::CreateArray { id, path, schema, ext } => {
-                let (schema, ext) = (schema_value(schema)?, ext.clone());
-                Self::CreateArray { id: IdText(*id), path: path.clone(), schema, ext }
+                let (path, schema, ext) = (Some(path.clone()), schema_value(schema)?, ext.clone());
+                Self::CreateArray { id: IdText(*id), path, owner: None, name: None, schema, ext }
+            }
+            Operation::CreateHidden { id, owner, name, schema, ext } => {
+                let (owner, name, schema) = (Some(IdText(*owner)), Some(name.clone()), schema_value(schema)?);
+                Self::CreateArray { id: IdText(*id), path: None, owner, name, schema, ext: ext.clone() }
             }
             Operation::AlterArray { id, number, schema } => {
                 Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
@@ -221,7 +237,14 @@ impl OperationText {
                 }
             }
             Operation::SetMetadata { node, changes } => {
-                Self::SetMetadata { node: IdText(*node), changes: changes.clone() }
+                Self::SetMetadata { node: IdText(*node), attr: None, dim: None, changes: changes.clone() }
+            }
+            Operation::SetFieldMetadata { array, field, changes } => {
+                let (attr, dim) = match field {
+                    Field::Attribute(number) => (Some(*number), None),
+                    Field::Dimension(place) => (None, Some(*place)),
+                };
+                Self::SetMetadata { node: IdText(*array), attr, dim, changes: changes.clone() }
             }
             Operation::Tag { name, version, .. } => Self::Tag { name: name.clone(), version: Whole(*version) },
             Operation::Untag { name, .. } => Self::Untag { name: name.clone() },
@@ -297,6 +320,7 @@ impl FragmentText {
             at: PlaceText::of(staged, bodies)?,
             order,
             over: d.over.map(IdText),
+            moved: d.moved.iter().copied().map(Signed).collect(),
             stats: Some(d.stats.as_bytes()).filter(|bytes| !bytes.is_empty()).map(|b| BytesText(b.to_vec())),
             parts,
             ext,
@@ -324,11 +348,11 @@ impl FragmentText {
             _ => return Err(Error::corruption(format!("fragment {id} is said to be merged, and not to be"))),
         };
         let location = place.locate(id, at)?;
-        let over = self.over.map(|id| id.0);
+        let (over, moved) = (self.over.map(|id| id.0), self.moved.into_iter().map(|by| by.0).collect());
         let stats =
             ValueBounds::new(self.stats.unwrap_or_default().0).map_err(|e| e.context(format!("fragment {id}")))?;
         let extra = read_extra(self.ext, &self.parts).map_err(|e| e.context(format!("fragment {id}")))?;
-        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, extra })
+        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, moved, extra })
     }
 }
 
@@ -452,8 +476,13 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
         .map_err(|e| Error::corruption(format!("an operation is not understood: {e}")).with_source(e))?;
     Ok(match text {
         OperationText::CreateGroup { id, path, ext } => Recorded::CreateGroup { id: id.0, path, ext },
-        OperationText::CreateArray { id, path, schema, ext } => {
-            Recorded::CreateArray { id: id.0, path, schema: read_schema(&schema)?, ext }
+        OperationText::CreateArray { id, path, owner, name, schema, ext } => {
+            let (id, schema) = (id.0, read_schema(&schema)?);
+            match (path, owner, name) {
+                (Some(path), None, None) => Recorded::CreateArray { id, path, schema, ext },
+                (None, Some(owner), Some(name)) => Recorded::CreateHidden { id, owner: owner.0, name, schema, ext },
+                _ => return Err(Error::corruption("an array is created neither at a path nor in an array alone")),
+            }
         }
         OperationText::AlterArray { id, number, schema } => {
             Recorded::AlterArray { id: id.0, number, schema: read_schema(&schema)? }
@@ -475,7 +504,14 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             removed: removed.into_iter().map(RemovedText::read).collect::<Result<_>>()?,
             fragments: fragments.into_iter().map(|f| f.read(true, place).map(Arc::new)).collect::<Result<_>>()?,
         },
-        OperationText::SetMetadata { node, changes } => Recorded::SetMetadata { node: node.0, changes },
+        OperationText::SetMetadata { node, attr, dim, changes } => match (attr, dim) {
+            (None, None) => Recorded::SetMetadata { node: node.0, changes },
+            (Some(number), None) => {
+                Recorded::SetFieldMetadata { array: node.0, field: Field::Attribute(number), changes }
+            }
+            (None, Some(place)) => Recorded::SetFieldMetadata { array: node.0, field: Field::Dimension(place), changes },
+            _ => return Err(Error::corruption("metadata is of an attribute and a dimension at once")),
+        },
         OperationText::Tag { name, version } => Recorded::Tag { name, version: version.0 },
         OperationText::Untag { name } => Recorded::Untag { name },
         OperationText::Condemn { floor, data, manifest, forget } => Recorded::Condemn(Condemned {

@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((s.null_count, s.sum), (1, Sum::Integer(i128::from(i64::MAX) - 2)));
         assert_eq!(s.min.unwrap().bytes, (-7i64).to_le_bytes());
         let times: Vec<u8> = [i64::MIN, 3].iter().flat_map(|v| v.to_le_bytes()).collect();
-        let s = of(Datatype::Datetime(TimeUnit::Second), &times, None);
+        let s = of(Datatype::Datetime(TimeUnit::Second.step()), &times, None);
         assert_eq!((s.nan_count, s.min.unwrap().bytes, s.sum), (1, 3i64.to_le_bytes().to_vec(), Sum::None));
         let floats: Vec<u8> = [f32::NAN, -0.0, 2.5].iter().flat_map(|v| v.to_le_bytes()).collect();
         let s = of(Datatype::Float32, &floats, None);

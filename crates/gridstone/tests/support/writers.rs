@@ -116,6 +116,7 @@ impl World {
             over: None,
             stats: ValueBounds::default(),
             extra: Vec::new(),
+            moved: Vec::new(),
         };
         Staged { description, body: Some(body) }
     }

@@ -2,7 +2,7 @@
 //! text.
 
 use super::super::{Comparison, Condition, Literal};
-use crate::schema::{Datatype, TimeUnit};
+use crate::schema::{Datatype, TimeStep, TimeUnit};
 use std::cmp::Ordering;
 
 /// One value of a cell.
@@ -82,11 +82,12 @@ fn days(months: i64) -> i128 {
     if months >= 0 { (0..months).map(length).sum() } else { -(months..0).map(length).sum::<i128>() }
 }
 
-fn time(ticks: i64, unit: TimeUnit, datetime: bool) -> Place {
+fn time(steps: i64, step: TimeStep, datetime: bool) -> Place {
     const SECOND: i128 = 1_000_000_000_000_000_000;
-    let wide = i128::from(ticks);
+    let (unit, ticks) = (step.unit(), steps.wrapping_mul(i64::from(step.count())));
+    let wide = i128::from(steps) * i128::from(step.count());
     let day = 86_400 * SECOND;
-    Place::Time((ticks != i64::MIN).then(|| match unit {
+    Place::Time((steps != i64::MIN).then(|| match unit {
         TimeUnit::Year if datetime => days(ticks * 12) * day,
         TimeUnit::Month if datetime => days(ticks) * day,
         TimeUnit::Year => wide * 12,
@@ -125,8 +126,8 @@ fn of_literal(literal: &Literal) -> Place {
         Literal::Bool(v) => Place::Decimal(decimal(u8::from(*v).to_string())),
         Literal::Text(v) => Place::Text(v.as_bytes().to_vec()),
         Literal::Bytes(v) => Place::Text(v.clone()),
-        Literal::Datetime(ticks, unit) => time(*ticks, *unit, true),
-        Literal::Timedelta(ticks, unit) => time(*ticks, *unit, false),
+        Literal::Datetime(ticks, unit) => time(*ticks, unit.step(), true),
+        Literal::Timedelta(ticks, unit) => time(*ticks, unit.step(), false),
     }
 }
 

@@ -162,7 +162,7 @@ fn values(datatype: Datatype, dim: bool) -> BoxedStrategy<Value> {
         Datatype::String => texts().prop_map(Value::Text).boxed(),
         Datatype::Bytes => runs().prop_map(Value::Bytes).boxed(),
         Datatype::Datetime(unit) | Datatype::Timedelta(unit) => {
-            (if dim { ticks(unit) } else { or_nat(ticks(unit)) }).prop_map(Value::Ticks).boxed()
+            (if dim { ticks(unit.unit()) } else { or_nat(ticks(unit.unit())) }).prop_map(Value::Ticks).boxed()
         }
         Datatype::Float32 if dim => (-4i32..5).prop_map(|v| Value::Float(f64::from(v as f32 / 10.0))).boxed(),
         Datatype::Float32 => floats().prop_map(|v| Value::Float(f64::from(v as f32))).boxed(),
@@ -253,7 +253,7 @@ fn literal(datatype: Datatype) -> BoxedStrategy<Literal> {
             runs().prop_map(move |v| Literal::Bytes(full(v))).boxed()
         }
         Datatype::Datetime(_) => timed(UNITS.to_vec()).prop_map(|(t, u)| Literal::Datetime(t, u)).boxed(),
-        Datatype::Timedelta(TimeUnit::Year | TimeUnit::Month) => {
+        Datatype::Timedelta(step) if matches!(step.unit(), TimeUnit::Year | TimeUnit::Month) => {
             timed(UNITS[..2].to_vec()).prop_map(|(t, u)| Literal::Timedelta(t, u)).boxed()
         }
         Datatype::Timedelta(_) => timed(UNITS[2..].to_vec()).prop_map(|(t, u)| Literal::Timedelta(t, u)).boxed(),

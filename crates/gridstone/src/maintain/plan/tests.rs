@@ -40,6 +40,7 @@ fn described(number: u64, kind: FragmentKind, bounds: Subarray, len: u64) -> Des
         over: None,
         stats: ValueBounds::default(),
         extra: Vec::new(),
+        moved: Vec::new(),
     }
 }
 

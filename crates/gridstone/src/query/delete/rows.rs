@@ -220,6 +220,7 @@ fn stage(write: &WriteContext<'_>, over: &Description, mask: &Mask) -> Result<St
         over: Some(over.id),
         stats: ValueBounds::default(),
         extra: Vec::new(),
+        moved: Vec::new(),
     };
     Ok(Staged { description, body })
 }

@@ -126,6 +126,7 @@ impl Stage {
             over: None,
             stats: written.stats,
             extra: Vec::new(),
+            moved: Vec::new(),
         };
         Ok(Staged { description, body: body.map(bytes::Bytes::from) })
     }

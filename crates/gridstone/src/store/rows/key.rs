@@ -9,11 +9,13 @@
 //! | `I` | node id, 2, 2^32 - 1 - number | a schema, JSON |
 //! | `I` | node id, 3, entry id | kept files, JSON |
 //! | `I` | node id, 4, key | metadata, a JSON text |
+//! | `I` | node id, 5, `a` or `d`, number, key | metadata of an attribute or dimension, a JSON text |
 //! | `K` | nothing | how many commit keys there were, JSON |
 //! | `K` | epoch, xxh3 of the commit key, commit key | the commit that it was given to |
 //! | `N` | id of the group, name | id of the child, kind |
 //! | `T` | name | a tag, JSON |
 
+use crate::store::field::Field;
 use crate::base::{Id, limits, xxh3};
 use bytes::Bytes;
 
@@ -29,6 +31,7 @@ const PAGE: u8 = 1;
 const SCHEMA: u8 = 2;
 const KEPT: u8 = 3;
 const METADATA: u8 = 4;
+const FIELD_METADATA: u8 = 5;
 
 /// Bytes of a tag and an id.
 const ID_END: usize = 17;
@@ -41,6 +44,7 @@ pub(in crate::store) enum NodeRow<'a> {
     Schema(u32),
     Kept(Id),
     Metadata(&'a [u8]),
+    FieldMetadata(Field, &'a [u8]),
     /// A newer release wrote it.
     Other,
 }
@@ -111,7 +115,21 @@ pub(in crate::store) fn metadata(id: Id, key: &str) -> Bytes {
     joined(&[&[NODE], &id.0, &[METADATA], key.as_bytes()])
 }
 
-/// All children of a group.
+/// All metadata of the attributes and dimensions of an array.
+pub(in crate::store) fn all_field_metadata(id: Id) -> Bytes {
+    joined(&[&[NODE], &id.0, &[FIELD_METADATA]])
+}
+
+/// All metadata of an attribute or dimension.
+pub(in crate::store) fn field_metadata(id: Id, field: Field) -> Bytes {
+    let (kind, number) = match field {
+        Field::Attribute(number) => (b'a', number),
+        Field::Dimension(place) => (b'd', place),
+    };
+    joined(&[&[NODE], &id.0, &[FIELD_METADATA, kind], &number.to_be_bytes()])
+}
+
+/// All children of a group, or hidden arrays of an array.
 pub(in crate::store) fn children(group: Id) -> Bytes {
     joined(&[&[NAME], &group.0])
 }
@@ -179,9 +197,22 @@ pub(in crate::store) fn read_node(key: &[u8]) -> Option<(Id, NodeRow<'_>)> {
         },
         Some((&KEPT, entry)) if entry.len() == 16 => id_in(entry).map_or(NodeRow::Other, NodeRow::Kept),
         Some((&METADATA, name)) => NodeRow::Metadata(name),
+        Some((&FIELD_METADATA, field)) => read_field(field).unwrap_or(NodeRow::Other),
         _ => NodeRow::Other,
     };
     Some((id, row))
+}
+
+/// A field, and a key of its metadata.
+fn read_field(bytes: &[u8]) -> Option<NodeRow<'_>> {
+    let (kind, rest) = bytes.split_first()?;
+    let (number, name) = rest.split_first_chunk::<4>()?;
+    let number = u32::from_be_bytes(*number);
+    match kind {
+        b'a' => Some(NodeRow::FieldMetadata(Field::Attribute(number), name)),
+        b'd' => Some(NodeRow::FieldMetadata(Field::Dimension(number), name)),
+        _ => None,
+    }
 }
 
 /// The name in the key of a child.

@@ -48,7 +48,12 @@ impl Model {
                     (array.schemas().count() as usize, Some(domain).filter(|d| *d != first), fragments)
                 }
             };
-            let (id, metadata) = (Some(node.id()), node.metadata().all().unwrap().as_ref().clone());
+            let (id, mut metadata) = (Some(node.id()), node.metadata().all().unwrap().as_ref().clone());
+            if let Node::Array(array) = node {
+                for (field, all) in array.field_metadata().unwrap() {
+                    metadata.extend(all.iter().map(|(key, value)| (field.noted(key), value.clone())));
+                }
+            }
             let owner = |owner: Owner| if let Owner::Fragment(id) = owner { Some(id) } else { None };
             let kept = match node {
                 Node::Group(_) => BTreeMap::new(),
@@ -98,6 +103,14 @@ impl Model {
         match operation {
             Operation::CreateGroup { id, path, .. } => self.put(path, *id, false),
             Operation::CreateArray { id, path, .. } => self.put(path, *id, true),
+            Operation::CreateHidden { id, owner, name, .. } => {
+                let above = self.0.iter().find(|(_, thing)| thing.id == Some(*owner)).unwrap().0.clone();
+                self.put(&format!("{above}/{name}"), *id, true);
+            }
+            Operation::SetFieldMetadata { array, field, changes } => {
+                let changes = changes.iter().map(|(key, value)| (field.noted(key), value.clone())).collect();
+                self.apply(&Operation::SetMetadata { node: *array, changes });
+            }
             Operation::AlterArray { id, schema, .. } => {
                 self.of_id(*id).schemas += 1;
                 self.grow(*id, schema.domain().ranges()[0]);

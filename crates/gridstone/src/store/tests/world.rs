@@ -68,6 +68,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
         over: None,
         stats: ValueBounds::default(),
         extra: Vec::new(),
+        moved: Vec::new(),
         location,
     };
     Staged { description, body }
@@ -122,6 +123,7 @@ pub(crate) fn seen(snapshot: &Snapshot) -> Vec<String> {
         if let Node::Array(array) = node {
             let fragments = array.fragments(None).unwrap();
             assert_eq!(fragments.len() as u64, array.count_fragments());
+            lines.push(format!("{} {:?} {:?}", array.is_hidden(), array.owner(), array.field_metadata().unwrap()));
             lines.extend(array.schemas().all().unwrap().iter().map(|schema| schema.to_stored_json()));
             lines.extend(fragments.iter().map(|d| format!("{} {:?} {}", d.id, d.order, d.bounds)));
         }

@@ -155,6 +155,7 @@ impl Header {
             over: None,
             stats: ValueBounds::default(),
             extra: Vec::new(),
+            moved: Vec::new(),
         }
     }
 }

@@ -1,0 +1,121 @@
+//! The parts of an array besides its cells: hidden arrays, labels, metadata of attributes and dimensions.
+
+use super::Array;
+use crate::base::{Error, Id, Result};
+use crate::schema::{Dimension, Labels, Schema};
+use crate::store::{ArrayState, Changes, Field, Metadata, Operation, Snapshot};
+use std::sync::Arc;
+
+/// An Unsupported error if an array cannot be used in this release, though the store can: it has no domain yet, or a dense one
+/// has an end that is open, or it has no dimension.
+pub(super) fn check_usable(state: &ArrayState) -> Result<()> {
+    let refuse = |what: String| {
+        Err(Error::unsupported(format!(
+            "array {} {what}, which this release of Gridstone keeps and does not use; use a newer one",
+            state.path()
+        )))
+    };
+    let schema = state.schema();
+    if schema.is_scalar() {
+        return refuse("has no dimension".to_owned());
+    }
+    let dims = schema.dims();
+    if let Some(dim) = dims.iter().find(|dim| dim.range().is_empty()) {
+        return refuse(format!("has no domain along dimension {:?} yet", dim.name()));
+    }
+    match dims.iter().find(|dim| !schema.sparse() && dim.open() != [false; 2]) {
+        Some(dim) => refuse(format!("is dense and open at an end of dimension {:?}", dim.name())),
+        None => Ok(()),
+    }
+}
+
+impl Array {
+    /// The hidden array of this name, which begins with "@": seen, read and written as this handle is.
+    ///
+    /// # Errors
+    /// NotFound; Corruption, Storage.
+    pub fn hidden(&self, name: &str) -> Result<Self> {
+        self.session().check_open()?;
+        let (_, (path, found)) = self.looked_in(|snapshot| {
+            let state = snapshot.array_by_id(self.id())?;
+            Ok((state.path().to_owned(), snapshot.hidden_in(&state)?))
+        })?;
+        match found.iter().find(|(known, _)| known == name) {
+            Some((_, child)) => Ok(self.with_id(child.id)),
+            None => Err(Error::not_found(format!("the array {path} has no hidden array {name:?}"))),
+        }
+    }
+
+    /// The names of the hidden arrays, sorted.
+    ///
+    /// # Errors
+    /// Corruption, Storage.
+    pub fn hidden_names(&self) -> Result<Vec<String>> {
+        self.session().check_open()?;
+        let look = |snapshot: &Snapshot| snapshot.hidden_in(&*snapshot.array_by_id(self.id())?);
+        Ok(self.looked_in(look)?.1.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// The hidden array that the labels of the dimension at a place lie in; `None` if they lie in none.
+    ///
+    /// # Errors
+    /// Those of a lookup of the array.
+    pub fn labels(&self, dimension: usize) -> Result<Option<Self>> {
+        let schema = self.schema()?;
+        let labels = schema.dims().get(dimension).and_then(Dimension::labels);
+        Ok(labels.and_then(Labels::array).map(|id| self.with_id(id)))
+    }
+
+    /// Creates a hidden array of this one, in one commit or in the transaction.
+    ///
+    /// # Errors
+    /// Exists, Input (the name; not writable), Conflict (this array was removed), Storage.
+    pub fn create_hidden(&self, id: Id, name: &str, schema: Schema) -> Result<Self> {
+        let (owner, schema) = (self.id(), schema.of_new_array());
+        let create = Operation::CreateHidden { id, owner, name: name.to_owned(), schema, ext: None };
+        self.commit_changes(&self.snapshot(), Changes::new(vec![create]))?;
+        Ok(self.with_id(id))
+    }
+
+    /// The attribute or dimension of this name.
+    ///
+    /// # Errors
+    /// Input if there is none.
+    pub fn field(&self, name: &str) -> Result<Field> {
+        let schema = self.schema()?;
+        if let Some(place) = schema.coordinates().position(|dim| dim.name() == name) {
+            return Ok(Field::Dimension(place as u32));
+        }
+        schema.attr(name).map(|(_, attr)| Field::Attribute(attr.id()))
+    }
+
+    /// The JSON text of a metadata value of an attribute or dimension.
+    ///
+    /// # Errors
+    /// Those of a lookup of the array.
+    pub fn field_metadata(&self, field: Field, key: &str) -> Result<Option<String>> {
+        self.note_key(Some(&field.noted(key)));
+        self.state()?.1.metadata_of(field).get(key)
+    }
+
+    /// All metadata of an attribute or dimension.
+    ///
+    /// # Errors
+    /// Those of a lookup of the array.
+    pub fn all_field_metadata(&self, field: Field) -> Result<Arc<Metadata>> {
+        self.note_key(None);
+        self.state()?.1.metadata_of(field).all()
+    }
+
+    /// Sets (JSON text) or removes (`None`) metadata keys of an attribute or dimension in one commit; gives the version.
+    ///
+    /// # Errors
+    /// Input (no such attribute or dimension, not writable), Conflict, Storage.
+    pub fn set_field_metadata(&self, field: Field, changes: Vec<(String, Option<String>)>) -> Result<u64> {
+        if changes.is_empty() {
+            return Ok(self.version());
+        }
+        let operations = vec![Operation::SetFieldMetadata { array: self.id(), field, changes }];
+        self.commit_changes(&self.snapshot(), Changes::new(operations))
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of what only this floor and those below can make: parts of arrays that no caller gives yet.
+
+mod parts;

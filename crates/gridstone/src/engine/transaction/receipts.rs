@@ -1,0 +1,71 @@
+//! What a transaction staged, as receipts: cells with the growth of the domain that they need.
+
+use super::{Open, Transaction};
+use crate::base::{Error, Id, Result};
+use crate::engine::Receipt;
+use crate::engine::receipts::receipt_of;
+use crate::engine::session::settled;
+use crate::engine::staged::Staged;
+use crate::store::{Growth, Operation};
+use std::collections::{BTreeMap, HashSet};
+
+impl Transaction {
+    /// Ends the transaction without a commit, and gives what it staged as receipts, one per array. The files are left to
+    /// whoever commits these. A receipt has the growth of the domain that was staged, and commits it with the cells.
+    ///
+    /// # Errors
+    /// Input, and the transaction goes on: something else was staged than cells, deletes and growth of domains; it has a key; a
+    /// condition deletes cells that it wrote itself. Storage; the transaction has ended then, and nothing is left behind.
+    pub fn receipts(&self) -> Result<Vec<Receipt>> {
+        self.with(|open| check(open))?;
+        let Open { provisional, staged, claim, .. } = self.end("gave its changes away as receipts")?;
+        claim.touch();
+        let mut growth: BTreeMap<Id, Vec<Growth>> = BTreeMap::new();
+        for operation in provisional.operations() {
+            if let Operation::Grow { array, dimension, range } = operation {
+                growth.entry(*array).or_default().push(Growth { dimension: *dimension, range: *range });
+            }
+        }
+        let mut files: BTreeMap<Id, Vec<Staged>> = BTreeMap::new();
+        for part in staged {
+            files.entry(part.array).or_default().push(part);
+        }
+        growth.keys().for_each(|array| {
+            files.entry(*array).or_default();
+        });
+        let mut made = Vec::new();
+        for (array, parts) in &mut files {
+            let (snapshot, state) = settled(self, provisional.base(), |base| base.array_by_id(*array))?;
+            let growth = growth.remove(array).unwrap_or_default();
+            made.push(receipt_of(&self.shared.store, &snapshot, &state, parts, growth)?);
+        }
+        files.values_mut().flatten().for_each(Staged::keep_files);
+        Ok(made)
+    }
+}
+
+/// An Input error unless receipts can say all that was staged.
+fn check(open: &Open) -> Result<()> {
+    if open.keyed.is_some() {
+        return Err(Error::input("a commit key is given with the commit of receipts, not when they are written"));
+    }
+    let mut own: HashSet<Id> = HashSet::new();
+    for operation in open.provisional.operations() {
+        match operation {
+            Operation::Grow { .. } => {}
+            Operation::AddFragments { fragments, .. } => own.extend(fragments.iter().map(|f| f.description.id)),
+            _ => {
+                return Err(Error::input(
+                    "receipts have cells, deletes and growth of domains; this transaction has staged other changes: commit it",
+                ));
+            }
+        }
+    }
+    let mut staged = open.staged.iter().flat_map(|part| &part.fragments);
+    if staged.any(|fragment| fragment.description.over.is_some_and(|over| own.contains(&over))) {
+        return Err(Error::input(
+            "a condition deletes cells that this transaction wrote itself, which no receipt can say; commit the transaction",
+        ));
+    }
+    Ok(())
+}

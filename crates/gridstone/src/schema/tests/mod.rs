@@ -1,0 +1,3 @@
+//! Tests of the form of schemas in the log.
+
+mod stored;
