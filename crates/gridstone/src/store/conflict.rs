@@ -2,11 +2,11 @@
 //! the other commit left. The table of all pairs is in `docs/format/conflicts.md`.
 
 use super::bases::Base;
-use super::kept::{Kept, Owner};
+use super::kept::Kept;
 use super::operation::{Changes, Operation, Recorded, Removed};
 use super::record::Record;
 use super::snapshot::Snapshot;
-use crate::base::{Error, FileRef, Id, Result};
+use crate::base::{Error, Id, Result};
 use crate::fragment::Description;
 use crate::schema::Subarray;
 use std::sync::Arc;
@@ -148,14 +148,7 @@ impl StandardRules {
                 Operation::Keep { array, kept, near } => {
                     check_kept(newest, *array, (kept, near.as_ref()), changes)?;
                 }
-                Operation::Release { array, entry } => {
-                    if !newest.array_by_id(*array)?.kept()?.iter().any(|kept| kept.entry == *entry) {
-                        return Err(Error::conflict(format!(
-                            "the kept files {entry} are kept no longer: another commit released them, or removed their owner; nothing \
-                             was committed"
-                        )));
-                    }
-                }
+                Operation::Release { array, entry } => newest.array_by_id(*array)?.check_entry(*entry)?,
                 _ => {}
             }
         }
@@ -173,13 +166,8 @@ fn check_base(newest: &Snapshot, number: u32, before: Option<&Base>) -> Result<(
 
 /// A Conflict error unless the owner of `kept` is there, or comes with the same changes.
 fn check_kept(newest: &Snapshot, array: Id, (kept, near): (&Kept, Option<&Subarray>), changes: &Changes) -> Result<()> {
-    let comes = changes.added_to(array).any(|d| match kept.owner {
-        Owner::Array => true,
-        Owner::Fragment(id) => d.id == id,
-        Owner::Data(file) => d.location.file == FileRef::Data(file),
-    });
     match newest.find_array(array)? {
-        Some(state) if !comes => state.check_owner(kept, near),
+        Some(state) if !kept.is_of(changes.added_to(array)) => state.check_owner(kept, near),
         _ => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use super::retained::Retained;
 use super::snapshot::Snapshot;
 use super::tree::{Node, Tree};
 use crate::base::{Entropy, Error, Id, Result, limits};
+use crate::schema::Subarray;
 use std::sync::Arc;
 
 /// The operations of `changes` after `base`. Input, Exists or NotFound errors say what cannot be done.
@@ -44,6 +45,28 @@ impl Draft {
         let Some(id) = operation.node() else { return Ok(()) };
         match self.tree.get(id)? {
             Some(Node::Array(array)) => array.schema().check_writable(&format!("array {}", array.path())),
+            _ => Ok(()),
+        }
+    }
+
+    /// A Conflict error unless the owner of `kept` is there, or comes with the same changes.
+    fn check_owner(&self, array: Id, kept: &Kept, near: Option<&Subarray>) -> Result<()> {
+        let added = self.operations.iter().flat_map(|operation| match operation {
+            Operation::AddFragments { array: to, fragments } if *to == array => fragments.as_slice(),
+            _ => &[],
+        });
+        match self.tree.get(array)? {
+            Some(Node::Array(state)) if !kept.is_of(added.map(|staged| &staged.description)) => {
+                state.check_owner(kept, near)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A Conflict error unless the array has these kept files.
+    fn check_entry(&self, array: Id, entry: Id) -> Result<()> {
+        match self.tree.get(array)? {
+            Some(Node::Array(state)) => state.check_entry(entry),
             _ => Ok(()),
         }
     }
@@ -102,15 +125,20 @@ impl Draft {
                 Some(Recorded::Tag { name: name.clone(), version: *version })
             }
             Operation::Untag { name, .. } => Some(Recorded::Untag { name: name.clone() }),
-            Operation::Keep { kept, .. } => {
+            Operation::Keep { array, kept, near } => {
                 check_kept(kept)?;
-                None
+                self.check_owner(*array, kept, near.as_ref())?;
+                Some(Recorded::Keep { array: *array, kept: Arc::new(kept.clone()) })
+            }
+            Operation::Release { array, entry } => {
+                self.check_entry(*array, *entry)?;
+                Some(Recorded::Release { array: *array, entry: *entry })
             }
             Operation::SetBase { number, .. } => {
                 check_base(*number)?;
                 None
             }
-            Operation::Condemn(_) | Operation::Release { .. } => None,
+            Operation::Condemn(_) => None,
         };
         if let Some(recorded) = recorded {
             self.tree.apply(&recorded)?;

@@ -11,7 +11,8 @@ use super::node_row::read;
 use super::rows::RowMap;
 use super::rows::key::{self, NodeRow};
 use super::shape::{IdText, Whole};
-use crate::base::{Error, Id, Result, limits};
+use crate::base::{Error, FileRef, Id, Result, limits};
+use crate::fragment::Description;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -104,6 +105,15 @@ impl KeptText {
 }
 
 impl Kept {
+    /// Whether its owner is its array, or among these fragments of it.
+    pub(super) fn is_of<'a>(&self, mut fragments: impl Iterator<Item = &'a Description>) -> bool {
+        match self.owner {
+            Owner::Array => true,
+            Owner::Fragment(id) => fragments.any(|d| d.id == id),
+            Owner::Data(file) => fragments.any(|d| d.location.file == FileRef::Data(file)),
+        }
+    }
+
     pub(super) fn encode(&self) -> Result<Bytes> {
         serde_json::to_vec(&KeptText::of(self))
             .map(Bytes::from)

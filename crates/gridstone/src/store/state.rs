@@ -507,15 +507,26 @@ impl ArrayState {
 
     /// A Conflict error unless the owner of `kept` is there. Loads the manifest pages that `near` touches.
     pub(super) fn check_owner(&self, kept: &Kept, near: Option<&Subarray>) -> Result<()> {
-        let (id, is_owner): (Id, &dyn Fn(&Description) -> bool) = match kept.owner {
+        let id = match kept.owner {
             Owner::Array => return Ok(()),
-            Owner::Fragment(ref id) => (*id, &|d| d.id == *id),
-            Owner::Data(ref id) => (*id, &|d| d.location.file == FileRef::Data(*id)),
+            Owner::Fragment(id) | Owner::Data(id) => id,
         };
-        if self.fragments(near)?.iter().any(|d| is_owner(d)) {
+        if kept.is_of(self.fragments(near)?.iter().map(AsRef::as_ref)) {
             return Ok(());
         }
         Err(self.owner_is_gone(id))
+    }
+
+    /// A Conflict error unless it has these kept files.
+    pub(super) fn check_entry(&self, entry: Id) -> Result<()> {
+        if self.kept()?.iter().any(|kept| kept.entry == entry) {
+            return Ok(());
+        }
+        Err(Error::conflict(format!(
+            "the files {entry} are not kept beside array {}: another commit released them, or removed their owner; nothing was \
+             committed",
+            self.path
+        )))
     }
 
     /// The entries of kept files whose owners are there, by their ids. Loads all pages of fragments if an entry belongs to a

@@ -12,6 +12,7 @@ pub(crate) mod line;
 pub(crate) mod manifest;
 pub(crate) mod pair;
 pub(crate) mod random;
+pub(crate) mod room;
 pub(crate) mod scratch;
 pub(crate) mod sorted;
 pub(crate) mod sparse;

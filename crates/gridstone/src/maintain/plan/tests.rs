@@ -312,8 +312,17 @@ proptest! {
     #[test]
     fn reading_is_the_same_after_every_plan(
         drawn in proptest::collection::vec((0u8..8, (0u64..12, 0u64..6), (0u64..8, 0u64..4), 0u8..4, any::<u64>(), 1u64..4_000_000), 1..24),
-        sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000, together in 1u64..6) {
-        let whole = held(&drawn, sparse, together);
+        sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000, together in 1u64..6,
+        (far, few) in (any::<u32>(), 0u8..3)) {
+        let far = [0, far, far & far >> 7 & far >> 13][usize::from(few)];
+        let mut whole = held(&drawn, sparse, together);
+        for (place, one) in whole.iter_mut().enumerate().filter(|(place, _)| far >> place & 1 == 1) {
+            let mut moved = Description::clone(&one.description);
+            if moved.kind != FragmentKind::Deletion {
+                moved.location.file = FileRef::OnBase(1 + place as u32, moved.id);
+            }
+            one.description = Arc::new(moved);
+        }
         let schema = schema(sparse, nullable);
         let before = shown(&schema, &whole);
         prop_assert_eq!(read(&before).0, read(&whole).0, "something was not hidden");
@@ -332,8 +341,10 @@ proptest! {
             prop_assert!(which == 3, "only what was named can be refused");
             return Ok(());
         };
+        let is_far = |d: &Arc<Description>| matches!(d.location.file, FileRef::OnBase(..));
         let mut seen = HashSet::new();
         for merge in &made.merges {
+            prop_assert!(!merge.inputs.iter().chain(&merge.applied).any(is_far), "a merge reads what lies on another base");
             prop_assert!(merge.inputs.iter().all(|d| seen.insert(d.id)), "an input twice");
             prop_assert!(!merge.is_of_cells() || merge.inputs.iter().map(|d| runs::weight(d, limits)).sum::<u64>() <= memory);
             prop_assert!(merge.inputs.len() > merge.boxes.len() || !merge.applied.is_empty());
