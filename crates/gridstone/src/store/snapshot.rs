@@ -310,7 +310,9 @@ impl Snapshot {
         for operation in &record.operations {
             self.tree.apply(operation)?;
             self.retained.apply(operation, record.version)?;
-            self.bases.apply(operation);
+            if let Recorded::SetBase { number, base } = operation {
+                self.bases.set(*number, base.as_ref());
+            }
         }
         self.tree.check_root()?;
         if record.version == 1 {
