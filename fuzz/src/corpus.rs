@@ -1,12 +1,12 @@
 //! Objects of real stores, to start from: small stores that hold every kind of fragment, attribute and operation.
 
-use gridstone::base::FileRef;
+use gridstone::base::{FileRef, Id};
 use gridstone::engine::{Array, Call, Context, Dedup, Durability, Options, Strategy, create_array_on};
-use gridstone::fragment::Description;
+use gridstone::fragment::{Description, Part, Staged};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage, data_name, log_name};
-use gridstone::store::{Changes, Operation, StandardRules, Store};
+use gridstone::store::{Base, Changes, Kept, Operation, Owner, StandardRules, Store};
 use gridstone_testkit::{Change, Dice, Dim, Model, Place, box_cells, random, stage};
 use std::sync::{Arc, OnceLock};
 
@@ -70,6 +70,9 @@ fn lived(json: &str) -> Seed {
     let schema = Schema::from_json(json).unwrap();
     let array = create_array_on(&context, Arc::new(storage.clone()), "/deep/a", schema.clone(), false).unwrap();
     let mut model = Model::new(Arc::new(schema), array.version());
+    of_newer(&storage, &array);
+    array.refresh().unwrap();
+    model.commit(array.version(), &[]);
     let mut dice = Dice::new(7);
     let mut changes: Vec<Change> = (0..6).map(|n| some_cells(&model, 3 + 8 * n, &mut dice)).collect();
     if !model.schema().sparse() {
@@ -105,6 +108,25 @@ fn fold(storage: &MemoryStorage, array: &Array, number: usize) {
     store.commit(&store.latest().unwrap(), Changes::new(vec![touch]), &mut StandardRules).unwrap();
 }
 
+/// What a newer release writes: a base, kept files, and a deletion of nothing with parts of its own.
+fn of_newer(storage: &MemoryStorage, array: &Array) {
+    let place = gridstone::store::Place { place: "s3://far".to_owned(), state: "asleep".to_owned(), ext: None };
+    let base = Base { kind: "store".to_owned(), places: vec![place], ext: None };
+    let owner = Owner::Array;
+    let kept = Kept { entry: Id([7; 16]), owner, kind: "bloom".to_owned(), files: Vec::new(), ext: None };
+    let extra = [(17, &b"{\"of\":1}"[..]), (20, b"any"), (31, b"")];
+    let extra = extra.map(|(bit, bytes)| Part { bit, bytes: bytes.to_vec() }).to_vec();
+    let bounds = array.schema().unwrap().domain();
+    let description = Description { extra, ..Description::deletion(Id([9; 16]), 0, bounds) };
+    let operations = vec![
+        Operation::SetBase { number: 7, base: Some(Arc::new(base)), before: None },
+        Operation::Keep { array: array.id(), kept, near: None },
+        Operation::AddFragments { array: array.id(), fragments: vec![Staged { description, body: None }] },
+    ];
+    let store = store(storage);
+    store.commit(&store.latest().unwrap(), Changes::new(operations), &mut StandardRules).unwrap();
+}
+
 fn read_fragments(storage: &MemoryStorage) -> Vec<(Arc<Description>, Vec<u8>)> {
     let snapshot = store(storage).latest().unwrap();
     let fragments = snapshot.array("/deep/a").unwrap().fragments(None).unwrap();
@@ -113,7 +135,7 @@ fn read_fragments(storage: &MemoryStorage) -> Vec<(Arc<Description>, Vec<u8>)> {
         let name = match place.file {
             FileRef::Data(id) => data_name(id),
             FileRef::Log(version) => log_name(version),
-            FileRef::Nowhere => return None,
+            FileRef::Nowhere | FileRef::OnBase(..) => return None,
         };
         Some(storage.read_all(&name).unwrap()[place.offset as usize..(place.offset + place.len) as usize].to_vec())
     };

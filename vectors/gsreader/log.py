@@ -49,6 +49,8 @@ class Description:
     offset: int
     length: int
     over: str | None = None
+    base: int = 0
+    """The base that a data file lies on; 0 is the own store."""
 
     def check(self) -> Description:
         """Refuses what does not fit together."""
@@ -57,6 +59,7 @@ class Description:
         need(not deletion or (self.cells, self.offset, self.length) == (0, 0, 0), "a deletion with cells or bytes")
         need((self.kind == "mask") == (self.over is not None), "a mask, and nothing else, lies over a fragment")
         need(self.kind in ("dense", "sparse") or not self.attrs, "what deletes has no attributes")
+        need(self.base == 0 or isinstance(self.file, str), "what is in no data file lies on a base")
         return self
 
 
@@ -176,9 +179,15 @@ OPERATIONS: dict[str, dict[str, type]] = {
     "tag": {"name": str},
     "untag": {"name": str},
     "condemn": {"data": list, "manifest": list, "forget": list},
+    "keep": {"array": str, "entry": str, "kept": dict},
+    "release": {"array": str, "entry": str},
+    "set_base": {"number": int},
 }
+OPERATIONS_OF_GS1 = ("grow", "keep", "release", "set_base")
 LEFT_OVER = 1 << 31
-FURTHER = {"tag": {"version": None}, "condemn": {"floor": None}}
+PARTS_FROM, PARTS_TO = 16, 32
+"""The bits of the parts of a description that a reader need not know."""
+FURTHER = {"tag": {"version": None}, "condemn": {"floor": None}, "set_base": {"base": None}}
 
 
 def read_record(data: bytes, version: int) -> Record:
@@ -190,13 +199,15 @@ def read_record(data: bytes, version: int) -> Record:
     top = fields(line.value, needed, optional | ({"keys": None} if line.gs else {}), what)
     need(line.body % ALIGNMENT == 0, f"{what}: its body is not aligned")
     need(top["durable"] in (None, False, True), f"{what}: whether it is durable is no truth value")
-    bodies = _Bodies(data, line.body, version)
+    bodies = _Bodies(data, line.body, version, line.gs)
     operations = []
     for value in top["ops"]:
         name = value.get("op") if isinstance(value, dict) else None
-        if name not in OPERATIONS:
+        if name not in OPERATIONS or (line.gs == 0 and name in OPERATIONS_OF_GS1):
             raise Unsupported(f"{what}: operation {name!r}")
         operation = fields(value, {"op": str, **OPERATIONS[name]}, FURTHER.get(name, {}), f"{what}: {name}")
+        if not line.gs and {"read", "write"} & set(operation.get("schema", {})):
+            raise Unsupported(f"{what}: a schema with features in a record of GS0")
         if name == "add_fragments":
             operation["fragments"] = [bodies.description(f) for f in operation["fragments"]]
         if name == "replace_fragments":
@@ -210,6 +221,11 @@ def read_record(data: bytes, version: int) -> Record:
         if name == "grow":
             operation["low"], operation["high"] = hex16(operation["low"]), hex16(operation["high"])
             operation["dimension"] = whole(operation["dimension"])
+        if name == "keep":
+            operation["kept"] = kept(operation["kept"])
+        if name == "set_base":
+            need(0 < operation["number"] < 1 << 32, f"{what}: it sets the base 0, or none")
+            operation["base"] = None if operation["base"] is None else base(operation["base"])
         if name == "tag":
             operation["version"] = whole(operation["version"])
             need(0 < operation["version"] < version, f"{what}: it tags a version that is not there")
@@ -242,6 +258,45 @@ def _keys(value: Any, what: str) -> list[tuple[bytes, str]]:
     return keys
 
 
+@dataclass(frozen=True)
+class Kept:
+    """An entry of kept files: its owner (``fragment`` or ``data`` with an id; None is the array), its kind, its files."""
+
+    owner: tuple[str, str] | None
+    kind: str
+    files: tuple[tuple[str, int], ...]
+
+
+def kept(value: Any) -> Kept:
+    """An entry of kept files."""
+    k = fields(value, {"kind": str, "files": list}, {"owner": None}, "kept files")
+    need(1 <= len(k["kind"].encode()) <= 255, "kept files without a kind")
+    owner = None
+    if k["owner"] is not None:
+        need(isinstance(k["owner"], dict) and len(k["owner"]) == 1, "an owner that is none, or several")
+        ((which, name),) = k["owner"].items()
+        if which not in ("fragment", "data"):
+            raise Unsupported(f"kept files of {which!r}")
+        owner = (which, hex32(name))
+    files = [fields(f, {"id": str}, {"len": None}, "a kept file") for f in k["files"]]
+    return Kept(owner, k["kind"], tuple((hex32(f["id"]), whole(f["len"])) for f in files))
+
+
+def base(value: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The kind of a base, and its places with their states."""
+    b = fields(value, {"kind": str, "places": list}, {}, "a base")
+    places = [fields(p, {"place": str, "state": str}, {}, "a place of a base") for p in b["places"]]
+    return b["kind"], tuple((p["place"], p["state"]) for p in places)
+
+
+def check_parts(bits: list[int]) -> None:
+    """Refuses parts of a description that a reader must know, and this one does not."""
+    need(all(0 <= bit < PARTS_TO for bit in bits) and len(set(bits)) == len(bits), "a part twice, or of no bit")
+    unknown = [bit for bit in bits if bit < PARTS_FROM]
+    if unknown:
+        raise Unsupported(f"a fragment with the parts {unknown}")
+
+
 def order_of(value: Any) -> tuple[int, int]:
     """An order: version and place."""
     need(isinstance(value, list) and len(value) == 2, "an order is a version and a place")
@@ -258,25 +313,36 @@ def removed(value: Any) -> tuple[str, tuple[int, int]]:
 class _Bodies:
     """The fragments of a record: their orders and places."""
 
-    def __init__(self, data: bytes, body: int, version: int) -> None:
+    def __init__(self, data: bytes, body: int, version: int, gs: int) -> None:
         self.data, self.body, self.end, self.version, self.index = data, body, body, version, 0
+        self.gs = gs
 
     def description(self, value: Any, *, merged: bool = False) -> Description:
         needed: dict[str, type] = {"id": str, "kind": str, "schema": int, "bounds": list, "attrs": list}
         if merged:
             needed["order"] = list
         optional = {"cells": None, "at": None, "order": None, "over": None}
+        if self.gs:
+            optional["parts"] = None
         f = fields(value, needed, optional, "a fragment's description")
+        parts = f.get("parts") or []
+        need(all(isinstance(p, list) and len(p) == 2 for p in parts), "a part is a bit and its bytes")
+        need(all(re.fullmatch("([0-9a-f]{2})*", p[1]) for p in parts), "a part is pairs of hexadecimal digits")
+        check_parts([whole(p[0]) for p in parts])
         if f["kind"] not in KINDS:
             raise Unsupported(f"a fragment of kind {f['kind']!r}")
         attrs = tuple(whole(a) for a in f["attrs"])
         need(all(a < b for a, b in itertools.pairwise(attrs)), "attributes out of order")
         place: tuple[str | int | None, int, int]
+        base = 0
         if f["at"] == "nowhere":
             place = (None, 0, 0)
         else:
             need(isinstance(f["at"], dict), "a place is an object")
-            place = self._body(f["at"]["body"]) if "body" in f["at"] else self._data(f["at"])
+            if "body" in f["at"]:
+                place = self._body(f["at"]["body"])
+            else:
+                *place, base = self._data(f["at"])
         if f["order"] is not None:
             order = order_of(f["order"])
             need(merged or (f["kind"] in DELETES and order[0] < self.version), "an order that is not its own")
@@ -286,12 +352,15 @@ class _Bodies:
         cells = whole(f["cells"])
         over = None if f["over"] is None else hex32(f["over"])
         bounds = tuple(box(f["bounds"]))
-        return Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *place, over).check()
+        return Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *place, over, base).check()
 
-    def _data(self, at: Any) -> tuple[str, int, int]:
+    def _data(self, at: Any) -> tuple[str, int, int, int]:
         outer = fields(at, {"data": dict}, {}, "a place")
-        d = fields(outer["data"], {"id": str}, {"offset": None, "len": None}, "a place")
-        return hex32(d["id"]), whole(d["offset"]), whole(d["len"])
+        optional = {"offset": None, "len": None, "base": 0} if self.gs else {"offset": None, "len": None}
+        d = fields(outer["data"], {"id": str}, optional, "a place")
+        base = whole(d.get("base", 0))
+        need(0 <= base < 1 << 32, "a base that is no number of one")
+        return hex32(d["id"]), whole(d["offset"]), whole(d["len"]), base
 
     def _body(self, at: Any) -> tuple[int, int, int]:
         b = fields(at, {"xxh3": str}, {"offset": None, "len": None}, "a place")

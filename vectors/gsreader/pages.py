@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 from .bytes import Cursor, Read, Unsupported, need
 from .checksums import xxh3
-from .log import KINDS, Description, box, hex16, hex32, whole
+from .log import KINDS, Description, box, check_parts, hex16, hex32, json_of, whole
 from .schema import fields
 
+BASE, EXT = 0, 17
+"""The parts of an entry that this reader knows."""
+ENTRY_BYTES_MAX = 1 << 16
 PAGE = {"id": str, "xxh3": str, "count": int, "bounds": list, "first": list, "last": list, "full": bool}
 
 
@@ -40,11 +44,13 @@ def read_page(data: bytes, info: dict[str, Any]) -> list[Description]:
     need(r.take(8) == b"GSPAGE\0\0", "a manifest page does not start with GSPAGE")
     checksum = int.from_bytes(data[-8:], "little")
     need(checksum == hex16(info["xxh3"]) == xxh3(data[:-8]), "a manifest page fails its checksum")
-    if r.u32() != 0:
+    version = r.u32()
+    if version > 1:
         raise Unsupported("a manifest page of a later version")
     dims = r.u32()
     sets = [tuple(r.u32() for _ in range(r.count(4))) for _ in range(r.count(4))]
-    found = [_described(r, dims, sets) for _ in range(r.count(80 + 16 * dims))]
+    count = r.count(80 + 16 * dims + 8 * version)
+    found = [_entry(r, dims, sets) if version else _described(r, dims, sets) for _ in range(count)]
     r.end()
     need(found and whole(info["count"]) == len(found) <= 4096, "a page with a wrong number of fragments")
     need(all(a.order <= b.order for a, b in itertools.pairwise(found)), "a page out of order")
@@ -53,6 +59,26 @@ def read_page(data: bytes, info: dict[str, Any]) -> list[Description]:
     union = [(min(d.bounds[i][0] for d in found), max(d.bounds[i][1] for d in found)) for i in range(dims)]
     need(union == box(info["bounds"]), "a page with another box")
     return found
+
+
+def _entry(r: Cursor, dims: int, sets: list[tuple[int, ...]]) -> Description:
+    """A description with its length, its flags and a part for each of them."""
+    length = r.u32()
+    need(8 <= length <= ENTRY_BYTES_MAX, "an entry that is too short or too long")
+    entry = Cursor(r.take(length - 4), "the entry of a fragment")
+    flags = entry.u32()
+    described = _described(entry, dims, sets)
+    parts = {bit: entry.sized() for bit in range(32) if flags >> bit & 1}
+    entry.end()
+    base = 0
+    if BASE in parts:
+        need(len(parts[BASE]) == 4, "a base that is no number")
+        base = int.from_bytes(parts.pop(BASE), "little")
+        need(base > 0, "a base that is the own store")
+    check_parts(list(parts))
+    if EXT in parts:
+        need(isinstance(json_of(parts[EXT], "the ext of a fragment"), dict), "an ext that is no object")
+    return replace(described, base=base).check()
 
 
 def _described(r: Cursor, dims: int, sets: list[tuple[int, ...]]) -> Description:

@@ -13,12 +13,12 @@ from typing import Any
 from . import rows
 from .bytes import Cursor, Damaged, Read, Unsupported, need
 from .checksums import xxh3
-from .log import Line, box, hex16, hex32, json_of, root_reference, whole, without_ext
+from .log import Kept, Line, base, box, hex16, hex32, json_of, kept, root_reference, whole, without_ext
 from .pages import Pages
 from .schema import Box, fields, history
 from .state import KEYS_KEPT, CommitKeys, Node, Retained, Version
 
-HEAD, PAGE, SCHEMA, METADATA = 0, 1, 2, 4
+HEAD, PAGE, SCHEMA, KEPT, METADATA = 0, 1, 2, 3, 4
 KINDS = ("group", "array")
 NUMBER_MAX = (1 << 32) - 1
 NAME_BYTES_MAX = 255
@@ -42,18 +42,19 @@ def state_of(line: Line, data: bytes, read: Read) -> Version:
     need(all(lowest <= tag < version for tag in gathered.tags.values()), "a tag of a version that is not there")
     retained = Retained(gathered.tags, floor, gathered.condemned["d"], gathered.condemned["m"])
     nodes = _Nodes(gathered, read).below(hex32(top["node"]))
+    bases = gathered.bases
     keys = gathered.keys
     need(all(0 < made <= version for _, made, _ in keys.held.values()), "a commit key of a version that is not there")
     numbers = {number for number, _, _ in keys.held.values()}
     need(numbers.issuperset(range(max(0, keys.next - KEYS_KEPT), keys.next)), "a known commit key has no row")
-    return Version(version, whole(top["time_us"]), hex16(top["record"]), hex32(top["store"]), nodes, retained, keys)
+    return Version(version, whole(top["time_us"]), hex16(top["record"]), hex32(top["store"]), nodes, retained, keys, bases)
 
 
 def _is_known(key: bytes) -> bool:
     """Whether a row is of those that this reader knows; others belong to a newer release."""
     if key[:1] != b"I":
-        return key[:1] in (b"", b"C", b"K", b"N", b"T")
-    return len(key) < 18 or key[17] in (HEAD, PAGE, SCHEMA, METADATA)
+        return key[:1] in (b"", b"B", b"C", b"K", b"N", b"T")
+    return len(key) < 18 or key[17] in (HEAD, PAGE, SCHEMA, KEPT, METADATA)
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class _Gathered:
     children: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     tags: dict[str, int] = field(default_factory=dict)
     keys: CommitKeys = field(default_factory=CommitKeys)
+    kept: dict[str, dict[str, Kept]] = field(default_factory=dict)
+    bases: dict[int, Any] = field(default_factory=dict)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Adds a row of a known tag."""
@@ -86,6 +89,11 @@ class _Gathered:
         tag = r.take(1)
         if tag == b"C":
             self._condemn(r, value)
+        elif tag == b"B":
+            number = int.from_bytes(r.take(4), "big")
+            need(number > 0, "a row of the base 0")
+            self.bases[number] = base(_object(value, "a base"))
+            r.end()
         elif tag == b"K":
             self._commit_key(r, value)
         elif tag == b"I":
@@ -134,6 +142,8 @@ class _Gathered:
             page = _object(value, "a page")
             need(r.take(16).hex() == page.get("id"), "a page under another id")
             self.pages.setdefault(node, []).append(page)
+        elif sort == KEPT:
+            self.kept.setdefault(node, {})[r.take(16).hex()] = kept(_object(value, "kept files"))
         else:
             number = NUMBER_MAX - int.from_bytes(r.take(4), "big")
             self.schemas.setdefault(node, {})[number] = _object(value, "a schema")
@@ -209,4 +219,6 @@ class _Nodes:
         fragments = [one for page in pages for one in self.pages.descriptions(page)]
         metadata = self.gathered.metadata.get(node, {})
         used = history([schemas[n] for n in sorted(schemas)], head.domain)
-        return Node(node, path, metadata, used, fragments)
+        entries = self.gathered.kept.get(node, {})
+        need(not entries or head.kind == "array", "a group with kept files")
+        return Node(node, path, metadata, used, fragments, entries)

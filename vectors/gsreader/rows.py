@@ -22,6 +22,8 @@ from .filters import zstd_frame
 VERSION = 1
 PLAIN, ZSTD = 0, 1
 INLINE, PAGE, VALUE = 0, 1, 2
+SKIPPED = 1 << 31
+"""The flag of rows that a reader takes as absent, unless they refer to a page."""
 DEPTH_MAX = 32
 
 
@@ -82,7 +84,7 @@ def parsed(page: bytes) -> list[Row]:
     r, rows = Cursor(page, PAGES.name), []
     while r.at < len(page):
         key_bytes, value_bytes, flags = r.u32(), r.u32(), r.u32()
-        if flags not in (INLINE, PAGE, VALUE):
+        if flags not in (INLINE, PAGE, VALUE) and flags & (SKIPPED | PAGE) != SKIPPED:
             raise Unsupported(f"a row has the flags {flags}")
         rows.append(Row(r.take(key_bytes), flags, r.take(value_bytes)))
     need(all(a.key < b.key for a, b in itertools.pairwise(rows)), "rows out of order")
@@ -92,6 +94,8 @@ def parsed(page: bytes) -> list[Row]:
 def every(read: Read, rows: list[Row], high: bytes | None = None, depth: int = 0) -> Iterator[Row]:
     """The rows of a page and of all pages below it, without references to pages. ``high`` is above all keys."""
     for place, row in enumerate(rows):
+        if row.flags & SKIPPED:
+            continue
         if row.flags != PAGE:
             yield row
             continue

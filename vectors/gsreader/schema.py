@@ -257,11 +257,16 @@ class Schema:
     frame: Frame | None
     """That of the order ``hilbert``."""
     json: dict[str, Any]
+    unknown: tuple[str, ...] = ()
+    """The features of ``read`` that this reader does not know: such a schema has its dimensions alone."""
 
     @staticmethod
     def of_json(value: Any) -> Schema:
+        unknown = unknown_features(value)
+        if unknown:
+            return Schema(_dimensions_alone(value), (), True, False, 0, "row", "row", 0, None, value, unknown)
         defaults = {"sparse": False, "capacity": 10000, "tile_order": "row", "cell_order": "row", "duplicates": False}
-        optional = {**defaults, "coord_filters": "auto", "next_id": None, "frame": None}
+        optional = {**defaults, "coord_filters": "auto", "next_id": None, "frame": None, "read": [], "write": []}
         top = fields(value, {"dims": list, "attrs": list}, optional, "a schema")
         if top["coord_filters"] != "auto":
             parse(top["coord_filters"])
@@ -313,6 +318,9 @@ class Schema:
 
     def check_follows(self, before: Schema) -> None:
         """Checks what stays as it was from one schema of an array to the next."""
+        need(len(self.dims) == len(before.dims), "the number of dimensions changed")
+        if self.unknown or before.unknown:
+            return
         same = ("sparse", "duplicates", "capacity", "tile_order", "cell_order")
         need(all(getattr(self, n) == getattr(before, n) for n in same), "an option of a schema changed")
         need(len(self.dims) == len(before.dims), "the number of dimensions changed")
@@ -371,6 +379,23 @@ class Schema:
             low, high = (axes[0].datatype.key(axes[0].datatype.bytes_of_text(end)) for end in ends)
             box.append((low, high))
         return box
+
+
+def unknown_features(value: Any) -> tuple[str, ...]:
+    """The features that a reader of this schema must know; this one knows none."""
+    for which in ("read", "write"):
+        names = value.get(which, []) if isinstance(value, dict) else []
+        need(isinstance(names, list) and all(isinstance(n, str) for n in names), f"a schema: {which} is no list of names")
+    return tuple(value.get("read", ())) if isinstance(value, dict) else ()
+
+
+def _dimensions_alone(value: dict[str, Any]) -> tuple[Dimension, ...]:
+    """The axes of a schema of which nothing else is known."""
+    known = ("name", "dtype", "domain", "tile", "max_bytes", "origin")
+    need(isinstance(value.get("dims"), list) and value["dims"], "a schema without dimensions")
+    every = [{n: v for n, v in d.items() if n in known} for d in value["dims"] if isinstance(d, dict)]
+    need(len(every) == len(value["dims"]), "a dimension is no object")
+    return tuple(axis for d in every for axis in dimension(d))
 
 
 def history(values: list[Any], domain: Box | None = None) -> list[Schema]:

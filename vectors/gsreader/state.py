@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .bytes import Unsupported, need
-from .log import Description, Record, hex32
+from .log import Description, Kept, Record, hex32
 from .schema import Box, Schema, grown
 
 
@@ -23,6 +23,8 @@ class Node:
     schemas: list[Schema] = field(default_factory=list)
     """All are used with the domain of the version."""
     fragments: list[Description] = field(default_factory=list)
+    kept: dict[str, Kept] = field(default_factory=dict)
+    """Entries of kept files, by their ids."""
 
     @property
     def kind(self) -> str:
@@ -32,6 +34,11 @@ class Node:
     def domain(self) -> Box:
         """The domain of an array in this version."""
         return self.schemas[-1].domain
+
+    def owned(self) -> dict[str, Kept]:
+        """The entries whose owner is there."""
+        there = {"fragment": {d.id for d in self.fragments}, "data": {d.file for d in self.fragments if not d.base}}
+        return {e: k for e, k in self.kept.items() if k.owner is None or k.owner[1] in there[k.owner[0]]}
 
 
 @dataclass
@@ -89,6 +96,7 @@ class Version:
     nodes: dict[str, Node]
     retained: Retained = field(default_factory=Retained)
     keys: CommitKeys = field(default_factory=CommitKeys)
+    bases: dict[int, Any] = field(default_factory=dict)
 
 
 def insert(state: Version, node: Node) -> None:
@@ -132,6 +140,26 @@ def _retain(state: Version, operation: dict[str, Any]) -> None:
     state.retained = kept
 
 
+def _keep(node: Node, operation: dict[str, Any]) -> Node:
+    """An array with one more entry of kept files, or without it."""
+    need(node.kind == "array", "files kept beside a group")
+    entry, comes = hex32(operation["entry"]), operation["op"] == "keep"
+    need((entry in node.kept) != comes, "kept files that are there already, or are not there")
+    held = {e: k for e, k in node.kept.items() if e != entry}
+    if comes:
+        held[entry] = operation["kept"]
+    changed = replace(node, kept=held)
+    need(entry in changed.owned() or not comes, "files kept beside what is not there")
+    return changed
+
+
+def _set_base(state: Version, operation: dict[str, Any]) -> None:
+    """What a base is from now on, or that it is none."""
+    state.bases = {n: b for n, b in state.bases.items() if n != operation["number"]}
+    if operation["base"] is not None:
+        state.bases[operation["number"]] = operation["base"]
+
+
 _TARGETS = {
     "remove": "id",
     "move": "id",
@@ -140,6 +168,8 @@ _TARGETS = {
     "add_fragments": "array",
     "replace_fragments": "array",
     "set_metadata": "node",
+    "keep": "array",
+    "release": "array",
 }
 
 
@@ -152,7 +182,11 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
     if name in ("tag", "untag", "condemn"):
         _retain(state, operation)
         return
-    used = {d.file for d in operation.get("fragments", [])}
+    if name == "set_base":
+        _set_base(state, operation)
+        return
+    used = {d.file for d in operation.get("fragments", []) if not d.base}
+    used |= {file for file, _ in operation["kept"].files} if name == "keep" else set()
     need(not used & state.retained.data, "a fragment in a condemned file")
     target = hex32(operation[_TARGETS[name]])
     need(target in state.nodes, "an operation on a node that is not there")
@@ -181,6 +215,8 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
             need(d.id not in known, "a fragment twice")
             need(d.over is None or d.over in known, "a mask over a fragment that is not there")
             need(d.schema < len(node.schemas), "a fragment of an unknown schema")
+            if node.schemas[d.schema].unknown:
+                continue
             need(all(node.schemas[d.schema].attr(n) for n in d.attrs), "an unknown attribute")
         state.nodes[target] = replace(node, fragments=node.fragments + operation["fragments"])
     elif name == "replace_fragments":
@@ -191,6 +227,9 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
         need(there == gone, "fragments to be replaced that are not there, or have another order")
         need(not {d.id for d in kept} & {d.id for d in operation["fragments"]}, "a fragment twice")
         state.nodes[target] = replace(node, fragments=sorted(kept + operation["fragments"], key=lambda d: d.order))
+        state.nodes[target].kept = state.nodes[target].owned()
+    elif name in ("keep", "release"):
+        state.nodes[target] = _keep(node, operation)
     elif name == "set_metadata":
         metadata = dict(node.metadata)
         for key, text in operation["changes"]:

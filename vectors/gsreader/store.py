@@ -100,7 +100,7 @@ class Store:
 
     def _check_packs(self, state: Version) -> None:
         """Fragments of one data file lie one after the other, with zeros between."""
-        every = [d for node in state.nodes.values() for d in node.fragments if isinstance(d.file, str)]
+        every = [d for n in state.nodes.values() for d in n.fragments if isinstance(d.file, str) and not d.base]
         every.sort(key=lambda d: (d.file, d.offset))
         for file, group in itertools.groupby(every, key=lambda d: d.file):
             data, end = self._read(f"_data/{file}.frag"), 0
@@ -112,6 +112,8 @@ class Store:
     def cells(self, node: Node, within: Box) -> list[tuple[tuple[int, ...], Row]]:
         """The cells of a box: of a dense array in row-major order, of a sparse one in global order."""
         schema = node.schemas[-1]
+        if schema.unknown:
+            raise Unsupported(f"array {node.path} needs unknown features: {', '.join(schema.unknown)}")
         found: dict[tuple[int, ...], list[Row]] = {}
         for d in sorted(node.fragments, key=lambda d: d.order):
             pairs = zip(d.bounds, within, strict=True)
@@ -140,6 +142,8 @@ class Store:
         return found
 
     def _stored(self, d: log.Description) -> bytes:
+        if d.base:
+            raise Unsupported(f"fragment {d.id} lies on base {d.base}")
         name = f"_data/{d.file}.frag" if isinstance(d.file, str) else f"_log/{d.file:020}"
         data = self._read(name)[d.offset : d.offset + d.length]
         need(len(data) == d.length, "bytes that are not there")

@@ -5,6 +5,7 @@
 
 mod cases;
 mod model;
+mod newer;
 mod value;
 mod world;
 

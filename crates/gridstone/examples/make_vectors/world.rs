@@ -524,6 +524,21 @@ impl World {
         self.versions.retain(|v| v["version"].as_u64() >= Some(version));
     }
 
+    /// What waits for a commit.
+    pub(crate) fn operations_mut(&mut self) -> &mut Vec<Operation> {
+        &mut self.operations
+    }
+
+    /// An id that nothing has.
+    pub(crate) fn fresh(&self) -> Id {
+        self.entropy.id()
+    }
+
+    /// Where the store's objects are put, sealed or not.
+    pub(crate) fn used(&self) -> &Arc<dyn Storage> {
+        self.store.storage()
+    }
+
     /// Where the store lies.
     pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
         &self.storage

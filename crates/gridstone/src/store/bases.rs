@@ -7,7 +7,6 @@
 
 use super::extension::Ext;
 use super::node_row::read;
-use super::operation::Recorded;
 use super::rows::{Change, RowMap, key};
 use crate::base::{Error, Id, Result};
 use bytes::Bytes;
@@ -119,11 +118,9 @@ impl Bases {
         ))
     }
 
-    /// Applies `operation`, as far as it concerns bases.
-    pub(super) fn apply(self: &mut Arc<Self>, operation: &Recorded) {
-        if let Recorded::SetBase { number, base } = operation {
-            Arc::make_mut(self).changes.insert(*number, base.clone());
-        }
+    /// Sets what a base is; `None`: it is removed.
+    pub(super) fn set(self: &mut Arc<Self>, number: u32, base: Option<&Arc<Base>>) {
+        Arc::make_mut(self).changes.insert(number, base.cloned());
     }
 
     /// The rows that changed since the manifest root.

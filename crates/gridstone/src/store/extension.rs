@@ -4,10 +4,7 @@
 //! `read`, a writer all of both. The lists of a record are those in force from its version on. An `ext` object is
 //! ignored by readers, and kept by folds and copies. It holds no number beyond 2^53 in magnitude and no fraction.
 
-use super::operation::Recorded;
-use crate::base::{Error, FileRef, Result, newer};
-use crate::fragment::Description;
-use crate::schema::Schema;
+use crate::base::{Error, Result, newer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -30,22 +27,6 @@ fn unknown(names: &[String]) -> Option<String> {
     let names: Vec<String> =
         names.iter().filter(|name| !KNOWN.contains(&name.as_str())).map(|name| format!("{name:?}")).collect();
     (!names.is_empty()).then(|| names.join(", "))
-}
-
-/// Whether a record of GS0 cannot have `operation`: there is no `ext`, no feature, no base and no operation of GS1 in it.
-pub(super) fn is_beyond_gs0(operation: &Recorded) -> bool {
-    let described = |d: &Description| !d.extra.is_empty() || matches!(d.location.file, FileRef::OnBase(..));
-    let created = |ext: &Ext, schema: Option<&Schema>| ext.is_some() || schema.is_some_and(Schema::has_extra);
-    match operation {
-        Recorded::CreateGroup { ext, .. } => created(ext, None),
-        Recorded::CreateArray { ext, schema, .. } => created(ext, Some(schema)),
-        Recorded::AlterArray { schema, .. } => schema.has_extra(),
-        Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
-            fragments.iter().any(|d| described(d))
-        }
-        Recorded::Grow { .. } | Recorded::Keep { .. } | Recorded::Release { .. } | Recorded::SetBase { .. } => true,
-        _ => false,
-    }
 }
 
 impl Features {

@@ -34,6 +34,7 @@ mod hint;
 mod inspect;
 mod inspect_rows;
 mod kept;
+mod kept_state;
 mod key_window;
 mod lease;
 mod line;

@@ -9,13 +9,14 @@
 //! exactly. Lists of features, an `ext` object and commit keys may come before the operations. The bytes of a body are verified when it is read ([`Record::body`]).
 
 use super::commit_key::{KeyText, Keyed};
-use super::extension::{Ext, Features, is_beyond_gs0};
+use super::extension::{Ext, Features};
 use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
 use super::wording::{BODY_ALIGNMENT, Bodies, Inline, OperationText, Place, read_operation};
 use crate::base::{Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh3};
 use crate::fragment::Description;
+use crate::schema::Schema;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -157,6 +158,22 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
         bytes.extend_from_slice(&body);
     }
     Ok(bytes)
+}
+
+/// Whether a record of GS0 cannot have `operation`: there is no `ext`, no feature, no base and no operation of GS1 in it.
+fn is_beyond_gs0(operation: &Recorded) -> bool {
+    let described = |d: &Description| !d.extra.is_empty() || matches!(d.location.file, FileRef::OnBase(..));
+    let created = |ext: &Ext, schema: Option<&Schema>| ext.is_some() || schema.is_some_and(Schema::has_extra);
+    match operation {
+        Recorded::CreateGroup { ext, .. } => created(ext, None),
+        Recorded::CreateArray { ext, schema, .. } => created(ext, Some(schema)),
+        Recorded::AlterArray { schema, .. } => schema.has_extra(),
+        Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
+            fragments.iter().any(|d| described(d))
+        }
+        Recorded::Grow { .. } | Recorded::Keep { .. } | Recorded::Release { .. } | Recorded::SetBase { .. } => true,
+        _ => false,
+    }
 }
 
 /// Whether the start of a record's file includes its whole line.

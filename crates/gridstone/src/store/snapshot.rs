@@ -318,7 +318,9 @@ impl Snapshot {
         for operation in &record.operations {
             self.tree.apply(operation)?;
             self.retained.apply(operation, record.version)?;
-            self.bases.apply(operation);
+            if let Recorded::SetBase { number, base } = operation {
+                self.bases.set(*number, base.as_ref());
+            }
         }
         for operation in &record.operations {
             if let Recorded::CreateArray { id, .. } | Recorded::AlterArray { id, .. } = operation {

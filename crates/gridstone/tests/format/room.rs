@@ -1,6 +1,6 @@
-//! Promise: nothing that a newer release wrote is stripped. A store with `ext` objects everywhere, features of its arrays, rows and
-//! parts of descriptions that this release does not know, kept files of unknown kinds and foreign bases is written, merged, folded,
-//! vacuumed, copied and repaired by this release, in any order. All of it is there afterwards, byte for byte.
+//! Promise: nothing that a newer release wrote is stripped. The store has `ext` objects everywhere, features of its arrays, unknown rows
+//! and parts of descriptions, kept files of unknown kinds, and bases. This release writes, merges, folds, vacuums, copies and repairs
+//! it, in any order. All of it is there afterwards, byte for byte.
 
 use super::newer::{open_for_writing, rerow, reword, root_of, some, store};
 use crate::support::copy::{WHOLE, copied, memory};
@@ -135,11 +135,15 @@ fn written_by_newer(with: u32) -> Memory {
     storage
 }
 
-/// Takes the newest root away, and repairs the store. Where it is the floor's, nothing could bring it back.
+/// The version of the root that a newer release wrote to.
+const FIRST_ROOT: u64 = 6;
+
+/// Takes the newest root away, and repairs the store. What a newer release put into a root itself comes from an earlier one, so the
+/// first root and the floor's stay.
 fn repaired(storage: &Memory) {
     let store = store_of(storage);
     let newest = store.latest().unwrap();
-    let floor = store.floor().unwrap().map_or(0, |floor| floor.version);
+    let floor = store.floor().unwrap().map_or(FIRST_ROOT, |floor| floor.version);
     if newest.root_version() <= floor {
         return;
     }

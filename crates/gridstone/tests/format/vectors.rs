@@ -6,6 +6,8 @@
 pub(crate) mod cases;
 #[path = "../../examples/make_vectors/model.rs"]
 mod model;
+#[path = "../../examples/make_vectors/newer.rs"]
+mod newer;
 #[path = "../../examples/make_vectors/value.rs"]
 mod value;
 #[path = "../../examples/make_vectors/world.rs"]

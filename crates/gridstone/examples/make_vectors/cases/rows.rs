@@ -1,13 +1,14 @@
-//! Stores whose state does not fit the top page of a root.
+//! Stores whose state does not fit the top page of a root, and with rows that this release only keeps.
 
 use super::super::world::{Case, World};
 use super::stores::POINTS;
 use super::{ints, noise, signed};
 use gridstone::base::Result;
 use gridstone::schema::Evolution;
+use gridstone::store::Owner;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![paged()?, keyed()?])
+    Ok(vec![paged()?, keyed()?, newer()?])
 }
 
 /// Digits that hardly compress.
@@ -68,5 +69,33 @@ fn keyed() -> Result<Case> {
     write(&mut world, 4)?;
     world.key(b"b", 0)?;
     world.commit_and_expect(Some("after the fold"))?;
+    Ok(world.finish())
+}
+
+/// What newer releases write, and this one keeps.
+fn newer() -> Result<Case> {
+    let about = "files kept beside an array and beside a fragment, one of them released; a base that was set, changed and named by no \
+                 fragment, and one that was removed; a fragment with an ext and with a part that nobody knows";
+    let mut world = World::new("newer", about)?;
+    world.create_array("/points", POINTS)?;
+    world.commit(None)?;
+    world.write_cells("/points", &[vec![signed(-50)], vec![signed(3)]], vec![("v", ints(2, [1, 2]))])?;
+    world.mark_fragments(br#"{"of":["later",1]}"#, b"any bytes");
+    world.commit(None)?;
+    let fragment = world.first_fragment("/points")?;
+    let kept = [Owner::Array, Owner::Fragment(fragment), Owner::Array];
+    let entries = kept.into_iter().map(|owner| world.keep("/points", owner)).collect::<Result<Vec<_>>>()?;
+    world.set_base(1, None, Some("store"));
+    world.set_base(2, None, Some("source"));
+    world.commit_and_expect(None)?;
+    if let Some(entry) = entries.last() {
+        world.release("/points", *entry)?;
+    }
+    world.set_base(1, Some("store"), Some("of later"));
+    world.set_base(2, Some("source"), None);
+    world.commit_and_expect(None)?;
+    world.pack()?;
+    world.write_cells("/points", &[vec![signed(4)]], vec![("v", ints(2, [3]))])?;
+    world.commit_and_expect(None)?;
     Ok(world.finish())
 }

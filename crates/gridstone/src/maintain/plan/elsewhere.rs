@@ -1,8 +1,8 @@
 //! Plans for arrays with fragments on other bases, which this release cannot read, and so never merges.
 //!
 //! Such a fragment, and one under a mask that lies there, is a barrier: the fragments of the own store are planned apart before
-//! it and after it in their order. So no merge has a barrier between its inputs. Of the parts after a barrier nothing that deletes is
-//! removed: what it deletes may be older than the barrier.
+//! it and after it in their order. So no merge has a barrier between its inputs. In the parts after a barrier nothing that deletes
+//! is removed: what it deletes may be older than the barrier.
 
 use super::{Merge, Plan, PlanLimits, Strategy, has_dropped, plan_own, refused};
 use crate::base::{Error, FileRef, Id, Result};
