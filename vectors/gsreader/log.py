@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import value_bounds
 from .bytes import Damaged, Unsupported, need
 from .checksums import xxh3
 from .schema import Box, fields
@@ -49,6 +50,7 @@ class Description:
     offset: int
     length: int
     over: str | None = None
+    stats: bytes = b""
 
     def check(self) -> Description:
         """Refuses what does not fit together."""
@@ -190,7 +192,7 @@ def read_record(data: bytes, version: int) -> Record:
     top = fields(line.value, needed, optional | ({"keys": None} if line.gs else {}), what)
     need(line.body % ALIGNMENT == 0, f"{what}: its body is not aligned")
     need(top["durable"] in (None, False, True), f"{what}: whether it is durable is no truth value")
-    bodies = _Bodies(data, line.body, version)
+    bodies = _Bodies(data, line.body, version, line.gs)
     operations = []
     for value in top["ops"]:
         name = value.get("op") if isinstance(value, dict) else None
@@ -258,14 +260,14 @@ def removed(value: Any) -> tuple[str, tuple[int, int]]:
 class _Bodies:
     """The fragments of a record: their orders and places."""
 
-    def __init__(self, data: bytes, body: int, version: int) -> None:
-        self.data, self.body, self.end, self.version, self.index = data, body, body, version, 0
+    def __init__(self, data: bytes, body: int, version: int, gs: int) -> None:
+        self.data, self.body, self.end, self.version, self.index, self.gs = data, body, body, version, 0, gs
 
     def description(self, value: Any, *, merged: bool = False) -> Description:
         needed: dict[str, type] = {"id": str, "kind": str, "schema": int, "bounds": list, "attrs": list}
         if merged:
             needed["order"] = list
-        optional = {"cells": None, "at": None, "order": None, "over": None}
+        optional = {"cells": None, "at": None, "order": None, "over": None} | ({"stats": None} if self.gs else {})
         f = fields(value, needed, optional, "a fragment's description")
         if f["kind"] not in KINDS:
             raise Unsupported(f"a fragment of kind {f['kind']!r}")
@@ -285,8 +287,9 @@ class _Bodies:
             self.index += 1
         cells = whole(f["cells"])
         over = None if f["over"] is None else hex32(f["over"])
-        bounds = tuple(box(f["bounds"]))
-        return Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *place, over).check()
+        bounds, stats = tuple(box(f["bounds"])), value_bounds.of_hex(f.get("stats"))
+        found = Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *place, over, stats)
+        return found.check()
 
     def _data(self, at: Any) -> tuple[str, int, int]:
         outer = fields(at, {"data": dict}, {}, "a place")

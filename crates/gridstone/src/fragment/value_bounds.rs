@@ -406,4 +406,23 @@ mod tests {
         assert_eq!(named(&flagged).of(3, Datatype::UInt8), None);
         assert!(ValueBounds::new(vec![0; BYTES_MAX + 1]).is_err());
     }
+
+    #[test]
+    fn any_bytes_are_taken_without_a_panic() {
+        let (numbers, texts) = (column(Datatype::Int64, &[7; 16], None), texts(&[b"a", b"b"]));
+        let mut word = 1u64;
+        for round in 0..20_000usize {
+            let mut bytes: Vec<u8> = Vec::new();
+            while bytes.len() < round % 60 {
+                word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                bytes.push(if word >> 61 < 5 { (word >> 56) as u8 % 17 } else { (word >> 40) as u8 });
+            }
+            bytes.splice(..bytes.len().min(6), [FORM, 3, 0, 0, 0, VALUES | LOW | HIGH]);
+            let any = ValueBounds::new(bytes).unwrap();
+            for datatype in [Datatype::Int64, Datatype::Float16, Datatype::String, Datatype::Complex64] {
+                let _ = any.of(3, datatype);
+            }
+            let _ = (any.check(3, numbers.view()), any.check(3, texts.view()));
+        }
+    }
 }
