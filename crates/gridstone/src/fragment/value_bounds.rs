@@ -187,7 +187,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Of `cells` cells with these statistics; `None` if they do not fit them.
+    /// What these statistics of `cells` cells say; `None` if they do not fit them.
     fn of(attr: u32, datatype: Datatype, statistics: &Statistics, cells: u64) -> Option<Self> {
         let Statistics { null_count, nan_count, min, max, .. } = statistics;
         let values = cells.checked_sub(*null_count)?.checked_sub(*nan_count)?;
@@ -264,7 +264,7 @@ pub(super) struct BoundsFold {
 }
 
 impl BoundsFold {
-    /// Of no tile yet.
+    /// The bounds of no tile yet.
     pub(super) fn new(fields: &[Field]) -> Self {
         let ordered = fields.iter().enumerate().filter_map(|(place, field)| match field.role {
             Role::Attribute(attr) if field.datatype.sorting() != Sorting::None => {
