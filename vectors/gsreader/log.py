@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import value_bounds
 from .bytes import Damaged, Unsupported, need
 from .checksums import xxh3
 from .schema import Box, fields
@@ -51,6 +52,7 @@ class Description:
     over: str | None = None
     base: int = 0
     """The base that a data file lies on; 0 is the own store."""
+    stats: bytes = b""
 
     def check(self) -> Description:
         """Refuses what does not fit together."""
@@ -314,8 +316,7 @@ class _Bodies:
     """The fragments of a record: their orders and places."""
 
     def __init__(self, data: bytes, body: int, version: int, gs: int) -> None:
-        self.data, self.body, self.end, self.version, self.index = data, body, body, version, 0
-        self.gs = gs
+        self.data, self.body, self.end, self.version, self.index, self.gs = data, body, body, version, 0, gs
 
     def description(self, value: Any, *, merged: bool = False) -> Description:
         needed: dict[str, type] = {"id": str, "kind": str, "schema": int, "bounds": list, "attrs": list}
@@ -323,7 +324,7 @@ class _Bodies:
             needed["order"] = list
         optional = {"cells": None, "at": None, "order": None, "over": None}
         if self.gs:
-            optional["parts"] = None
+            optional |= {"parts": None, "stats": None}
         f = fields(value, needed, optional, "a fragment's description")
         parts = f.get("parts") or []
         need(all(isinstance(p, list) and len(p) == 2 for p in parts), "a part is a bit and its bytes")
@@ -351,8 +352,9 @@ class _Bodies:
             self.index += 1
         cells = whole(f["cells"])
         over = None if f["over"] is None else hex32(f["over"])
-        bounds = tuple(box(f["bounds"]))
-        return Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *place, over, base).check()
+        bounds, stats = tuple(box(f["bounds"])), value_bounds.of_hex(f.get("stats"))
+        placed = (*place, over, base, stats)
+        return Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *placed).check()
 
     def _data(self, at: Any) -> tuple[str, int, int, int]:
         outer = fields(at, {"data": dict}, {}, "a place")

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from . import fragment, log, mask, root_gs0, root_gs1, seal, sorted_copy
+from . import fragment, log, mask, root_gs0, root_gs1, seal, sorted_copy, value_bounds
 from .bytes import Absent, Unsupported, need
 from .checksums import xxh3
 from .filters import Users
@@ -154,6 +154,7 @@ class Store:
             need(d.schema < len(node.schemas), "a fragment of an unknown schema")
             data = self._stored(d)
             decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema], self.users)
+            value_bounds.check(d.stats, node.schemas[d.schema], decoded.attrs)
             self._decoded[d] = decoded
         decoded = self._decoded[d]
         # It may have been decoded for a later version, which has a larger domain.

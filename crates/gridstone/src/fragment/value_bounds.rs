@@ -187,7 +187,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Of `cells` cells with these statistics; `None` if they do not fit them.
+    /// What these statistics of `cells` cells say; `None` if they do not fit them.
     fn of(attr: u32, datatype: Datatype, statistics: &Statistics, cells: u64) -> Option<Self> {
         let Statistics { null_count, nan_count, min, max, .. } = statistics;
         let values = cells.checked_sub(*null_count)?.checked_sub(*nan_count)?;
@@ -264,7 +264,7 @@ pub(super) struct BoundsFold {
 }
 
 impl BoundsFold {
-    /// Of no tile yet.
+    /// The bounds of no tile yet.
     pub(super) fn new(fields: &[Field]) -> Self {
         let ordered = fields.iter().enumerate().filter_map(|(place, field)| match field.role {
             Role::Attribute(attr) if field.datatype.sorting() != Sorting::None => {
@@ -405,5 +405,24 @@ mod tests {
         flagged[5] |= 128;
         assert_eq!(named(&flagged).of(3, Datatype::UInt8), None);
         assert!(ValueBounds::new(vec![0; BYTES_MAX + 1]).is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_taken_without_a_panic() {
+        let (numbers, texts) = (column(Datatype::Int64, &[7; 16], None), texts(&[b"a", b"b"]));
+        let mut word = 1u64;
+        for round in 0..20_000usize {
+            let mut bytes: Vec<u8> = Vec::new();
+            while bytes.len() < round % 60 {
+                word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                bytes.push(if word >> 61 < 5 { (word >> 56) as u8 % 17 } else { (word >> 40) as u8 });
+            }
+            bytes.splice(..bytes.len().min(6), [FORM, 3, 0, 0, 0, VALUES | LOW | HIGH]);
+            let any = ValueBounds::new(bytes).unwrap();
+            for datatype in [Datatype::Int64, Datatype::Float16, Datatype::String, Datatype::Complex64] {
+                let _ = any.of(3, datatype);
+            }
+            let _ = (any.check(3, numbers.view()), any.check(3, texts.view()));
+        }
     }
 }

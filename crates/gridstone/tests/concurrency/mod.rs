@@ -10,6 +10,7 @@ mod group_schedules;
 mod lost_updates;
 mod many_writers;
 mod overtaken;
+mod overtaken_rows;
 pub(crate) mod processes;
 mod protocol_schedules;
 mod serializable;

@@ -6,9 +6,9 @@
 //! - Sparse arrays with duplicates: always. Nothing is hidden by cells.
 //! - Sparse arrays without: no older fragment that may have a selected cell reaches into its box. A cell has all its attributes from one
 //!   fragment.
-//! - Dense arrays: the attributes of a cell may come from several fragments. So it holds all that the condition looks at; the fill is not
-//!   selected in its box; older fragments that reach into its box hold all of these attributes too, and no cell that is selected; newer ones
-//!   hold all attributes that are read, so that they hide it as a whole where they lie over it.
+//! - Dense arrays: the attributes of a cell may come from several fragments. So it holds all attributes of the condition, and the fill is not
+//!   selected in its box. Older fragments that reach into its box hold all of these attributes too, and no cell that is selected. Newer ones
+//!   there hold all attributes that are read, so that they hide it as a whole where they lie over it.
 //!
 //! Tombstones and deletions stay; a mask goes with the fragment that it lies over.
 
