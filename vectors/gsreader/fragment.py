@@ -58,6 +58,7 @@ class _Reading:
     data: bytes
     schema: Schema
     users: filters.Users
+    moved: tuple[int, ...] = ()
     kind: str = ""
     bounds: Box = field(default_factory=list)
     block_cells: int = 0
@@ -75,10 +76,12 @@ class _Reading:
         return self.data[offset : offset + length]
 
 
-def read(data: bytes, fragment_id: bytes, schema: Schema, users: filters.Users) -> Fragment:
-    """Decodes and checks a whole fragment."""
+def read(
+    data: bytes, fragment_id: bytes, schema: Schema, users: filters.Users, moved: tuple[int, ...] = ()
+) -> Fragment:
+    """Decodes and checks a whole fragment, whose box lies by ``moved`` whole tiles off that of its root."""
     need(len(data) >= 2 * FRAME, "a fragment of too few bytes")
-    reading = _Reading(data, schema, users)
+    reading = _Reading(data, schema, users, moved)
     _header(data[:FRAME], fragment_id)
     _root(reading, _footer(reading))
     fragment = Fragment(reading.kind, reading.bounds, [], {f.number: [] for f in reading.fields if f.is_attr})
@@ -120,6 +123,18 @@ def _footer(reading: _Reading) -> bytes:
     return root
 
 
+def _moved(reading: _Reading, box: Box) -> Box:
+    """The box by so many whole tiles off."""
+    if not reading.moved:
+        return box
+    found = []
+    for (lo, hi), by, dim in zip(box, reading.moved, reading.schema.dims, strict=True):
+        need(by == 0 or isinstance(dim.extent, int), "moved by tiles along a dimension without any")
+        off = by * dim.extent if isinstance(dim.extent, int) else 0
+        found.append((lo + off, hi + off))
+    return found
+
+
 def _root(reading: _Reading, root: bytes) -> None:
     r = Cursor(root, "a fragment's root")
     kind, dims, orders = r.u8(), r.u8(), (r.u8(), r.u8())
@@ -130,7 +145,7 @@ def _root(reading: _Reading, root: bytes) -> None:
     reading.kind = KINDS[kind]
     reading.block_cells, reading.cells, reading.tiles = r.u32(), r.u64(), r.u64()
     need(reading.block_cells > 0, "blocks of no cells")
-    reading.bounds = [(r.u64(), r.u64()) for _ in range(dims)]
+    reading.bounds = _moved(reading, [(r.u64(), r.u64()) for _ in range(dims)])
     inside = zip(reading.bounds, reading.schema.dims, strict=True)
     need(all(d.low <= lo <= hi <= d.high for (lo, hi), d in inside), "a box outside the domain")
     for _ in range(r.count(10)):

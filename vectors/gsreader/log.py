@@ -53,6 +53,8 @@ class Description:
     base: int = 0
     """The base that a data file lies on; 0 is the own store."""
     stats: bytes = b""
+    moved: tuple[int, ...] = ()
+    """By how many whole tiles a dense fragment lies off the box in its root; empty: by none."""
 
     def check(self) -> Description:
         """Refuses what does not fit together."""
@@ -61,6 +63,7 @@ class Description:
         need(not deletion or (self.cells, self.offset, self.length) == (0, 0, 0), "a deletion with cells or bytes")
         need((self.kind == "mask") == (self.over is not None), "a mask, and nothing else, lies over a fragment")
         need(self.kind in ("dense", "sparse") or not self.attrs, "what deletes has no attributes")
+        need(not self.moved or (self.kind == "dense" and len(self.moved) == len(self.bounds)), "moved, and not dense")
         need(self.base == 0 or isinstance(self.file, str), "what is in no data file lies on a base")
         return self
 
@@ -324,7 +327,7 @@ class _Bodies:
             needed["order"] = list
         optional = {"cells": None, "at": None, "order": None, "over": None}
         if self.gs:
-            optional |= {"parts": None, "stats": None}
+            optional |= {"parts": None, "stats": None, "moved": None}
         f = fields(value, needed, optional, "a fragment's description")
         parts = f.get("parts") or []
         need(all(isinstance(p, list) and len(p) == 2 for p in parts), "a part is a bit and its bytes")
@@ -353,7 +356,7 @@ class _Bodies:
         cells = whole(f["cells"])
         over = None if f["over"] is None else hex32(f["over"])
         bounds, stats = tuple(box(f["bounds"])), value_bounds.of_hex(f.get("stats"))
-        placed = (*place, over, base, stats)
+        placed = (*place, over, base, stats, tuple(whole(by) for by in f.get("moved") or ()))
         return Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *placed).check()
 
     def _data(self, at: Any) -> tuple[str, int, int, int]:

@@ -6,12 +6,13 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+from . import value_bounds
 from .bytes import Cursor, Read, Unsupported, need
 from .checksums import xxh3
 from .log import KINDS, Description, box, check_parts, hex16, hex32, json_of, whole
 from .schema import fields
 
-BASE, EXT = 0, 17
+BASE, MOVED, STATS, EXT = 0, 1, 16, 17
 """The parts of an entry that this reader knows."""
 ENTRY_BYTES_MAX = 1 << 16
 PAGE = {"id": str, "xxh3": str, "count": int, "bounds": list, "first": list, "last": list, "full": bool}
@@ -75,10 +76,14 @@ def _entry(r: Cursor, dims: int, sets: list[tuple[int, ...]]) -> Description:
         need(len(parts[BASE]) == 4, "a base that is no number")
         base = int.from_bytes(parts.pop(BASE), "little")
         need(base > 0, "a base that is the own store")
+    moved = parts.pop(MOVED, b"")
+    need(len(moved) % 8 == 0, "moved by what are no numbers")
+    ways = tuple(int.from_bytes(moved[at : at + 8], "little", signed=True) for at in range(0, len(moved), 8))
+    stats = value_bounds.of_bytes(parts.pop(STATS, b""))
     check_parts(list(parts))
     if EXT in parts:
         need(isinstance(json_of(parts[EXT], "the ext of a fragment"), dict), "an ext that is no object")
-    return replace(described, base=base).check()
+    return replace(described, base=base, stats=stats, moved=ways).check()
 
 
 def _described(r: Cursor, dims: int, sets: list[tuple[int, ...]]) -> Description:

@@ -153,7 +153,7 @@ class Store:
         if d not in self._decoded:
             need(d.schema < len(node.schemas), "a fragment of an unknown schema")
             data = self._stored(d)
-            decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema], self.users)
+            decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema], self.users, d.moved)
             value_bounds.check(d.stats, node.schemas[d.schema], decoded.attrs)
             self._decoded[d] = decoded
         decoded = self._decoded[d]
