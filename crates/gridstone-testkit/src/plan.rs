@@ -276,7 +276,8 @@ fn framed(schema: Schema, seed: u64) -> Schema {
 /// A part of the domain, or a tile and perhaps more.
 fn small_side(dim: &Dimension, dice: &mut Dice) -> (u128, u128) {
     if let Extent::Cells(n) = dim.extent() {
-        return (0, u128::from(n - 1) + dice.below(2) as u128 * u128::from(n));
+        let more = u128::from(n) * dice.below(2) as u128;
+        return (0, (u128::from(n - 1) + more).min(u64::MAX.into()));
     }
     let range = dim.range();
     let mut key = |from: u64| from + (u128::from(range.hi - from) * dice.below(1_001) as u128 / 1_000) as u64;

@@ -36,7 +36,8 @@ pub(crate) fn schema(sparse: bool, duplicates: bool, order: &str) -> Schema {
         let low = |value: i64| (1u64 << 63).wrapping_add_signed(value);
         let sides = format!(r#"[["{}","{}"],["{}","{}"]]"#, low(-30), low(29), low(10), low(39));
         let made = json.trim_end_matches('}');
-        return Schema::from_stored_json(&format!(r#"{made},"frame":{{"by":"value","bits":2,"sides":{sides}}}}}"#)).unwrap();
+        return Schema::from_stored_json(&format!(r#"{made},"frame":{{"by":"value","bits":2,"sides":{sides}}}}}"#))
+            .unwrap();
     }
     let bare = |json: String| json.replace(r#""capacity":64,"#, "").replace(r#""duplicates":false,"#, "");
     Schema::from_json(&if sparse { json } else { bare(json) }).unwrap()

@@ -4,7 +4,8 @@
 use gridstone::base::{AlignedBuf, ErrorKind};
 use gridstone::engine::{
     Array, At, Call, CellData, Column, Condition, Context, Dedup, Isolation, Keep, Opened, Options, ReadOrder, Receipt,
-    Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, create_array_on, create_group_on, open_on, verify_on,
+    Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, create_array_on, create_group_on, open_on,
+    verify_on,
 };
 use gridstone::schema::{Attribute, Datatype, Evolution, Framing, Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage};

@@ -229,7 +229,9 @@ fn by_value() -> Result<Case> {
                  overwritten, deleted, merged, and beyond the frame once the domains grew";
     let mut world = World::new("curve_by_value", about)?.folding(3);
     let dims = |dims: &str, more: &str| {
-        format!(r#"{{"sparse":true,"capacity":8,"cell_order":"hilbert"{more},"dims":[{dims}],"attrs":[{{"name":"v","dtype":"int32"}}]}}"#)
+        format!(
+            r#"{{"sparse":true,"capacity":8,"cell_order":"hilbert"{more},"dims":[{dims}],"attrs":[{{"name":"v","dtype":"int32"}}]}}"#
+        )
     };
     let floats = r#"{"name":"x","dtype":"float64","domain":["-180.0","180.0"]},{"name":"y","dtype":"float32","domain":["-90.0","90.0"]}"#;
     let whole = r#"{"name":"x","dtype":"int64","domain":["-9223372036854775808","9223372036854775807"]},
@@ -251,7 +253,8 @@ fn by_value() -> Result<Case> {
         vec![signed(pick(i, 0, 100) as i64), 7 + pick(i, 20, 100), key::from_float(z)]
     };
     let write = |world: &mut World, rows: std::ops::Range<u64>, far: f64, base: i64| -> Result<()> {
-        let place: [(&str, &dyn Fn(u64, f64) -> Vec<u64>); 3] = [("/float", &float), ("/whole", &whole), ("/tiled", &tiled)];
+        let place: [(&str, &dyn Fn(u64, f64) -> Vec<u64>); 3] =
+            [("/float", &float), ("/whole", &whole), ("/tiled", &tiled)];
         for (path, place) in place {
             let mut places: Vec<Vec<u64>> = rows.clone().map(|i| place(i, far)).collect();
             places.sort_by_key(|place| noise(place[0] ^ place[1].rotate_left(9)));

@@ -350,6 +350,8 @@ mod tests {
     use super::super::chunk::Precedence;
     use super::*;
     use crate::fragment::FragmentKind;
+    use crate::schema::Schema;
+    use crate::tile::KeyLayout;
 
     /// Chunks of one fragment with these keys, told apart by the coordinate `mark`.
     fn queue(version: u64, chunks: &[&[(u64, u64)]]) -> Queue {
@@ -377,5 +379,35 @@ mod tests {
         };
         assert_eq!(marks(&mut queues(), true), [1, 2, 3, 4, 5, 20, 6, 30]);
         assert_eq!(marks(&mut queues(), false), [1, 20, 6, 30]);
+    }
+
+    /// Cells whose words are all the same: what deletes or replaces one leaves the others, and a frontier cuts between them.
+    #[test]
+    fn equal_words_are_not_equal_cells() {
+        let schema = Schema::from_stored_json(
+            r#"{"sparse":true,"cell_order":"hilbert","dims":[{"name":"x","dtype":"uint8","domain":["0","99"]}],
+            "attrs":[{"name":"v","dtype":"int8"}],"frame":{"by":"key","bits":0,"sides":[["0","9"]]}}"#,
+        );
+        let layout = KeyLayout::new(&schema.unwrap());
+        let queue = |version: u64, kind: FragmentKind, coords: &[u64]| {
+            let (keys, standing) =
+                (layout.keys(&[coords]), Precedence::Fragment(FragmentOrder { version, index: 0 }, kind));
+            assert!(coords.iter().all(|x| layout.key(|_| *x) == Some(0)) && layout.is_tied());
+            let mut queue = Queue::default();
+            queue.push(Chunk { keys, coords: vec![coords.to_vec()], columns: Vec::new(), standing, sifted: None });
+            queue
+        };
+        let queues = || {
+            let deleted = queue(2, FragmentKind::Tombstones, &[2, 3, 8]);
+            [queue(1, FragmentKind::Sparse, &[1, 2, 5, 8, 9]), deleted, queue(3, FragmentKind::Sparse, &[2, 4, 9])]
+        };
+        assert_eq!(marks(&mut queues(), true), [1, 2, 4, 5, 9, 9]);
+        assert_eq!(marks(&mut queues(), false), [1, 2, 4, 5, 9]);
+        let (firsts, mut queues) = (layout.keys(&[&[4, 5]]), queues());
+        for (row, before) in [(0, &[1, 2][..]), (1, &[4]), (1, &[])] {
+            let frontier = Frontier { keys: &firsts, row };
+            assert_eq!(merge(&mut queues, Some(&frontier), false).0.coordinate_keys(1).concat(), before);
+        }
+        assert_eq!(marks(&mut queues, false), [5, 9]);
     }
 }
