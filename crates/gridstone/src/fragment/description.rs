@@ -100,7 +100,7 @@ pub struct Description {
     pub location: Location,
     /// Of a mask: the fragment whose rows it deletes.
     pub over: Option<Id>,
-    /// Of a dense fragment: by how many whole tiles per dimension its box lies off the one in its root. Empty: by none.
+    /// By how many whole tiles per dimension the box of a dense fragment lies off the one in its root. Empty: by none.
     pub moved: Vec<i64>,
 }
 

@@ -2,7 +2,6 @@
 //!
 //! All of this depends on the snapshot that the commit follows, so it is repeated for every slot.
 
-use super::hidden_arrays::check_new_name;
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
 use super::retained::Retained;
@@ -48,7 +47,7 @@ impl Draft {
             }
             Operation::CreateHidden { id, owner, name, schema } => {
                 schema.check_new_names(None)?;
-                check_new_name(name)?;
+                path::check_new_hidden(name)?;
                 let schema = Arc::new(schema.clone());
                 Some(Recorded::CreateHidden { id: *id, owner: *owner, name: name.clone(), schema, ext: None })
             }
