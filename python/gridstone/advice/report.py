@@ -148,11 +148,16 @@ def _filters(text: Any) -> str:
     return repr(parts[0] if len(parts) == 1 else [part.strip() for part in parts])
 
 
+def _step(value: Any) -> str:
+    unit, count = np.datetime_data(value)
+    return unit if count == 1 else f"{count}{unit}"
+
+
 def _literal(value: Any) -> str:
     if isinstance(value, np.datetime64):
-        return f"np.datetime64({int(value.astype(np.int64))}, {np.datetime_data(value)[0]!r})"
+        return f"np.datetime64({int(value.astype(np.int64))}, {_step(value)!r})"
     if isinstance(value, np.timedelta64):
-        return f"np.timedelta64({int(value.astype(np.int64))}, {np.datetime_data(value)[0]!r})"
+        return f"np.timedelta64({int(value.astype(np.int64))}, {_step(value)!r})"
     if isinstance(value, tuple):
         return f"({', '.join(map(_literal, value))},)" if value else "()"
     if isinstance(value, complex | np.complexfloating):

@@ -111,7 +111,8 @@ class Evolvable:
         categories: Mapping[str, Any] | None = None,
         message: Message = None,
     ) -> int:
-        """Adds, drops, renames and changes attributes. Nothing that was written is read or written again.
+        """Adds, drops, renames and changes attributes, and renames dimensions. Nothing that was written is read or
+        written again.
 
         Names are those before the change. Earlier versions keep their attributes. Writes of processes that have not
         seen the change yet stand.
@@ -120,7 +121,7 @@ class Evolvable:
             add: new attributes. Cells written before have null there if it is nullable, else its fill.
             drop: attributes that go; their bytes stay in older fragments until `consolidate` rewrites these and
                 `vacuum` forgets the versions that have them.
-            rename: new names by old names.
+            rename: new names by old names, of attributes and dimensions.
             fill: new fills by name: what unwritten dense cells read as (None: 0, "" or NaT).
             filters: filters by name, of what is written from now on.
             nullable: attributes that may be null from now on; unwritten dense cells of them are null.
@@ -156,7 +157,7 @@ class Evolvable:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise SchemaError(f"the name of an attribute is text, not {brief(name)}")
+        raise SchemaError(f"the name of an attribute or dimension is text, not {brief(name)}")
     return name
 
 

@@ -27,8 +27,8 @@ def array_of(column: Column) -> "pa.Array":
     if datatype.is_time(column.dtype):
         valid = _without_nat(values, valid)
         unit = unit_of(column.dtype)
-        if unit is not None and unit != datatype.unit_of(column.dtype):
-            values = _in_seconds(column.dtype, values)
+        if unit is not None and unit != datatype.step_of(column.dtype):
+            values = _in_unit(column.dtype, values, unit)
         values = values.view(np.int64)
     return pa.Array.from_buffers(arrow_type, count, [bits(valid), pa.py_buffer(values)])
 
@@ -41,8 +41,8 @@ def _without_nat(values: AnyArray, valid: AnyArray | None) -> AnyArray | None:
     return ~nat if valid is None else valid & ~nat
 
 
-def _in_seconds(dtype: str, values: AnyArray) -> AnyArray:
-    made = values.astype(f"{dtype.partition('[')[0]}[s]")
+def _in_unit(dtype: str, values: AnyArray, unit: str) -> AnyArray:
+    made = values.astype(f"{dtype.partition('[')[0]}[{unit}]")
     if not np.array_equal(made.astype(dtype), values, equal_nan=True):
         raise InputError(f"values of type {dtype} lie beyond what Arrow's timestamps hold; read with .to_numpy()")
     return made

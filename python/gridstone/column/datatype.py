@@ -3,7 +3,7 @@
 The core's names are NumPy's (`int32`, `datetime64[us]`), `string`, `bytes` and `bytes[16]` (of fixed length). There are
 vectors (`uint8[3]`, `float32[2,3]`) and lists (`list[int32]`). Vectors and lists are of *primitives*: numbers, booleans
 and times. A value is a Python int, float, complex, bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the
-datatype's unit. The value of a vector or list is a tuple of these, nested as the vector's axes are.
+datatype's unit or, where it counts several (`datetime64[6h]`), of so many. The value of a vector or list is a tuple of these, nested as the vector's axes are.
 """
 
 import datetime as dt
@@ -73,7 +73,7 @@ def parse(dtype: Any) -> str:
     except (TypeError, ValueError):
         raise SchemaError(
             f"unknown datatype {brief(dtype)}; use bool, (u)int8 to (u)int64, float16 to float64, complex64, "
-            f"complex128, datetime64[unit], timedelta64[unit], string, bytes, bytes[length], a vector such as uint8[3] "
+            f"complex128, datetime64[unit], timedelta64[unit] (or several units: 6h), string, bytes, bytes[length], a vector such as uint8[3] "
             f"or a list such as list[int32]"
         ) from None
     return _of_numpy(made)
@@ -88,9 +88,8 @@ def _of_numpy(dtype: np.dtype[Any]) -> str:
     if dtype.kind == "S" or (dtype.kind == "V" and dtype.names is None):
         return f"bytes[{dtype.itemsize}]" if dtype.itemsize else "bytes"
     if dtype.kind in "mM":
-        unit, count = np.datetime_data(dtype)
-        if unit not in UNITS or count != 1:
-            raise SchemaError(f"the datatype {name} needs one unit from Y to as, such as datetime64[us]")
+        if np.datetime_data(dtype)[0] not in UNITS:
+            raise SchemaError(f"the datatype {name} needs a unit from Y to as, such as datetime64[us]")
         return name
     if name in ("bool", *INTEGERS, *FLOATS, *COMPLEX):
         return name
@@ -161,12 +160,17 @@ def shape_of(name: str) -> tuple[int, ...]:
     return () if found is None else tuple(int(side) for side in found[2].split(","))
 
 
-def unit_of(name: str) -> str:
-    """The unit of a datetime or timedelta type."""
+def step_of(name: str) -> str:
+    """What a datetime or timedelta type is counted in: a unit, or several ("6h")."""
     found = _TIME.fullmatch(name)
     if found is None:
         raise SchemaError(f"the datatype {name} has no unit of time")
     return found[2]
+
+
+def unit_of(name: str) -> str:
+    """The unit of a datetime or timedelta type, whatever number of them a step is."""
+    return step_of(name).lstrip("0123456789")
 
 
 @cache
@@ -310,9 +314,9 @@ def rounded(name: str, value: Any) -> float:
 
 
 def _tick(name: str, ticks: int | str) -> np.datetime64 | np.timedelta64:
-    """The value of a time type that is `ticks` of its unit, or "NaT"."""
+    """The value of a time type that is `ticks` of its steps, or "NaT"."""
     kind: Any = np.datetime64 if name.startswith("datetime64") else np.timedelta64
-    return _as_time(kind(ticks, unit_of(name)))
+    return _as_time(kind(ticks, step_of(name)))
 
 
 def _as_time(value: Any) -> np.datetime64 | np.timedelta64:

@@ -106,7 +106,7 @@ def read(field: Field, column: Any) -> Column:
 def judged(dtype: str) -> bool:
     """Whether text that Arrow's reader takes may still be no value of this type, which `read` finds."""
     if datatype.is_time(dtype):
-        return datatype.unit_of(dtype) in ("Y", "M", "W", "D", "h", "m")
+        return datatype.step_of(dtype) not in ("s", "ms", "us", "ns", "ps", "fs", "as")
     return _is_json(dtype) or datatype.is_fixed_bytes(dtype) or dtype == "float16"
 
 

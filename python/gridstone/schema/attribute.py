@@ -37,7 +37,7 @@ class Attr(Frozen):
         name: unique among the dimensions and attributes of an array.
         dtype: bool, (u)int8 to (u)int64, float16, float32, float64, complex64, complex128, datetime64[unit],
             timedelta64[unit], string, bytes, bytes[length] (or NumPy's "S10"); a vector of any of these but strings and
-            bytes, such as "uint8[3]", or a list such as "list[int32]".
+            bytes, such as "uint8[3]", or a list such as "list[int32]". Times may count several units: "datetime64[6h]".
         nullable: whether a cell's value may be null.
         fill: what an unwritten dense cell reads as; None: 0, "", NaT, a list of nothing. Nullable attributes read as
             null there.

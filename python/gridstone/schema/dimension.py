@@ -151,7 +151,7 @@ def _extent(kind: str, tile: Any, what: str) -> Value | None:
 def _extent_type(kind: str) -> str:
     """The type of the tile extents of a dimension of type `kind`."""
     if datatype.is_time(kind):
-        return f"timedelta64[{datatype.unit_of(kind)}]"
+        return f"timedelta64[{datatype.step_of(kind)}]"
     return "float64" if datatype.is_float(kind) else "uint64"
 
 

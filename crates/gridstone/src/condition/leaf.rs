@@ -19,7 +19,9 @@ pub(super) fn against(column: &str, datatype: Datatype, value: &Literal) -> Resu
         (Datatype::FixedBytes(len), Literal::Bytes(bytes)) => Against::Text(padded(bytes, len as usize)),
         (Datatype::Datetime(_), Literal::Datetime(i64::MIN, _))
         | (Datatype::Timedelta(_), Literal::Timedelta(i64::MIN, _)) => Against::Unordered,
-        (Datatype::Datetime(_), Literal::Datetime(ticks, unit)) => Against::Moment(Moment::of_datetime(*ticks, unit.step())),
+        (Datatype::Datetime(_), Literal::Datetime(ticks, unit)) => {
+            Against::Moment(Moment::of_datetime(*ticks, unit.step()))
+        }
         (Datatype::Timedelta(own), Literal::Timedelta(ticks, unit)) => {
             return span(own, *ticks, *unit).map_or_else(refuse, Ok);
         }

@@ -45,7 +45,9 @@ impl Moment {
         let units = i128::from(ticks) * i128::from(step.count());
         match step.unit() {
             TimeUnit::Year => Self::midnight(days_from_civil(1970 + units, 1, 1)),
-            TimeUnit::Month => Self::midnight(days_from_civil(1970 + units.div_euclid(12), units.rem_euclid(12) + 1, 1)),
+            TimeUnit::Month => {
+                Self::midnight(days_from_civil(1970 + units.div_euclid(12), units.rem_euclid(12) + 1, 1))
+            }
             _ => Self::of_timedelta(ticks, step),
         }
     }

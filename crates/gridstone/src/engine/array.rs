@@ -4,7 +4,7 @@ use super::address::{At, look_at};
 use super::boxes::{ReadBox, hull_of, parse_box};
 use super::claim::Claim;
 use super::listing::{FragmentListing, VersionListing};
-use super::parts::check_usable;
+use super::refusal::check_usable;
 use super::session::{Direct, Session, settled};
 use super::{Call, Context};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};

@@ -319,7 +319,8 @@ fn making(state: &ArrayState, id: Id, path: String, ids: &HashMap<Id, Id>) -> Re
         return Err(Error::corruption(format!("array {path} has no schema")));
     };
     let owner = state.owner().map(|owner| {
-        let lost = || Error::corruption(format!("the array that the hidden array {} belongs to is missing", state.path()));
+        let lost =
+            || Error::corruption(format!("the array that the hidden array {} belongs to is missing", state.path()));
         ids.get(&owner).copied().ok_or_else(lost)
     });
     let ext = state.ext().clone();

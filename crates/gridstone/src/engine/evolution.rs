@@ -1,7 +1,7 @@
 //! Changing the schema of an array: its domain, its attributes.
 
 use super::Array;
-use super::parts::check_usable;
+use super::refusal::check_usable;
 use crate::base::Result;
 use crate::schema::{Dimension, Evolution, Schema};
 use crate::store::{Changes, Operation};

@@ -34,6 +34,7 @@ mod positions;
 mod queue;
 mod reading;
 mod receipts;
+mod refusal;
 mod regions;
 mod retention;
 mod seal;

@@ -2,7 +2,7 @@
 
 use super::address::{At, look_at, storage_at, store_at, store_on};
 use super::group::below;
-use super::parts::check_usable;
+use super::refusal::check_usable;
 use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
 use crate::base::{Entropy, Error, ErrorKind, Result};

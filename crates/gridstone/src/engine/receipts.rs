@@ -15,7 +15,9 @@ use crate::fragment::{self, Description, Fragment, FragmentKind, Mask};
 use crate::runtime::SystemEntropy;
 use crate::schema::{Region, Subarray};
 use crate::storage::{Storage, data_name};
-use crate::store::{ArrayState, Changes, CommitKey, Growth, Keyed, Operation, ReceiptRules, Snapshot, StandardRules, Store};
+use crate::store::{
+    ArrayState, Changes, CommitKey, Growth, Keyed, Operation, ReceiptRules, Snapshot, StandardRules, Store,
+};
 use std::sync::Arc;
 
 pub use crate::store::Receipt;

@@ -103,7 +103,7 @@ pub struct Description {
     pub over: Option<Id>,
     /// What is known of the values of its attributes.
     pub stats: ValueBounds,
-    /// Of a dense fragment: by how many whole tiles per dimension its box lies off the one in its root. Empty: by none.
+    /// By how many whole tiles per dimension the box of a dense fragment lies off the one in its root. Empty: by none.
     pub moved: Vec<i64>,
     /// What newer releases say of it, by ascending bits.
     pub extra: Vec<Part>,

@@ -141,9 +141,10 @@ impl Schema {
         let mut dims = self.dims().to_vec();
         let place_of = |name: &str| {
             let names: Vec<&str> = self.coordinates().map(|d| d.name()).collect();
-            self.dims().iter().position(|d| d.name() == name).ok_or_else(|| {
-                Error::schema(format!("there is no dimension {name:?}; there are {}", names.join(", ")))
-            })
+            self.dims()
+                .iter()
+                .position(|d| d.name() == name)
+                .ok_or_else(|| Error::schema(format!("there is no dimension {name:?}; there are {}", names.join(", "))))
         };
         let twice = |name: &str| Err(Error::schema(format!("the dimension {name:?} is named twice")));
         for (place, (name, lo, hi)) in evolution.domains.iter().enumerate() {
@@ -160,7 +161,8 @@ impl Schema {
             let at = place_of(name)?;
             dims.iter_mut().skip(at).take(1).for_each(|dim| *dim = dim.with_labels(labels.clone()));
         }
-        let named = |dim: &Dimension| of(&evolution.rename, dim.name()).map_or_else(|| dim.clone(), |to| dim.renamed(to));
+        let named =
+            |dim: &Dimension| of(&evolution.rename, dim.name()).map_or_else(|| dim.clone(), |to| dim.renamed(to));
         Ok(dims.iter().map(named).collect())
     }
 

@@ -23,8 +23,8 @@ use super::extra::{self, Ext, Extra};
 use super::labels::LabelsText;
 use super::text::TEXT_BYTES;
 use super::{
-    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange, Order,
-    Schema, SchemaOptions, Side,
+    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange,
+    Order, Schema, SchemaOptions, Side,
 };
 use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};

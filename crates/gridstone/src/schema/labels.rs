@@ -125,7 +125,7 @@ mod tests {
             ("int8", "0", "0", "the same"),
             ("int8", "200", "1", "int8"),
             ("float64", "inf", "1", "finite"),
-            ("float32", "0", "nan", "NaN"),
+            ("float32", "0", "nan", "no coordinate"),
             ("datetime64[D]", "NaT", "1", "NaT"),
             ("bool", "false", "true", "no steps"),
             ("string", "a", "b", "no steps"),

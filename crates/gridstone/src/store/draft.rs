@@ -2,7 +2,6 @@
 //!
 //! All of this depends on the snapshot that the commit follows, so it is repeated for every slot.
 
-use super::hidden_arrays::check_new_name;
 use super::kept::Kept;
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
@@ -86,7 +85,7 @@ impl Draft {
             }
             Operation::CreateHidden { id, owner, name, schema, ext } => {
                 schema.check_new_names(None)?;
-                check_new_name(name)?;
+                path::check_new_hidden(name)?;
                 let schema = Arc::new(schema.clone());
                 Some(Recorded::CreateHidden { id: *id, owner: *owner, name: name.clone(), schema, ext: ext.clone() })
             }

@@ -361,7 +361,9 @@ fn size_bytes(changes: &Changes) -> usize {
         Operation::AddFragments { fragments, .. } => {
             fragments.iter().map(|f| LINE_BYTES + f.body.as_ref().map_or(0, bytes::Bytes::len)).sum()
         }
-        Operation::SetMetadata { changes, .. } | Operation::SetFieldMetadata { changes, .. } => changes.iter().map(text).sum(),
+        Operation::SetMetadata { changes, .. } | Operation::SetFieldMetadata { changes, .. } => {
+            changes.iter().map(text).sum()
+        }
         _ => 0,
     };
     changes.operations.iter().map(|op| LINE_BYTES + of(op)).sum()
@@ -387,8 +389,13 @@ mod tests {
             Some(Changes::new(vec![Operation::Grow { array, dimension, range }]))
         };
         // A tile holds 2^31 cells; each of the first two fits alone, and so do the others beside the first.
-        let changes =
-            vec![grow(id, 0, (1 << 20) - 1), grow(id, 1, (1 << 20) - 1), grow(id, 1, 2_047), grow(id, 7, 1), grow(id, 0, 99)];
+        let changes = vec![
+            grow(id, 0, (1 << 20) - 1),
+            grow(id, 1, (1 << 20) - 1),
+            grow(id, 1, 2_047),
+            grow(id, 7, 1),
+            grow(id, 0, 99),
+        ];
         let mut members = Members { changes };
         let mut all = Changes::default();
         members.settle(&newest, &mut all).unwrap();

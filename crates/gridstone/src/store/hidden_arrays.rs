@@ -2,7 +2,7 @@
 //! finds them and are in no list. Else they are arrays as all others.
 //!
 //! 1. Its row says that a hidden array is one; its parent is its owner, which is no hidden array itself. Its name begins
-//!    with [`MARK`].
+//!    with [`path::MARK`].
 //! 2. Where a schema says that labels lie in an array, that is a hidden one of its array, with one dimension, in every
 //!    version in which the schema is the last.
 
@@ -10,31 +10,10 @@ use super::node_row::Child;
 use super::path;
 use super::state::ArrayState;
 use super::tree::{Node, Tree};
-use crate::base::{Error, Id, PRINTABLE, Result, is_unprintable, limits};
+use crate::base::{Error, Id, Result};
 use crate::schema::Labels;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What the names of hidden arrays begin with.
-pub(super) const MARK: char = '@';
-
-/// An Input error unless a hidden array may have this name.
-pub(super) fn check_name(name: &str) -> Result<()> {
-    let fits = name.starts_with(MARK) && name.len() <= limits::NAME_BYTES_MAX && !name.contains(['/', '\0']);
-    if fits {
-        return Ok(());
-    }
-    Err(Error::input(format!("{name:?} cannot name a hidden array: it begins with {MARK:?} and has up to 255 bytes, no \"/\"")))
-}
-
-/// The same of a new name, which holds nothing that acts on a terminal.
-pub(super) fn check_new_name(name: &str) -> Result<()> {
-    check_name(name)?;
-    match name.contains(is_unprintable) {
-        true => Err(Error::input(format!("{name:?} cannot name a new hidden array: {PRINTABLE}"))),
-        false => Ok(()),
-    }
-}
 
 /// The dimension of `owner` that has its labels in the array with this id.
 fn labelled(owner: &ArrayState, id: Id) -> Option<&str> {
@@ -43,12 +22,12 @@ fn labelled(owner: &ArrayState, id: Id) -> Option<&str> {
 }
 
 impl Tree {
-    /// Inserts a hidden array of `owner`; `made` makes it from what its path is told as.
+    /// Inserts a hidden array of `owner`, which `made` makes for the path that messages name it by.
     ///
     /// # Errors
     /// Conflict (the owner was removed), Exists, Input.
     pub(super) fn insert_hidden(&mut self, owner: Id, name: &str, made: impl FnOnce(&str) -> ArrayState) -> Result<()> {
-        check_name(name)?;
+        path::check_hidden(name)?;
         let Some(Node::Array(above)) = self.get(owner)? else {
             return Err(Error::conflict(format!(
                 "the array with the id {owner} was removed; no array can be hidden in it"
@@ -105,7 +84,9 @@ impl Tree {
             match self.get(named)? {
                 Some(Node::Array(labels)) if labels.is_hidden && labels.parent == Some(id) => {
                     if labels.schema().ndim() != 1 || labels.schema().sparse() {
-                        return Err(Error::schema(format!("{wrong} lie in an array that is not dense, of one dimension")));
+                        return Err(Error::schema(format!(
+                            "{wrong} lie in an array that is not dense, of one dimension"
+                        )));
                     }
                 }
                 _ => {

@@ -107,7 +107,8 @@ impl Walk<'_> {
             };
             for (name, child) in children {
                 let found = snapshot.node_by_id(child.id)?;
-                let is_said = |found: &Node| child == found.as_child() && found.path() == super::path::below(node.path(), &name);
+                let is_said =
+                    |found: &Node| child == found.as_child() && found.path() == super::path::below(node.path(), &name);
                 if !found.is_some_and(|found| is_said(&found)) {
                     return Err(wrong(format!("{name:?} in {} is not the node that its row says", node.path())));
                 }

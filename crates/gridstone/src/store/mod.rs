@@ -22,6 +22,7 @@ mod duplicates;
 mod durability;
 mod extension;
 mod field;
+mod field_metadata;
 mod floor;
 mod fold;
 #[cfg(feature = "fuzzing")]

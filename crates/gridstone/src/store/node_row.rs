@@ -11,8 +11,8 @@
 //! A schema is its JSON, metadata the JSON text. Each JSON object may have an `ext`.
 
 use super::extension::Ext;
-use super::hidden_arrays::MARK;
 use super::page::PageInfo;
+use super::path::MARK;
 use super::shape::{BoxText, DomainText, Hex, IdText, Whole};
 use crate::base::{Error, Id, Result, limits, newer, unknown_name};
 use crate::fragment::FragmentOrder;

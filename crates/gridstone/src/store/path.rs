@@ -64,6 +64,29 @@ pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }
 
+/// What the names of hidden arrays begin with.
+pub(super) const MARK: char = '@';
+
+/// An Input error unless a hidden array may have this name.
+pub(super) fn check_hidden(name: &str) -> Result<()> {
+    let fits = name.starts_with(MARK) && name.len() <= limits::NAME_BYTES_MAX && !name.contains(['/', '\0']);
+    if fits {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "{name:?} cannot name a hidden array: it begins with {MARK:?} and has up to 255 bytes, no \"/\""
+    )))
+}
+
+/// The same of a new name, which holds nothing that acts on a terminal.
+pub(super) fn check_new_hidden(name: &str) -> Result<()> {
+    check_hidden(name)?;
+    match name.contains(is_unprintable) {
+        true => Err(Error::input(format!("{name:?} cannot name a new hidden array: {PRINTABLE}"))),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,8 +17,8 @@ use super::snapshot::Snapshot;
 use super::wording::{Bodies, FragmentText, Place, earlier};
 use crate::base::{Error, ErrorKind, FileRef, Id, Result, newer, unknown_name};
 use crate::fragment::{Description, FragmentOrder, Staged};
-use serde::{Deserialize, Serialize};
 use crate::schema::{KeyRange, Subarray};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -180,11 +180,7 @@ impl Receipt {
     pub fn reach(&self, domain: &Subarray) -> Subarray {
         let mut ranges = domain.ranges().to_vec();
         for growth in &self.growth {
-            ranges
-                .iter_mut()
-                .skip(growth.dimension as usize)
-                .take(1)
-                .for_each(|own| *own = own.joined(growth.range));
+            ranges.iter_mut().skip(growth.dimension as usize).take(1).for_each(|own| *own = own.joined(growth.range));
         }
         Subarray::new(ranges)
     }

@@ -509,7 +509,9 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             (Some(number), None) => {
                 Recorded::SetFieldMetadata { array: node.0, field: Field::Attribute(number), changes }
             }
-            (None, Some(place)) => Recorded::SetFieldMetadata { array: node.0, field: Field::Dimension(place), changes },
+            (None, Some(place)) => {
+                Recorded::SetFieldMetadata { array: node.0, field: Field::Dimension(place), changes }
+            }
             _ => return Err(Error::corruption("metadata is of an attribute and a dimension at once")),
         },
         OperationText::Tag { name, version } => Recorded::Tag { name, version: version.0 },

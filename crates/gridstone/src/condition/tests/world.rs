@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// Dimensions, then attributes.
-pub(super) const COLUMNS: [(&str, &str, bool); 27] = [
+pub(super) const COLUMNS: [(&str, &str, bool); 29] = [
     ("x", "int64", false),
     ("y", "float32", false),
     ("z", "datetime64[s]", false),
@@ -32,6 +32,8 @@ pub(super) const COLUMNS: [(&str, &str, bool); 27] = [
     ("m", "datetime64[M]", false),
     ("w", "timedelta64[ms]", true),
     ("q", "timedelta64[Y]", false),
+    ("t6", "datetime64[6h]", true),
+    ("w15", "timedelta64[15m]", false),
     ("s", "string", true),
     ("r", "bytes", false),
     ("s2", "string", false),
@@ -278,8 +280,8 @@ fn comparison() -> impl Strategy<Value = Comparison> {
 const FAMILIES: [&[&str]; 7] = [
     &["x", "y", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f", "d", "g", "h"],
     &["b"],
-    &["z", "t", "t2", "m"],
-    &["w"],
+    &["z", "t", "t2", "m", "t6"],
+    &["w", "w15"],
     &["q"],
     &["s", "s2", "n"],
     &["r", "r2", "k"],

@@ -155,8 +155,7 @@ fn hidden_arrays_and_metadata_of_attributes_are_copied_with_their_array() {
     for (from, to, path, target_path) in
         [(&storage, &target, "/", "/"), (&storage, &target, "/a", "/deep/b"), (&storage, &storage, "/a", "/b")]
     {
-        let options =
-            CopyOptions { path, target_path, at: At::Latest, tag: None, history: false, overwrite: false };
+        let options = CopyOptions { path, target_path, at: At::Latest, tag: None, history: false, overwrite: false };
         copy_on((&context(), from.clone()), (&context(), to.clone()), &options, &Call::default()).unwrap();
         let copied = opened(to, if path == "/" { "/a" } else { target_path });
         let labels = copied.labels(0).unwrap().unwrap();
@@ -193,7 +192,6 @@ fn grown(storage: &Arc<dyn Storage>, (lo, hi): (i64, i64), at: i64, values: &[i6
 
 #[test]
 fn receipts_commit_the_growth_that_they_need() {
-    let all = [-1, -1, 1, 2, -1];
     for together in [true, false] {
         for flipped in [true, false] {
             let storage = memory();
@@ -205,14 +203,15 @@ fn receipts_commit_the_growth_that_they_need() {
             if flipped {
                 receipts.reverse();
             }
-            let commit = |receipts: &[Receipt]| commit_receipts_on(&context(), storage.clone(), receipts, None).unwrap();
+            let commit =
+                |receipts: &[Receipt]| commit_receipts_on(&context(), storage.clone(), receipts, None).unwrap();
             if together {
                 commit(&receipts);
             } else {
+                let other = opened(&storage, "/a");
                 commit(&receipts[..1]);
                 // Another makes the domain grow meanwhile.
                 let domains = vec![("x".to_owned(), "-3".to_owned(), "50".to_owned())];
-                let other = opened(&storage, "/a");
                 other.alter(&Evolution { domains, ..Evolution::default() }, None).unwrap();
                 commit(&receipts[1..]);
             }
@@ -225,7 +224,6 @@ fn receipts_commit_the_growth_that_they_need() {
             sound(&storage);
         }
     }
-    assert_eq!(all.len(), 5);
 }
 
 #[test]
@@ -295,7 +293,15 @@ fn a_deletion_beyond_the_domain_reads_and_merges_as_one_within() {
         fill(&array, 34, &[11, 12, 13, 14, 15]);
         let seen = |array: &Array| {
             let (cells, ..) = array.read_box(None, None, ReadOrder::Row, &Call::default()).unwrap();
-            cells.attrs[0].view().values().as_chunks::<8>().0.iter().map(|v| i64::from_le_bytes(*v)).filter(|v| *v > 0).collect::<Vec<_>>()
+            cells.attrs[0]
+                .view()
+                .values()
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|v| i64::from_le_bytes(*v))
+                .filter(|v| *v > 0)
+                .collect::<Vec<_>>()
         };
         let expected = [1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 14, 15];
         assert_eq!(seen(&array), expected, "sparse {sparse}");

@@ -26,7 +26,8 @@ fn what_only_a_store_gives_survives_its_json() {
         assert!(!schema.to_json().contains("labels"));
         assert!(stored(&dim, r#","sparse":true"#).unwrap_err().message().contains("labels"));
     }
-    for bad in [r#"{"start":"0","step":"1"}"#, r#"{"array":"x"}"#, &format!(r#"{{"array":"{id}","start":"0"}}"#), "{}"] {
+    for bad in [r#"{"start":"0","step":"1"}"#, r#"{"array":"x"}"#, &format!(r#"{{"array":"{id}","start":"0"}}"#), "{}"]
+    {
         stored(&format!(r#"{{"name":"x","dtype":"int8","domain":["0","9"],"labels":{bad}}}"#), "").unwrap_err();
     }
     for (domain, tile, range) in [
@@ -36,12 +37,12 @@ fn what_only_a_store_gives_survives_its_json() {
         (r#"[null,"9"]"#, "\"5\"", KeyRange::new(0, 9)),
         ("[null,null]", "\"5\"", KeyRange::new(0, 255)),
     ] {
-        let schema =
-            stored(&format!(r#"{{"name":"x","dtype":"uint8","domain":{domain},"tile":{tile}}}"#), "").unwrap();
+        let schema = stored(&format!(r#"{{"name":"x","dtype":"uint8","domain":{domain},"tile":{tile}}}"#), "").unwrap();
         assert_eq!(schema.domain().ranges()[0], range);
         assert!(schema.to_stored_json().contains(&format!(r#""domain":{domain}"#)), "{domain}");
     }
-    for (domain, word) in [(r#"["3",null]"#, "needs a tile extent"), (r#"["3"]"#, "needs a domain"), ("null", "domain")] {
+    for (domain, word) in [(r#"["3",null]"#, "needs a tile extent"), (r#"["3"]"#, "needs a domain"), ("null", "domain")]
+    {
         let error = stored(&format!(r#"{{"name":"x","dtype":"uint8","domain":{domain}}}"#), "").unwrap_err();
         assert!(error.message().contains(word), "{error}");
     }

@@ -15,8 +15,8 @@
 //! | `N` | id of the group, name | id of the child, kind |
 //! | `T` | name | a tag, JSON |
 
-use crate::store::field::Field;
 use crate::base::{Id, limits, xxh3};
+use crate::store::field::Field;
 use bytes::Bytes;
 
 const BASE: u8 = b'B';

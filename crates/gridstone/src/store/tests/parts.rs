@@ -223,7 +223,9 @@ fn metadata_of_attributes_and_dimensions_lives_with_them() {
     }
     let array = snapshot.array_by_id(id).unwrap();
     assert_eq!(array.metadata_of(fields[0]).get("k3").unwrap().as_deref(), Some("27"));
-    assert!(array.metadata().all().unwrap().is_empty() && array.metadata_of(Field::Attribute(9)).all().unwrap().is_empty());
+    assert!(
+        array.metadata().all().unwrap().is_empty() && array.metadata_of(Field::Attribute(9)).all().unwrap().is_empty()
+    );
     // A dropped attribute takes its metadata along, in memory and in the rows; its number does not come back.
     let dropped = Evolution { drop: vec!["w".to_owned()], ..Evolution::default() };
     let next = schema().evolved(&schema(), &dropped).unwrap();
@@ -329,7 +331,8 @@ fn a_domain_begins_empty_and_grows() {
     let grow = |lo: i64, hi: i64| Operation::Grow { array: id, dimension: 0, range: cells(lo, hi).ranges()[0] };
     // Two that grow it take the union, whatever lies between.
     commit(&store, &snapshot, vec![grow(-20, -11)]).unwrap();
-    let grown = commit(&store, &snapshot, vec![grow(30, 30), add(id, vec![inline(30, 30)]).operations.remove(0)]).unwrap();
+    let grown =
+        commit(&store, &snapshot, vec![grow(30, 30), add(id, vec![inline(30, 30)]).operations.remove(0)]).unwrap();
     assert_eq!(domain(&grown), cells(-20, 30).ranges()[0]);
     let last = commits(&store, grown, id, 0);
     let reopened = store_in(Arc::clone(&storage)).latest().unwrap();
