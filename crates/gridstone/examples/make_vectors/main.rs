@@ -3,6 +3,7 @@
 //! Deterministic: ids and times come from counters, so that the same code gives the same bytes on every machine. What
 //! `expect.json` says comes from a naive model beside the engine (see [`model`]), not from reading back.
 
+mod case;
 mod cases;
 mod model;
 mod newer;

@@ -1,5 +1,6 @@
 //! A store being made for a vector: every write goes to the engine and to the model.
 
+use super::case::Case;
 use super::model::{Model, places_of};
 use super::value::Cell;
 use gridstone::base::limits::BlockCells;
@@ -50,61 +51,6 @@ impl Entropy for Numbered {
 
 /// Attribute values of a write, by name.
 pub(crate) type Values<'a> = Vec<(&'a str, Vec<Cell>)>;
-
-/// A finished vector.
-pub(crate) struct Case {
-    /// The folder's name.
-    pub(crate) name: &'static str,
-    storage: Arc<dyn Storage>,
-    expect: Value,
-}
-
-impl Case {
-    /// All files of the vector by their names in its folder.
-    pub(crate) fn files(&self) -> Result<BTreeMap<String, Vec<u8>>> {
-        let mut files = BTreeMap::new();
-        for folder in ["_log", "_manifest", "_data"] {
-            for name in self.storage.list(folder)? {
-                files.insert(format!("store/{name}"), self.storage.read_all(&name)?.to_vec());
-            }
-        }
-        files.insert("expect.json".to_owned(), layout(&self.expect));
-        Ok(files)
-    }
-}
-
-/// JSON with its outer levels on lines of their own: columns stay on one line.
-fn layout(expect: &Value) -> Vec<u8> {
-    fn write(value: &Value, depth: usize, out: &mut String) {
-        let indent = |n: usize| format!("\n{}", " ".repeat(n));
-        match value {
-            Value::Object(map) if depth < 8 => {
-                out.push('{');
-                for (i, (key, value)) in map.iter().enumerate() {
-                    out.push_str(&format!("{}{}{}: ", if i > 0 { "," } else { "" }, indent(depth + 1), json!(key)));
-                    let flat = matches!(key.as_str(), "schema" | "metadata" | "box");
-                    write(value, if flat { 9 } else { depth + 1 }, out);
-                }
-                out.push_str(&indent(depth));
-                out.push('}');
-            }
-            Value::Array(list) if depth < 8 && list.iter().any(Value::is_object) => {
-                out.push('[');
-                for (i, value) in list.iter().enumerate() {
-                    out.push_str(&format!("{}{}", if i > 0 { "," } else { "" }, indent(depth + 1)));
-                    write(value, depth + 1, out);
-                }
-                out.push_str(&indent(depth));
-                out.push(']');
-            }
-            flat => out.push_str(&flat.to_string()),
-        }
-    }
-    let mut out = String::new();
-    write(expect, 0, &mut out);
-    out.push('\n');
-    out.into_bytes()
-}
 
 /// An array and what it should hold.
 struct Entry {
@@ -556,7 +502,7 @@ impl World {
             expect["key"] = key.bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
         }
         expect["versions"] = self.versions.into();
-        Case { name: self.name, storage: self.storage, expect }
+        Case::new(self.name, self.storage, expect)
     }
 
     fn entry(&mut self, path: &str) -> Result<&mut Entry> {

@@ -242,7 +242,8 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
     let over = if kind == FragmentKind::Mask { Some(r.id()?) } else { None };
     let (stats, moved, extra) = (ValueBounds::default(), Vec::new(), Vec::new());
-    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, moved, extra };
+    let description =
+        Description { id, kind, order, schema, bounds, cells, attrs, location, over, stats, moved, extra };
     possible(description)
 }
 

@@ -1,6 +1,7 @@
 //! What may lie in a store's place beside what versions name: sorted copies of packs; the beginning of a copy.
 
-use super::super::world::{Case, World};
+use super::super::case::Case;
+use super::super::world::World;
 use super::{ints, noise, signed, texts};
 use gridstone::base::Result;
 use gridstone::schema::{Datatype, Order};

@@ -1,7 +1,8 @@
 //! Halves, complex numbers, bytes of a length, vectors and lists.
 
+use super::super::case::Case;
 use super::super::value::Cell;
-use super::super::world::{Case, World};
+use super::super::world::World;
 use super::{noise, signed, texts, with_nulls};
 use gridstone::base::Result;
 use gridstone::schema::{Datatype, Order};

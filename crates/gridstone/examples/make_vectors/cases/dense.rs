@@ -1,6 +1,7 @@
 //! Dense arrays: orders, boxes that fit no tile, overlaps, cells and tombstones over them, raw pages, stripes.
 
-use super::super::world::{Case, World};
+use super::super::case::Case;
+use super::super::world::World;
 use super::{doubles, ints, noise, signed, texts, with_nulls};
 use gridstone::base::Result;
 use gridstone::schema::{Datatype, Order};

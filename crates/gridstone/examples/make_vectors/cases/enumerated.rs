@@ -1,7 +1,8 @@
 //! Enumerated attributes, rounded ones, and a filter that a user brings along.
 
+use super::super::case::Case;
 use super::super::value::Cell;
-use super::super::world::{Case, World};
+use super::super::world::World;
 use super::{ints, noise, signed, singles, texts, with_nulls};
 use gridstone::base::Result;
 use gridstone::engine::{UserFilter, register_filter};

@@ -1,6 +1,7 @@
 //! Stores whose state does not fit the top page of a root, and with rows that this release only keeps.
 
-use super::super::world::{Case, World};
+use super::super::case::Case;
+use super::super::world::World;
 use super::stores::POINTS;
 use super::{ints, noise, signed};
 use gridstone::base::Result;

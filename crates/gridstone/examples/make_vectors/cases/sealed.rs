@@ -1,6 +1,7 @@
 //! A sealed store.
 
-use super::super::world::{Case, World};
+use super::super::case::Case;
+use super::super::world::World;
 use super::{ints, noise, signed};
 use gridstone::base::{Key, Result};
 use gridstone::schema::Order;

@@ -1,6 +1,7 @@
 //! Sparse arrays: overlaps, duplicates, deletions, several tiles and blocks, domains at the edges.
 
-use super::super::world::{Case, World};
+use super::super::case::Case;
+use super::super::world::World;
 use super::{doubles, ints, noise, signed, singles, with_nulls};
 use gridstone::base::Result;
 use gridstone::fragment::FragmentKind;

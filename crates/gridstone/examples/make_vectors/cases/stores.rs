@@ -1,6 +1,7 @@
 //! Whole stores: groups and metadata, a manifest with pages and a pack, a truncated log.
 
-use super::super::world::{Case, World};
+use super::super::case::Case;
+use super::super::world::World;
 use super::{ints, signed, singles, texts};
 use gridstone::base::{Error, Result};
 use gridstone::fragment::FragmentKind;

@@ -1,6 +1,7 @@
 //! Dimensions of texts: words as axes, texts that begin alike, deletions of intervals, a merge.
 
-use super::super::world::{Case, World};
+use super::super::case::Case;
+use super::super::world::World;
 use super::{ints, noise, signed};
 use gridstone::base::Result;
 use gridstone::fragment::FragmentKind;

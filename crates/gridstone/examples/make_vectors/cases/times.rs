@@ -1,7 +1,8 @@
 //! Times in every unit, as attributes and as dimensions.
 
+use super::super::case::Case;
 use super::super::value::Cell;
-use super::super::world::{Case, World};
+use super::super::world::World;
 use super::{ints, noise, signed, with_nulls};
 use gridstone::base::Result;
 use gridstone::schema::Order;

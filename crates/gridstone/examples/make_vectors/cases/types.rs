@@ -1,7 +1,8 @@
 //! Every datatype, nulls, special values, and every filter.
 
+use super::super::case::Case;
 use super::super::value::Cell;
-use super::super::world::{Case, World};
+use super::super::world::World;
 use super::{doubles, ints, noise, singles, texts, with_nulls};
 use gridstone::base::Result;
 use gridstone::schema::{Datatype, Order};

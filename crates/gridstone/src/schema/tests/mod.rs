@@ -1,3 +1,4 @@
 //! Tests of the form of schemas in the log.
 
+mod json;
 mod stored;

@@ -412,6 +412,11 @@ fn a_description_says_that_a_fragment_was_moved() {
     let record = store.record(far.version()).unwrap();
     let Recorded::AddFragments { fragments, .. } = &record.operations[0] else { panic!("fragments were added") };
     assert_eq!(fragments[0].moved, [1 << 60]);
+    store.pack(&far).unwrap();
+    let folded = store_in(Arc::clone(store.storage())).latest().unwrap();
+    assert!(folded.root_version() > 0);
+    let fragments = folded.array_by_id(id).unwrap().fragments(None).unwrap();
+    assert_eq!(fragments.iter().map(|d| d.moved.clone()).collect::<Vec<_>>(), [vec![-3], vec![1 << 60]]);
     for (by, kind_of) in [(vec![1, 2], Dense), (vec![1], Sparse)] {
         assert_eq!(kind(commit(&store, &far, moved(by, kind_of))), ErrorKind::Input);
     }
