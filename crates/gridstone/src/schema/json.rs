@@ -84,6 +84,7 @@ pub(super) struct DimensionJson {
     origin: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ext: Option<Ext>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     labels: Option<LabelsText>,
 }
 

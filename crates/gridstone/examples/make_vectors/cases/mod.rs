@@ -12,8 +12,8 @@ mod text;
 mod times;
 mod types;
 
+use super::case::Case;
 use super::value::Cell;
-use super::world::Case;
 use gridstone::base::Result;
 use gridstone::schema::{Datatype, key, text_to_bytes};
 
