@@ -2,6 +2,7 @@
 //! the other commit left. The table of all pairs is in `docs/format/conflicts.md`.
 
 use super::bases::Base;
+use super::field::Field;
 use super::kept::Kept;
 use super::operation::{Changes, Operation, Recorded, Removed};
 use super::record::Record;
@@ -98,14 +99,15 @@ impl StandardRules {
                 Operation::Remove { id } | Operation::AlterArray { id, .. } | Operation::Move { id, .. } => *id,
                 Operation::AddFragments { array, .. }
                 | Operation::ReplaceFragments { array, .. }
-                | Operation::Grow { array, .. } => *array,
+                | Operation::Grow { array, .. }
+                | Operation::Keep { array, .. }
+                | Operation::Release { array, .. }
+                | Operation::SetFieldMetadata { array, .. } => *array,
                 Operation::SetMetadata { node, .. } => *node,
-                Operation::Keep { array, .. } | Operation::Release { array, .. } => *array,
                 Operation::SetBase { number, before, .. } => {
                     check_base(newest, *number, before.as_deref())?;
                     continue;
                 }
-                Operation::SetFieldMetadata { array, .. } => *array,
                 Operation::Untag { name, version } => {
                     check_tag(newest, name, *version)?;
                     continue;
@@ -131,14 +133,9 @@ impl StandardRules {
                     moves.push((from, path));
                 }
                 Operation::SetFieldMetadata { array, field, .. }
-                    if !created.contains(array)
-                        && !altered.contains(array)
-                        && !newest.array_by_id(*array)?.has_field(*field) =>
+                    if !created.contains(array) && !altered.contains(array) =>
                 {
-                    return Err(Error::conflict(format!(
-                        "the {field} of the array with the id {array}, which metadata was set of, was dropped by another commit; \
-                         nothing was committed"
-                    )));
+                    check_field(newest, *array, *field)?;
                 }
                 // A later change of the same commit follows the earlier one.
                 Operation::AlterArray { id, number, .. } if !created.contains(id) && !altered.contains(id) => {
@@ -154,6 +151,17 @@ impl StandardRules {
         }
         Ok(())
     }
+}
+
+/// A Conflict error unless the array has the attribute or dimension.
+fn check_field(newest: &Snapshot, array: Id, field: Field) -> Result<()> {
+    if newest.array_by_id(array)?.has_field(field) {
+        return Ok(());
+    }
+    Err(Error::conflict(format!(
+        "the {field} of the array with the id {array}, which metadata was set of, was dropped by another commit; nothing was \
+         committed"
+    )))
 }
 
 /// A Conflict error unless the base is what it is expected to be.

@@ -2,6 +2,7 @@
 //!
 //! All of this depends on the snapshot that the commit follows, so it is repeated for every slot.
 
+use super::field::Field;
 use super::kept::Kept;
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
@@ -9,7 +10,7 @@ use super::retained::Retained;
 use super::snapshot::Snapshot;
 use super::tree::{Node, Tree};
 use crate::base::{Entropy, Error, Id, Result, limits};
-use crate::schema::Subarray;
+use crate::schema::{Schema, Subarray};
 use std::sync::Arc;
 
 /// The operations of `changes` after `base`. Input, Exists or NotFound errors say what cannot be done.
@@ -70,6 +71,21 @@ impl Draft {
         }
     }
 
+    /// A Schema error if a schema brings a name that no writer may give.
+    fn check_altered_names(&self, array: Id, schema: &Schema) -> Result<()> {
+        match self.tree.get(array)? {
+            Some(Node::Array(state)) => schema.check_new_names(Some(state.schema())),
+            _ => schema.check_new_names(None),
+        }
+    }
+
+    fn check_field(&self, array: Id, field: Field) -> Result<()> {
+        match self.tree.get(array)? {
+            Some(Node::Array(state)) => state.check_field(field),
+            _ => Ok(()),
+        }
+    }
+
     fn add(&mut self, operation: &Operation, entropy: &dyn Entropy) -> Result<()> {
         self.check_writable(operation)?;
         let recorded = match operation {
@@ -90,11 +106,7 @@ impl Draft {
                 Some(Recorded::CreateHidden { id: *id, owner: *owner, name: name.clone(), schema, ext: ext.clone() })
             }
             Operation::AlterArray { id, number, schema } => {
-                let before = match self.tree.get(*id)? {
-                    Some(Node::Array(array)) => Some(Arc::clone(array.schema())),
-                    _ => None,
-                };
-                schema.check_new_names(before.as_deref())?;
+                self.check_altered_names(*id, schema)?;
                 Some(Recorded::AlterArray { id: *id, number: *number, schema: Arc::new(schema.clone()) })
             }
             Operation::Grow { array, dimension, range } => {
@@ -113,9 +125,7 @@ impl Draft {
             }
             Operation::SetFieldMetadata { array, field, changes } => {
                 check_texts(changes)?;
-                if let Some(Node::Array(array)) = self.tree.get(*array)? {
-                    array.check_field(*field)?;
-                }
+                self.check_field(*array, *field)?;
                 None
             }
             Operation::Tag { name, version, replace } => {

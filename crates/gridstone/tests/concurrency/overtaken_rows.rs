@@ -39,7 +39,7 @@ fn commit(store: &Store, operations: Vec<Operation>) {
 }
 
 fn array(n: u64, path: String) -> Operation {
-    Operation::CreateArray { id: id(n), path, schema: schema() }
+    Operation::CreateArray { id: id(n), path, schema: schema(), ext: None }
 }
 
 /// The array of number 3 has so many schemas that they take pages.
@@ -58,7 +58,7 @@ fn evolved() -> impl Iterator<Item = Operation> {
 fn built() -> Arc<dyn Storage> {
     let storage = memory();
     let store = store_of(&storage);
-    let group = |n: u64, path: &str| Operation::CreateGroup { id: id(n), path: path.to_owned() };
+    let group = |n: u64, path: &str| Operation::CreateGroup { id: id(n), path: path.to_owned(), ext: None };
     let mut operations = vec![group(1, "/"), group(2, "/g"), array(3, "/g/evolved".to_owned())];
     operations.extend(evolved());
     for big in 0..BIGS {

@@ -2,6 +2,8 @@
 //! makes the very same bytes, so that no change of the format goes unseen.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+#[path = "../../examples/make_vectors/case.rs"]
+pub(crate) mod case;
 #[path = "../../examples/make_vectors/cases/mod.rs"]
 pub(crate) mod cases;
 #[path = "../../examples/make_vectors/model.rs"]

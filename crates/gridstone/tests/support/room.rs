@@ -2,7 +2,7 @@
 
 use super::store::store_of;
 use gridstone::base::{Entropy, FileRef, Id, Result};
-use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Part, Staged};
+use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Part, Staged, ValueBounds};
 use gridstone::runtime::SystemEntropy;
 use gridstone::schema::{KeyRange, Subarray, key};
 use gridstone::storage::{Storage, data_name};
@@ -58,6 +58,8 @@ pub(crate) fn far_fragment(base: u32, (lo, hi): (i64, i64)) -> Staged {
         attrs: vec![0],
         location: Location { file: FileRef::OnBase(base, id), offset: 64, len: 7_000 },
         over: None,
+        stats: ValueBounds::default(),
+        moved: Vec::new(),
         extra: extra(),
     };
     Staged { description, body: None }
