@@ -10,7 +10,6 @@ mod group_schedules;
 mod lost_updates;
 mod many_writers;
 mod overtaken;
-mod overtaken_rows;
 pub(crate) mod processes;
 mod protocol_schedules;
 mod serializable;

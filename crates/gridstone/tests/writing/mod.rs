@@ -4,7 +4,6 @@ mod commit_keys;
 mod edges;
 mod evolution;
 mod large_values;
-mod many_commits;
 mod moves;
 pub(crate) mod receipts;
 mod refusals;
