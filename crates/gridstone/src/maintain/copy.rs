@@ -66,7 +66,7 @@ struct Item<'a> {
 
 /// What a thread copies at a time.
 enum Job<'a> {
-    File(Item<'a>),
+    File(Box<Item<'a>>),
     Pack(Vec<Item<'a>>),
     Bodies(Vec<Item<'a>>),
 }
@@ -98,7 +98,7 @@ impl Copier<'_> {
         let (mut jobs, mut small, mut small_bytes) = (Vec::new(), Vec::new(), 0u64);
         for item in self.items(fragments)? {
             if !item.source.is_small() {
-                jobs.push(Job::File(item));
+                jobs.push(Job::File(Box::new(item)));
             } else {
                 small_bytes = small_bytes.saturating_add(item.source.location.len);
                 small.push(item);
@@ -145,7 +145,7 @@ impl Copier<'_> {
 
     fn run(&self, job: Job<'_>, finished: &Finished) -> Result<()> {
         match job {
-            Job::File(item) => self.file(item, finished),
+            Job::File(item) => self.file(*item, finished),
             Job::Pack(items) => self.pack(items, finished),
             Job::Bodies(items) => items.into_iter().try_for_each(|item| self.body(item, finished)),
         }

@@ -145,11 +145,11 @@ impl Schema {
     /// Those of [`Schema::new`]; Schema if the options are those of a sparse array.
     pub fn of_scalar(attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Self> {
         let axis = Dimension::new(SCALAR_AXIS, Datatype::UInt8, "0", "0", None)?;
-        Self::new(vec![axis], attrs, options)?.as_scalar()
+        Self::new(vec![axis], attrs, options)?.into_scalar()
     }
 
     /// The same schema as that of an array of no dimension.
-    pub(super) fn as_scalar(self) -> Result<Self> {
+    pub(super) fn into_scalar(self) -> Result<Self> {
         let axis = Dimension::new(SCALAR_AXIS, Datatype::UInt8, "0", "0", None)?;
         if self.sparse() || self.dims != [axis] {
             return Err(Error::schema(format!(

@@ -116,7 +116,7 @@ impl Schema {
         }
         let frame = (self.options().cell_order == Order::Hilbert).then(|| self.frame());
         let schema = Self::numbered(dims, attrs, next_id, self.options().clone())?.framed(frame);
-        let schema = if self.is_scalar() { schema.as_scalar()? } else { schema };
+        let schema = if self.is_scalar() { schema.into_scalar()? } else { schema };
         let schema = schema.with_extra(self.extra().cloned().unwrap_or_default());
         schema.check_follows(self, first)?;
         Ok(schema)

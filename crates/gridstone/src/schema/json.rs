@@ -257,7 +257,7 @@ impl SchemaJson {
             return Err(Error::schema("a Hilbert curve over a domain without an end needs tiles or a frame"));
         }
         let schema = schema.framed(frame);
-        if self.scalar { schema.as_scalar() } else { Ok(schema) }
+        if self.scalar { schema.into_scalar() } else { Ok(schema) }
     }
 
     /// The schema of these parts, with the numbers of the attributes.

@@ -239,7 +239,7 @@ fn receipts_with_growth_conflict_with_the_removal_of_their_array_alone() {
     made(&storage, "/a", line(r#"["0","9"]"#));
     let receipt = grown(&storage, (0, 31), 30, &[3, 4]);
     create_array_on(&context(), storage.clone(), "/a", line(r#"["0","9"]"#), true).unwrap();
-    let error = commit_receipts_on(&context(), storage.clone(), &[receipt.clone()], None).unwrap_err();
+    let error = commit_receipts_on(&context(), storage.clone(), std::slice::from_ref(&receipt), None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     let text = receipt.to_json().unwrap();
     for (from, to) in [("\"low\":\"8", "\"low\":\"f"), ("\"dimension\":0", "\"dimensions\":0")] {

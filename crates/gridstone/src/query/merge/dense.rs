@@ -72,7 +72,7 @@ pub fn rewrite_dense(
     let (mut write, mut buried_tiles) = (write.clone(), 0);
     loop {
         match attempt(read, &write, job, (leftover, &mut buried_tiles))? {
-            Attempt::Done(rewritten) => return Ok(rewritten),
+            Attempt::Done(rewritten) => return Ok(*rewritten),
             Attempt::Crowded(block_cells) => write.blocks.dense = block_cells,
         }
     }
@@ -80,7 +80,7 @@ pub fn rewrite_dense(
 
 /// What became of a box written anew with blocks of one size.
 enum Attempt {
-    Done(Rewritten),
+    Done(Box<Rewritten>),
     /// A tile came whose blocks may have so many cells at most.
     Crowded(u32),
 }
@@ -144,7 +144,8 @@ fn attempt(
     }
     ended?;
     buried.write(write, leftover)?;
-    Ok(Attempt::Done(Rewritten { staged: stage.finish()?, changed: tiles.changed.into_inner() }))
+    let rewritten = Rewritten { staged: stage.finish()?, changed: tiles.changed.into_inner() };
+    Ok(Attempt::Done(Box::new(rewritten)))
 }
 
 /// The statistics of one stripe of one fragment, read together.
