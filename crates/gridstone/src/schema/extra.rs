@@ -3,8 +3,8 @@
 //! Features concern the array of the schema alone. A reader must know all of `read`, a writer all of both. A schema with an
 //! unknown feature in `read` is kept as it is: this release knows its dimensions, and no more of it.
 
-use super::Schema;
 use super::json::DimensionJson;
+use super::{Dimension, Schema};
 use crate::base::{Error, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -107,8 +107,10 @@ impl Schema {
         })
     }
 
-    /// Whether it has a feature or an `ext`.
-    pub fn has_extra(&self) -> bool {
-        self.extra().is_some()
+    /// Whether it says what no schema of GS0 says, types aside: a feature or an `ext`, labels, a domain that is open or empty, or
+    /// that the array has no dimension.
+    pub fn is_beyond_gs0(&self) -> bool {
+        let is_newer = |dim: &Dimension| dim.labels().is_some() || dim.range().is_empty() || dim.open() != [false; 2];
+        self.extra().is_some() || self.is_scalar() || self.dims().iter().any(is_newer)
     }
 }

@@ -162,16 +162,24 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
 
 /// Whether a record of GS0 cannot have `operation`: there is no `ext`, no feature, no base and no operation of GS1 in it.
 fn is_beyond_gs0(operation: &Recorded) -> bool {
-    let described = |d: &Description| !d.extra.is_empty() || matches!(d.location.file, FileRef::OnBase(..));
-    let created = |ext: &Ext, schema: Option<&Schema>| ext.is_some() || schema.is_some_and(Schema::has_extra);
+    let described = |d: &Description| {
+        let says_more = !d.extra.is_empty() || !d.stats.as_bytes().is_empty() || !d.moved.is_empty();
+        says_more || matches!(d.location.file, FileRef::OnBase(..))
+    };
+    let created = |ext: &Ext, schema: Option<&Schema>| ext.is_some() || schema.is_some_and(Schema::is_beyond_gs0);
     match operation {
         Recorded::CreateGroup { ext, .. } => created(ext, None),
         Recorded::CreateArray { ext, schema, .. } => created(ext, Some(schema)),
-        Recorded::AlterArray { schema, .. } => schema.has_extra(),
+        Recorded::AlterArray { schema, .. } => schema.is_beyond_gs0(),
         Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
             fragments.iter().any(|d| described(d))
         }
-        Recorded::Grow { .. } | Recorded::Keep { .. } | Recorded::Release { .. } | Recorded::SetBase { .. } => true,
+        Recorded::CreateHidden { .. }
+        | Recorded::SetFieldMetadata { .. }
+        | Recorded::Grow { .. }
+        | Recorded::Keep { .. }
+        | Recorded::Release { .. }
+        | Recorded::SetBase { .. } => true,
         _ => false,
     }
 }

@@ -141,7 +141,7 @@ impl Nodes {
     fn add_array(&mut self, id: Id, array: ArrayText) -> Result<()> {
         let schemas = array.schemas.iter().map(read_schema).collect::<Result<Vec<_>>>()?;
         let Some(first) = schemas.first() else { return Err(Error::corruption("it has no schema")) };
-        if schemas.iter().any(|schema| schema.has_extra()) || array.pages.iter().any(PageText::has_ext) {
+        if schemas.iter().any(|schema| schema.is_beyond_gs0()) || array.pages.iter().any(PageText::has_ext) {
             return Err(newer("it", "an \"ext\" or a feature, which its format does not have"));
         }
         for pair in schemas.windows(2) {
