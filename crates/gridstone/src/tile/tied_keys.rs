@@ -198,7 +198,7 @@ mod tests {
             dims.join(",")
         );
         let schema = Schema::from_json(&text).unwrap();
-        if frame % 4 == 0 {
+        if frame.is_multiple_of(4) {
             return schema;
         }
         let made = schema.clone().of_new_array();

@@ -225,6 +225,9 @@ fn grown() -> Result<Case> {
     Ok(world.finish())
 }
 
+/// The path of an array, and the coordinates of its cell of this number, so far out.
+type PlacesOf<'a> = (&'a str, &'a dyn Fn(u64, f64) -> Vec<u64>);
+
 fn by_value() -> Result<Case> {
     let about = "arrays with the frame that a new curve gets: floats by value, whole numbers stretched, cells that share a place; \
                  overwritten, deleted, merged, and beyond the frame once the domains grew";
@@ -254,8 +257,7 @@ fn by_value() -> Result<Case> {
         vec![signed(pick(i, 0, 100) as i64), 7 + pick(i, 20, 100), key::from_float(z)]
     };
     let write = |world: &mut World, rows: std::ops::Range<u64>, far: f64, base: i64| -> Result<()> {
-        let place: [(&str, &dyn Fn(u64, f64) -> Vec<u64>); 3] =
-            [("/float", &float), ("/whole", &whole), ("/tiled", &tiled)];
+        let place: [PlacesOf<'_>; 3] = [("/float", &float), ("/whole", &whole), ("/tiled", &tiled)];
         for (path, place) in place {
             let mut places: Vec<Vec<u64>> = rows.clone().map(|i| place(i, far)).collect();
             places.sort_by_key(|place| noise(place[0] ^ place[1].rotate_left(9)));
