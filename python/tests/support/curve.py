@@ -35,10 +35,13 @@ def _sides(dims: Sequence[gs.Dim]) -> list[tuple[int, int]]:
 
 def bits_of(dims: Sequence[gs.Dim]) -> int:
     """The bits of a place in the frame that a new array gets."""
-    most = min(32, 64 // len(dims))
-    if any(dtypes.is_float(dim.dtype) for dim in dims):
-        return most
-    return min(most, max((high - low).bit_length() for low, high in _sides(dims)))
+    asked = []
+    for dim, (low, high) in zip(dims, _sides(dims), strict=True):
+        if dtypes.is_float(dim.dtype):
+            asked.append(min(32, 64 // len(dims)))
+        else:
+            asked.append(min((high - low).bit_length(), 128 // len(dims)))
+    return max(asked)
 
 
 def _place_of_value(value: float, low: float, high: float, bits: int) -> int:

@@ -64,8 +64,8 @@ pub struct Frame {
     sides: Vec<Side>,
 }
 
-/// The most bits of a place in the frame of a new array.
-const PLACE_BITS_MAX: u32 = 32;
+/// The most bits that a float dimension asks for in the frame of a new array.
+const FLOAT_BITS_MAX: u32 = 32;
 
 /// No side is longer than all keys are many.
 const COUNT_MAX: u128 = 1 << 64;
@@ -85,20 +85,20 @@ impl Frame {
         all.then_some(Self { framing, bits, sides })
     }
 
-    /// The frame of a new array with a curve: floats by their values, integers by their tile or domain. The bits are those that
-    /// the longest side needs, floats as many as there are, but no more than 32 a dimension and 64 in all: the index of a cell is
-    /// a word. Integers with fewer bits have the same order as with more, since all have places of their own.
+    /// The frame of a new array with a curve: floats by their values, integers by their tile or domain. An integer dimension asks
+    /// for the bits that its side needs, so that each coordinate has a place of its own, as far as an index has 128 bits; a
+    /// float one for 32, as far as an index has 64. The frame has the most that any asks for.
     pub(super) fn of_values(dims: &[Dimension]) -> Self {
         let side = |d: &Dimension| match d.extent() {
             Extent::Cells(n) => Side { low: 0, high: u128::from(n - 1) },
             Extent::Whole | Extent::Length(_) => Side { low: d.range().lo, high: d.range().hi.into() },
         };
-        let needed = |d: &Dimension| match d.datatype().is_float() {
-            true => PLACE_BITS_MAX,
-            false => u128::BITS - (side(d).count() - 1).leading_zeros(),
+        let ndim = (dims.len() as u32).max(1);
+        let asked = |d: &Dimension| match d.datatype().is_float() {
+            true => FLOAT_BITS_MAX.min(u64::BITS / ndim),
+            false => (u128::BITS - (side(d).count() - 1).leading_zeros()).min(u128::BITS / ndim),
         };
-        let most = PLACE_BITS_MAX.min(u64::BITS / (dims.len() as u32).max(1));
-        let bits = dims.iter().map(needed).max().unwrap_or(0).min(most);
+        let bits = dims.iter().map(asked).max().unwrap_or(0);
         Self { framing: Framing::Value, bits, sides: dims.iter().map(side).collect() }
     }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_new_arrays_are_by_value_and_fit_into_a_word() {
+    fn frames_of_new_arrays_are_by_value_and_have_the_bits_that_a_dimension_asks_for() {
         let of = |text: &[(&str, &str, &str, Option<&str>)]| {
             let dims = dims(text);
             let frame = Frame::of_values(&dims);
@@ -208,12 +208,14 @@ mod tests {
         let (tiled, float) = (("int64", "-9", "90000", Some("1000")), ("float64", "-180", "180", None));
         assert_eq!(of(&[byte]), (7, true, vec![side((1 << 63) - 9, (1 << 63) + 90)]));
         assert_eq!(of(&[tiled, byte]), (10, true, vec![side(0, 999), side((1 << 63) - 9, (1 << 63) + 90)]));
-        assert_eq!(of(&[all]), (32, false, vec![side(0, u64::MAX)]));
+        assert_eq!(of(&[all]), (64, true, vec![side(0, u64::MAX)]));
         let bits_of = |text: &[_]| (of(text).0, of(text).1);
-        assert_eq!(bits_of(&[all, byte]), (32, false));
+        assert_eq!(bits_of(&[all, byte]), (64, true));
         assert_eq!(bits_of(&[("uint32", "0", "4294967295", None), byte]), (32, true));
-        assert_eq!(bits_of(&[all, byte, byte]), (21, false));
-        assert_eq!(bits_of(&[tiled; 8]), (8, false));
+        assert_eq!(bits_of(&[all, byte, byte]), (42, false));
+        assert_eq!(bits_of(&[all, float]), (64, false));
+        assert_eq!(bits_of(&[tiled; 8]), (10, true));
+        assert_eq!(bits_of(&[("int32", "0", "99999", None); 8]), (16, false));
         assert_eq!(bits_of(&[byte; 8]), (7, true));
         assert_eq!(
             of(&[float, tiled]),

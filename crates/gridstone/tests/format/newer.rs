@@ -145,8 +145,6 @@ fn repage(storage: &Arc<dyn Storage>, name: &str, edit: impl Fn(&mut [u8])) {
 
 /// Where the first description of a page with one list of one attribute begins, after its length and flags.
 const FRAGMENTS: usize = 8 + 4 + 4 + 4 + 8 + 4 + 8;
-/// The bytes of one, in one dimension, with its length and flags.
-const FRAGMENT: usize = 8 + 80 + 16;
 
 fn objects(storage: &Arc<dyn Storage>) -> BTreeMap<String, Vec<u8>> {
     let names = [LOG, MANIFEST, "_data", "_damaged"].iter().flat_map(|folder| storage.list(folder).unwrap());
@@ -395,7 +393,11 @@ fn is_refused(storage: &Arc<dyn Storage>, word: &str) {
 fn a_fragment_told_twice_on_a_page_is_refused_and_found() {
     let storage = store();
     let page = page_of(&storage, "/line");
-    repage(&storage, &page, |bytes| bytes.copy_within(FRAGMENTS..FRAGMENTS + 16, FRAGMENTS + FRAGMENT));
+    repage(&storage, &page, |bytes| {
+        // The length of an entry is eight bytes before its id.
+        let len = u32::from_le_bytes(*bytes[FRAGMENTS - 8..].first_chunk().unwrap()) as usize;
+        bytes.copy_within(FRAGMENTS..FRAGMENTS + 16, FRAGMENTS + len);
+    });
     is_refused(&storage, "twice");
     assert_eq!(damaged(&storage, "twice"), [page]);
 }

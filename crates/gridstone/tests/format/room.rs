@@ -42,7 +42,7 @@ fn found(storage: &Memory) -> Found {
         let of = array.path().trim_start_matches('/').trim_start_matches("moved_").to_owned();
         found.insert(format!("ext of {of}"), format!("{:?}", array.ext()));
         let schema = array.schema();
-        if schema.has_extra() {
+        if schema.is_beyond_gs0() {
             found.insert(format!("schema of {of}"), schema.to_stored_json());
         }
         for d in array.fragments(None).unwrap().iter().filter(|d| !d.extra.is_empty()) {
@@ -58,7 +58,8 @@ fn found(storage: &Memory) -> Found {
         found.insert(format!("base {number}"), format!("{base:?}"));
     }
     let root = Root::of(&storage.read_all(&format!("{MANIFEST}/{}", newest.root().unwrap().id)).unwrap());
-    found.insert("ext of the store".to_owned(), root.line.split("\"ext\"").nth(1).unwrap_or_default().to_owned());
+    let line: serde_json::Value = serde_json::from_str(&root.line).unwrap();
+    found.insert("ext of the store".to_owned(), line["ext"].to_string());
     let unknown = |row: &&Row| row.flags >> 31 == 1 || row.key.starts_with(b"Q") || row.key.get(17) == Some(&9);
     for row in root.rows.iter().filter(unknown) {
         found.insert(format!("row {:?}", row.key), format!("{} {:?}", row.flags, row.value));
@@ -165,7 +166,10 @@ fn act(storage: &mut Memory, action: u8, number: i64) {
         3 => _ = line().consolidate(&Merging::All, 1 << 20, false, &Call::default()).unwrap(),
         4 => {
             let added = Attribute::new(&format!("a{number}"), Datatype::Int8, true, None, "auto").unwrap();
+            let name = added.name().to_owned();
             line().alter(&Evolution { add: vec![added], ..Evolution::default() }, None).unwrap();
+            // Whoever writes gives the attributes that were there before.
+            line().alter(&Evolution { drop: vec![name], ..Evolution::default() }, None).unwrap();
         }
         5 => {
             for name in ["unreadable", "unwritable"] {
