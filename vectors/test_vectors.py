@@ -129,11 +129,19 @@ def test_the_independent_reader_agrees(case):
 
 
 def read_by(case: Path) -> list[Path]:
-    """The files of a vector on which what is expected depends: all but hints and sorted copies."""
+    """The files of a vector on which what is expected depends: all but hints, sorted copies and kept files."""
     if not expected(case)["versions"]:
         return [case / "store" / "_log" / "floor"]
     files = [path for path in (case / "store").rglob("*") if path.is_file() and path.name != "latest"]
-    return sorted(set(files) - set(sorted_copies(case)))
+    return sorted(set(files) - set(sorted_copies(case)) - kept_files(case))
+
+
+def kept_files(case: Path) -> set[Path]:
+    """The files that a version keeps beside its arrays, whose content no page specifies."""
+    store = opened(case, case / "store")
+    states = [store.at(version["version"]) for version in expected(case)["versions"]]
+    entries = [kept for state in states for node in state.nodes.values() for kept in node.kept.values()]
+    return {case / "store" / "_data" / f"{name}.frag" for kept in entries for name, _ in kept.files}
 
 
 def sorted_copies(case: Path) -> list[Path]:

@@ -12,8 +12,8 @@ use gridstone::engine::{
 use gridstone::schema::{Attribute, Datatype, Evolution, Schema};
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, HookedStorage, Storage};
 use gridstone::store::{Changes, Operation, StandardRules, Store};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 const SCHEMA: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","domain":["0","99"],"tile":"10"}],
     "attrs":[{"name":"v","dtype":"int64"}]}"#;
@@ -348,12 +348,22 @@ fn acts() -> impl Iterator<Item = &'static Act> {
     TRANSACTIONS.iter().chain(HANDLES).chain(STORES)
 }
 
-/// Does `act`, struck before its operation of number `at`; gives whether it was, and what came of it.
-fn struck(act: &Act, world: (&Arc<dyn Storage>, &[String]), at: u64, strike: Strike) -> (bool, Result<String>) {
+/// Does `act`, struck before its operation of number `at`; gives whether it was, what came of it, and the operations from then on.
+fn struck(
+    act: &Act,
+    world: (&Arc<dyn Storage>, &[String]),
+    at: u64,
+    strike: Strike,
+) -> (bool, Result<String>, Vec<String>) {
     let (memory, held) = (twin(world.0), store_of(world.0).latest().unwrap().version());
     let (operations, hit) = (Arc::new(AtomicU64::new(1 << 60)), Arc::new(AtomicBool::new(false)));
     let (counting, hitting, armed) = (operations.clone(), hit.clone(), memory.clone());
-    let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(memory, move |_, _| {
+    let trace = Arc::new(Mutex::new(Vec::new()));
+    let traced = trace.clone();
+    let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(memory, move |operation, name| {
+        if hitting.load(Ordering::SeqCst) {
+            traced.lock().unwrap().push(format!("{operation:?} {name}"));
+        }
         if counting.fetch_add(1, Ordering::SeqCst) == at {
             hitting.store(true, Ordering::SeqCst);
             strike.on(&armed, held);
@@ -363,7 +373,8 @@ fn struck(act: &Act, world: (&Arc<dyn Storage>, &[String]), at: u64, strike: Str
     // What opening the handles takes does not count.
     operations.store(0, Ordering::SeqCst);
     let outcome = act.2(&scene);
-    (hit.load(Ordering::SeqCst), outcome)
+    let seen = trace.lock().unwrap().clone();
+    (hit.load(Ordering::SeqCst), outcome, seen)
 }
 
 fn at_any_moment(strike: Strike) {
@@ -374,14 +385,15 @@ fn at_any_moment(strike: Strike) {
         let expected = struck(act, world, u64::MAX, strike).1.unwrap_or_else(|e| panic!("{} alone: {e}", act.0));
         let (mut at, mut expired) = (0, 0);
         loop {
-            let (hit, outcome) = struck(act, world, at, strike);
+            let (hit, outcome, seen) = struck(act, world, at, strike);
             match outcome {
                 Ok(found) => assert_eq!(found, expected, "{}, {strike:?} before operation {at}", act.0),
                 Err(e) => {
                     // A history begins with the oldest version.
-                    let may_be_gone = !act.1 && strike == Strike::Version || act.0 == "copy with history";
+                    let begins_below = ["history", "copy with history"].contains(&act.0);
+                    let may_be_gone = !act.1 && strike == Strike::Version || begins_below;
                     let gone = e.kind() == ErrorKind::SnapshotExpired && may_be_gone;
-                    assert!(gone, "{}, {strike:?} before operation {at}: {e} ({:?})", act.0, e.kind());
+                    assert!(gone, "{}, {strike:?} before operation {at}: {e} ({:?}): {seen:#?}", act.0, e.kind());
                     expired += 1;
                 }
             }

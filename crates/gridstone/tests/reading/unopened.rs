@@ -230,7 +230,8 @@ fn bounds_are_kept_by_folds_copies_receipts_merges_and_repairs() {
     pages.iter().for_each(|page| storage.delete(page).unwrap());
     repair_on(&context(), storage.clone(), RepairOptions { dry_run: false, cut: false }, &Call::default()).unwrap();
     known(&storage, 70);
-    assert!(verify_on(&context(), storage.clone(), &Call::default()).unwrap().damage.is_empty());
+    let report = verify_on(&context(), storage.clone(), &Call::default()).unwrap();
+    assert!(report.damage.is_empty(), "{report:?}");
     let made = array(&context(), &storage, "/a", At::Latest);
     let first = made.fragments().unwrap().iter().take(20).map(|f| f.id).collect();
     made.consolidate(&Strategy::Fragments(first), 1 << 20, false, &Call::default()).unwrap();
