@@ -18,11 +18,15 @@ def listing(store: Store, version: int) -> dict[str, Any]:
     nodes = []
     for node in sorted(state.nodes.values(), key=lambda n: n.path):
         listed: dict[str, Any] = {"path": node.path, "kind": node.kind, "metadata": node.metadata}
+        if node.owner is not None:
+            listed["hidden"] = True
+        if node.fields:
+            listed["fields"] = node.fields_json()
         if node.schemas:
             schema, places = node.schemas[-1], 1
             domain = [(dim.low, dim.high) for dim in schema.dims]
             for low, high in domain:
-                places *= high - low + 1
+                places *= max(high - low + 1, 0)
             listed["schema"] = schema.json
             listed["fragments"] = len(node.fragments)
             if schema.sparse or places <= CELLS_MAX:

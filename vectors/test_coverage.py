@@ -12,8 +12,9 @@ import pytest
 
 from gsreader import Store, filters, log, rows
 from gsreader.bytes import Absent
+from gsreader.datatypes import LIST, SHAPED
 from gsreader.log import Record
-from gsreader.schema import LIST, SHAPED, Schema
+from gsreader.schema import Schema
 from gsreader.state import Node
 from test_vectors import CASES, FORMS, by_form, expected, opened, sorted_copies
 

@@ -1,4 +1,4 @@
-"""What newer releases write: parts of descriptions, kept files, bases, features of schemas, rows that may be skipped."""
+"""What newer releases write: parts of descriptions, kept files, bases, features of schemas, rows to be skipped."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def test_entries_have_parts():
     assert read_page(*page(1 << 17 | 1 << 20 | 1 << 31, kept)) == plain
     (far,) = read_page(*page(1 | 1 << 17, part(struct.pack("<I", 7)) + part(b"{}")))
     assert (far.base, far.file, far.offset) == (7, FILE, 64)
+    (moved,) = read_page(*page(2, part(struct.pack("<q", -3))))
+    assert moved.moved == (-3,)
 
 
 @pytest.mark.parametrize("bit", range(2, 16))
@@ -51,7 +53,15 @@ def test_a_part_that_must_be_known_is_unsupported(bit):
 
 @pytest.mark.parametrize(
     ("flags", "parts"),
-    [(0, part(b"")), (1 << 20, b""), (1 << 20, b"\1\0\0\0"), (1, part(bytes(4))), (1, part(b"\1")), (1 << 17, part(b"1"))],
+    [
+        (0, part(b"")),
+        (1 << 20, b""),
+        (1 << 20, b"\1\0\0\0"),
+        (1, part(bytes(4))),
+        (1, part(b"\1")),
+        (1 << 17, part(b"1")),
+        *((2, part(bytes(count))) for count in (0, 7, 16)),
+    ],
 )
 def test_parts_that_are_none_are_refused(flags, parts):
     with pytest.raises(Damaged):

@@ -387,8 +387,8 @@ def test_the_top_page_is_the_one_that_the_line_names(world):
 def test_rows_of_newer_releases_are_ignored(world):
     (top, node), (key, text) = sorted(small().items())
     gone = bytes(32)
-    newer = [row(b"A", b"?"), row(top, node), row(key, text), row(of_node(TOP, 5), b"?")]
-    newer += [row(of_node(TOP, 6, b"?"), gone, VALUE), row(b"Q" + bytes(40), gone, VALUE)]
+    newer = [row(b"A", b"?"), row(top, node), row(key, text), row(of_node(TOP, 6), b"?")]
+    newer += [row(of_node(TOP, 7, b"?"), gone, VALUE), row(b"Q" + bytes(40), gone, VALUE)]
     page = row(b"Z", b"?") + row(b"\xff\xff", b"?")
     newer.append(row(b"Z", world.reference(PAGE_MAGIC, page), PAGE))
     state = world.state_of(b"".join(newer))
@@ -463,7 +463,7 @@ def test_unknown_kinds_and_fields_are_unsupported(world):
     held, _ = large(world)
     for newer in (
         {of_node(GROUP, 0): text_of(head("mirror", TOP, "g"))},
-        {child(TOP, "m"): bytes(16) + b"\2"},
+        {child(TOP, "m"): bytes(16) + b"\3"},
         {of_node(GROUP, 0): text_of({**head("group", TOP, "g"), "colour": 1})},
         {b"Tt": text_of({"version": 1, "colour": 1})},
     ):

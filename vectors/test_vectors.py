@@ -55,8 +55,8 @@ def xor(data: bytes, width: int) -> bytes:
 def meaning(schema: Schema) -> list[Any]:
     """What a schema says, whether it has grown or was written so. Without tiles an origin means nothing."""
     dims = [(d, d.low, d.high, d.extent is not None and d.origin) for d in schema.dims]
-    known = [(d.name, d.datatype, d.extent, d.word, d.max_bytes, *rest) for d, *rest in dims]
-    options = [schema.sparse, schema.duplicates, schema.capacity, schema.tile_order, schema.cell_order]
+    known = [(d.name, d.datatype, d.extent, d.word, d.max_bytes, d.open, d.labels, *rest) for d, *rest in dims]
+    options = [schema.sparse, schema.duplicates, schema.capacity, schema.tile_order, schema.cell_order, schema.scalar]
     return [known, schema.attrs, schema.next_number, schema.frame, *options, schema.json["attrs"]]
 
 
@@ -75,6 +75,8 @@ def check(store: Store, expect: dict[str, Any]) -> None:
         for listed in version["nodes"]:
             node = nodes[listed["path"]]
             assert (node.kind, node.metadata) == (listed["kind"], listed["metadata"])
+            assert (node.owner is not None) == listed.get("hidden", False)
+            assert node.fields_json() == listed.get("fields", [])
             for read in listed.get("reads", []):
                 schema = node.schemas[-1]
                 assert meaning(schema) == meaning(Schema.of_json(listed["schema"]))

@@ -188,11 +188,14 @@ OPERATIONS: dict[str, dict[str, type]] = {
     "release": {"array": str, "entry": str},
     "set_base": {"number": int},
 }
+HIDDEN_ARRAY: dict[str, type] = {"id": str, "owner": str, "name": str, "schema": dict}
+"""The other form of ``create_array``."""
 OPERATIONS_OF_GS1 = ("grow", "keep", "release", "set_base")
 LEFT_OVER = 1 << 31
 PARTS_FROM, PARTS_TO = 16, 32
 """The bits of the parts of a description that a reader need not know."""
 FURTHER = {"tag": {"version": None}, "condemn": {"floor": None}, "set_base": {"base": None}}
+FURTHER_OF_GS1 = {"set_metadata": {"attr": None, "dim": None}}
 
 
 def read_record(data: bytes, version: int) -> Record:
@@ -210,9 +213,13 @@ def read_record(data: bytes, version: int) -> Record:
         name = value.get("op") if isinstance(value, dict) else None
         if name not in OPERATIONS or (line.gs == 0 and name in OPERATIONS_OF_GS1):
             raise Unsupported(f"{what}: operation {name!r}")
-        operation = fields(value, {"op": str, **OPERATIONS[name]}, FURTHER.get(name, {}), f"{what}: {name}")
-        if not line.gs and {"read", "write"} & set(operation.get("schema", {})):
-            raise Unsupported(f"{what}: a schema with features in a record of GS0")
+        needed, further = OPERATIONS[name], FURTHER.get(name, {})
+        if line.gs:
+            needed = HIDDEN_ARRAY if name == "create_array" and "owner" in value else needed
+            further = further | FURTHER_OF_GS1.get(name, {})
+        operation = fields(value, {"op": str, **needed}, further, f"{what}: {name}")
+        if not line.gs and is_beyond_gs0(operation.get("schema", {})):
+            raise Unsupported(f"{what}: a schema of GS1 in a record of GS0")
         if name == "add_fragments":
             operation["fragments"] = [bodies.description(f) for f in operation["fragments"]]
         if name == "replace_fragments":
@@ -226,6 +233,9 @@ def read_record(data: bytes, version: int) -> Record:
         if name == "grow":
             operation["low"], operation["high"] = hex16(operation["low"]), hex16(operation["high"])
             operation["dimension"] = whole(operation["dimension"])
+        if name == "set_metadata":
+            operation["field"] = field_of(operation.pop("attr", None), operation.pop("dim", None))
+            need(all(_is_change(c) for c in operation["changes"]), f"{what}: a change of metadata is a key and a text")
         if name == "keep":
             operation["kept"] = kept(operation["kept"])
         if name == "set_base":
@@ -252,6 +262,33 @@ def read_record(data: bytes, version: int) -> Record:
     return Record(version, hex32(top["commit_id"]), parent, time_us, root, operations, line.xxh3, keys)
 
 
+Field = tuple[str, int]
+"""What metadata may belong to beside nodes: ``attr`` and a permanent number, or ``dim`` and a place."""
+
+
+def field_of(attr: Any, dim: Any) -> Field | None:
+    """The attribute or dimension that metadata belongs to; None: it belongs to the node."""
+    need(attr is None or dim is None, "metadata of an attribute and of a dimension at once")
+    if attr is None and dim is None:
+        return None
+    found = ("attr", whole(attr)) if dim is None else ("dim", whole(dim))
+    need(0 <= found[1] < 1 << 32, "metadata of what has no number")
+    return found
+
+
+def _is_change(value: Any) -> bool:
+    pair = isinstance(value, list) and len(value) == 2
+    return pair and isinstance(value[0], str) and isinstance(value[1], str | None)
+
+
+def is_beyond_gs0(schema: dict[str, Any]) -> bool:
+    """Whether a schema says what none of GS0 says: features, labels, that there is no dimension, ends that are open."""
+    dims = [d for d in schema.get("dims") or [] if isinstance(d, dict)]
+    domains = [d["domain"] for d in dims if isinstance(d.get("domain"), list)]
+    loose = any(not domain or None in domain for domain in domains)
+    return loose or bool({"read", "write", "scalar"} & set(schema)) or any("labels" in d for d in dims)
+
+
 def _keys(value: Any, what: str) -> list[tuple[bytes, str]]:
     """The commit keys of a record, each with the hash of its content."""
     keys = []
@@ -265,7 +302,7 @@ def _keys(value: Any, what: str) -> list[tuple[bytes, str]]:
 
 @dataclass(frozen=True)
 class Kept:
-    """An entry of kept files: its owner (``fragment`` or ``data`` with an id; None is the array), its kind, its files."""
+    """An entry of kept files: its owner (``fragment`` or ``data`` and an id; None: the array), its kind, its files."""
 
     owner: tuple[str, str] | None
     kind: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .bytes import Read, need
-from .log import Line, hex16, hex32, root_reference, whole
+from .bytes import Read, Unsupported, need
+from .log import Line, hex16, hex32, is_beyond_gs0, root_reference, whole
 from .pages import Pages
 from .schema import fields, history
 from .state import Node, Retained, Version, insert
@@ -32,6 +32,8 @@ def _node(value: Any, pages: Pages) -> Node:
     node = Node(hex32(n["id"]), n["path"], dict(n["metadata"]))
     if n["array"] is not None:
         array = fields(n["array"], {"schemas": list, "pages": list}, {}, "an array")
+        if any(isinstance(schema, dict) and is_beyond_gs0(schema) for schema in array["schemas"]):
+            raise Unsupported("a schema of GS1 in a root of GS0")
         node.schemas = history(array["schemas"])
         need(node.schemas, "an array without a schema")
         for page in array["pages"]:

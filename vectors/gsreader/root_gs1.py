@@ -13,13 +13,15 @@ from typing import Any
 from . import rows
 from .bytes import Cursor, Damaged, Read, Unsupported, need
 from .checksums import xxh3
-from .log import Kept, Line, base, box, hex16, hex32, json_of, kept, root_reference, whole, without_ext
+from .log import Field, Kept, Line, base, box, hex16, hex32, json_of, kept, root_reference, whole, without_ext
 from .pages import Pages
-from .schema import Box, fields, history
-from .state import KEYS_KEPT, CommitKeys, Node, Retained, Version
+from .schema import EMPTY, Box, fields, history
+from .state import KEYS_KEPT, CommitKeys, Node, Retained, Version, check_labels, hidden_name
 
-HEAD, PAGE, SCHEMA, KEPT, METADATA = 0, 1, 2, 3, 4
+HEAD, PAGE, SCHEMA, KEPT, METADATA, FIELD = 0, 1, 2, 3, 4, 5
 KINDS = ("group", "array")
+CHILDREN = (*KINDS, "hidden")
+FIELDS = {b"a": "attr", b"d": "dim"}
 NUMBER_MAX = (1 << 32) - 1
 NAME_BYTES_MAX = 255
 COMMIT_KEY_BYTES_MAX, EPOCH = 128, 8_192
@@ -47,14 +49,16 @@ def state_of(line: Line, data: bytes, read: Read) -> Version:
     need(all(0 < made <= version for _, made, _ in keys.held.values()), "a commit key of a version that is not there")
     numbers = {number for number, _, _ in keys.held.values()}
     need(numbers.issuperset(range(max(0, keys.next - KEYS_KEPT), keys.next)), "a known commit key has no row")
-    return Version(version, whole(top["time_us"]), hex16(top["record"]), hex32(top["store"]), nodes, retained, keys, bases)
+    return Version(
+        version, whole(top["time_us"]), hex16(top["record"]), hex32(top["store"]), nodes, retained, keys, bases
+    )
 
 
 def _is_known(key: bytes) -> bool:
     """Whether a row is of those that this reader knows; others belong to a newer release."""
     if key[:1] != b"I":
         return key[:1] in (b"", b"B", b"C", b"K", b"N", b"T")
-    return len(key) < 18 or key[17] in (HEAD, PAGE, SCHEMA, KEPT, METADATA)
+    return len(key) < 18 or key[17] in (HEAD, PAGE, SCHEMA, KEPT, METADATA, FIELD)
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class _Head:
     kind: str
     schemas: int
     domain: Box | None
+    hidden: bool
 
 
 @dataclass
@@ -77,6 +82,7 @@ class _Gathered:
     pages: dict[str, list[Any]] = field(default_factory=dict)
     schemas: dict[str, dict[int, Any]] = field(default_factory=dict)
     metadata: dict[str, dict[str, str]] = field(default_factory=dict)
+    fields: dict[str, dict[Field, dict[str, str]]] = field(default_factory=dict)
     children: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     tags: dict[str, int] = field(default_factory=dict)
     keys: CommitKeys = field(default_factory=CommitKeys)
@@ -103,9 +109,9 @@ class _Gathered:
             child = Cursor(value, "the row of a child")
             node, kind = child.take(16).hex(), child.u8()
             child.end()
-            if kind >= len(KINDS):
+            if kind >= len(CHILDREN):
                 raise Unsupported(f"a child of the kind {kind}")
-            self.children.setdefault(group, {})[name] = (node, KINDS[kind])
+            self.children.setdefault(group, {})[name] = (node, CHILDREN[kind])
         else:
             named = fields(_object(value, "a tag"), {}, {"version": None}, "a tag")
             self.tags[_name(_rest(r))] = whole(named["version"])
@@ -135,6 +141,13 @@ class _Gathered:
         sort = r.u8()
         if sort == METADATA:
             self.metadata.setdefault(node, {})[_text(_rest(r), "a key")] = _text(value, "metadata")
+            return
+        if sort == FIELD:
+            letter, number = r.take(1), int.from_bytes(r.take(4), "big")
+            if letter not in FIELDS:
+                raise Unsupported(f"metadata of what has the letter {letter!r}")
+            of_array = self.fields.setdefault(node, {})
+            of_array.setdefault((FIELDS[letter], number), {})[_text(_rest(r), "a key")] = _text(value, "metadata")
             return
         if sort == HEAD:
             self.heads[node] = _head(value)
@@ -173,15 +186,23 @@ def _name(data: bytes) -> str:
 
 
 def _head(value: bytes) -> _Head:
-    optional = dict.fromkeys(("parent", "schemas", "domain"))
+    optional = dict.fromkeys(("parent", "schemas", "domain", "hidden"))
     h = fields(_object(value, "a head"), {"name": str, "kind": str}, optional, "a head")
     if h["kind"] not in KINDS:
         raise Unsupported(f"a node of the kind {h['kind']!r}")
     schemas = 0 if h["schemas"] is None else whole(h["schemas"])
     need((schemas > 0) == (h["kind"] == "array"), "an array without a schema, or a group with one")
-    domain = None if h["domain"] is None else box(h["domain"])
+    domain = None if h["domain"] is None else _domain(h["domain"])
     need(domain is None or h["kind"] == "array", "a group with a domain")
-    return _Head(None if h["parent"] is None else hex32(h["parent"]), h["name"], h["kind"], schemas, domain)
+    hidden = h["hidden"] is not None
+    need(not hidden or (h["hidden"] is True and h["kind"] == "array"), "a head that is hidden, and not of an array")
+    return _Head(None if h["parent"] is None else hex32(h["parent"]), h["name"], h["kind"], schemas, domain, hidden)
+
+
+def _domain(value: Any) -> Box:
+    """The domain of an array, along some dimensions empty."""
+    need(isinstance(value, list) and 1 <= len(value) <= 32, "a domain is no list of pairs")
+    return [EMPTY if ends is None else box([ends])[0] for ends in value]
 
 
 class _Nodes:
@@ -200,14 +221,20 @@ class _Nodes:
         for group in waiting:
             for name, (child, kind) in children.get(group, {}).items():
                 head = heads.get(child)
-                need(heads[group].kind == "group", "an array with a child")
-                need(head and (head.parent, head.name, head.kind) == (group, name, kind), "a child with another head")
+                hidden = kind == "hidden"
+                need(heads[group].kind == ("array" if hidden else "group"), "an array with a child")
+                need(not heads[group].hidden, "an array hidden in a hidden one")
+                said = head and (head.parent, head.name, "hidden" if head.hidden else head.kind)
+                need(said == (group, name, kind), "a child with another head")
+                need(not hidden or hidden_name(name), "a name that no hidden array may have")
                 need(name not in (".", "..") and not set(name) & {"/", "\0"}, "a name that no node may have")
                 found[child] = self._node(child, f"{found[group].path.rstrip('/')}/{name}")
+                found[child].owner = group if hidden else None
                 waiting.append(child)
         for node, head in heads.items():
             need(node == top or head.parent is not None, "two nodes at /")
             need(node in found or head.parent not in found, "a head that its parent does not name")
+        check_labels(found)
         return found
 
     def _node(self, node: str, path: str) -> Node:
@@ -221,4 +248,9 @@ class _Nodes:
         used = history([schemas[n] for n in sorted(schemas)], head.domain)
         entries = self.gathered.kept.get(node, {})
         need(not entries or head.kind == "array", "a group with kept files")
-        return Node(node, path, metadata, used, fragments, entries)
+        told = Node(node, path, metadata, used, fragments, entries, self.gathered.fields.get(node, {}))
+        need(
+            all(told.has_field(which) for which in told.fields),
+            "metadata of an attribute or dimension that is not there",
+        )
+        return told

@@ -1,4 +1,4 @@
-"""Schemas, datatypes, values and ordered keys: ``docs/format/schema.md`` and ``keys.md``."""
+"""Schemas: ``docs/format/schema.md`` and ``keys.md``."""
 
 from __future__ import annotations
 
@@ -10,149 +10,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .bytes import Damaged, Unsupported, need
-from .filters import BYTE, Element, parse, parse_attribute
-from .keys import KEY_MAX, SIGN, Frame, along_curve, key_to_float
+from .datatypes import Datatype
+from .filters import parse, parse_attribute
+from .keys import KEY_MAX, Frame, along_curve, key_to_float
 
-FIXED = {
-    "bool": Element("u", 1),
-    **{f"int{8 * width}": Element("i", width) for width in (1, 2, 4, 8)},
-    **{f"uint{8 * width}": Element("u", width) for width in (1, 2, 4, 8)},
-    "float16": Element("f", 2),
-    "float32": Element("f", 4),
-    "float64": Element("f", 8),
-}
-COMPLEX = {"complex64": "float32", "complex128": "float64"}
-FLOATS = {2: "<e", 4: "<f", 8: "<d"}
-TIME = re.compile(r"(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
-SHAPED = re.compile(r"(.+)\[([1-9][0-9]*(?:,[1-9][0-9]*){0,3})\]")
-LIST = re.compile(r"list\[(.+)\]")
-CELL_BYTES_MAX = 1 << 16
 Cell = bytes | None
 Box = list[tuple[int, int]]
+EMPTY = (KEY_MAX, 0)
+"""The ends of an empty domain: the union with another domain is the other one."""
 
 
 @dataclass(frozen=True)
-class Datatype:
-    """A datatype by name."""
+class Steps:
+    """Labels at equal steps: their type, and the bytes of the first one and of the step."""
 
-    name: str
-
-    def __post_init__(self) -> None:
-        single = self.name in FIXED or self.name in COMPLEX or self.time
-        if not single and self.name not in ("string", "bytes"):
-            base = LIST.fullmatch(self.name) or SHAPED.fullmatch(self.name)
-            if base is None or (not Datatype(base[1]).primitive and not self.fixed_bytes):
-                raise Unsupported(f"unknown datatype {self.name!r}")
-            need(self.width <= CELL_BYTES_MAX, "cells that are too wide")
-
-    @property
-    def time(self) -> bool:
-        return TIME.fullmatch(self.name) is not None
-
-    @property
-    def primitive(self) -> bool:
-        return self.name in FIXED or self.name in COMPLEX or self.time
-
-    @property
-    def fixed_bytes(self) -> bool:
-        return re.fullmatch(r"bytes\[[1-9][0-9]*\]", self.name) is not None
-
-    @property
-    def listed(self) -> bool:
-        return LIST.fullmatch(self.name) is not None
-
-    @property
-    def items(self) -> Datatype | None:
-        """What a vector or list is made of."""
-        found = None if self.primitive or self.fixed_bytes else LIST.fullmatch(self.name) or SHAPED.fullmatch(self.name)
-        return None if found is None else Datatype(found[1])
-
-    @property
-    def count(self) -> int:
-        """Values in a vector, bytes in bytes of a length; else 1."""
-        found = None if self.primitive or self.listed else SHAPED.fullmatch(self.name)
-        return 1 if found is None else math.prod(int(side) for side in found[2].split(","))
-
-    @property
-    def varies(self) -> bool:
-        return self.name in ("string", "bytes") or self.listed
-
-    @property
-    def order(self) -> str:
-        """How values are compared: as a "number", as "bytes", or not at all: ""."""
-        if self.name in ("string", "bytes") or self.fixed_bytes:
-            return "bytes"
-        return "" if self.name in COMPLEX or self.items is not None else "number"
-
-    @property
-    def element(self) -> Element:
-        if self.items is not None:
-            return self.items.element
-        if self.name in COMPLEX:
-            return FIXED[COMPLEX[self.name]]
-        if self.varies or self.fixed_bytes:
-            return BYTE
-        return Element("i", 8) if self.time else FIXED[self.name]
-
-    @property
-    def width(self) -> int:
-        """Bytes of a cell; of one that varies, bytes of which it is a multiple."""
-        if self.items is not None:
-            return self.items.width * self.count
-        return self.element.width * self.count * (2 if self.name in COMPLEX else 1)
-
-    def number(self, raw: bytes) -> int | float:
-        """The value of a number, boolean or time."""
-        if self.element.kind == "f":
-            return float(struct.unpack(FLOATS[self.width], raw)[0])
-        return int.from_bytes(raw, "little", signed=self.element.kind == "i")
-
-    def bytes_of_text(self, text: str) -> bytes:
-        """The bytes of a value written as text."""
-        if self.name == "string":
-            return text.encode()
-        if self.name == "bytes" or self.fixed_bytes:
-            raw = bytes.fromhex(text)
-            need(self.varies or len(raw) == self.width, "bytes of a wrong length")
-            return raw
-        if self.items is not None:
-            need(text[:1] == "[" and text[-1:] == "]", "values without brackets")
-            parts = [self.items.bytes_of_text(part) for part in text[1:-1].split(",")] if len(text) > 2 else []
-            need(self.listed or len(parts) == self.count, "a vector of a wrong length")
-            return b"".join(parts)
-        if self.name in COMPLEX:
-            value = complex(text)
-            need(text[-1] == "j" and len(text) > 2, "a complex number without both parts")
-            return struct.pack("<ff" if self.width == 8 else "<dd", value.real, value.imag)
-        if self.name == "bool":
-            return {"false": b"\0", "true": b"\1"}[text]
-        if self.element.kind == "f":
-            return struct.pack(FLOATS[self.width], float(text))
-        value = -SIGN if self.time and text == "NaT" else int(text)
-        return value.to_bytes(self.width, "little", signed=self.element.kind == "i")
-
-    def key(self, raw: bytes) -> int:
-        """The ordered key of a coordinate."""
-        value = self.number(raw)
-        if isinstance(value, float):
-            need(not math.isnan(value), "NaN is no coordinate")
-            bits = int(struct.unpack("<Q", struct.pack("<d", value + 0.0))[0])
-            return bits ^ KEY_MAX if bits & SIGN else bits | SIGN
-        need(not self.time or value != -SIGN, "NaT is no coordinate")
-        return value + SIGN if self.element.kind == "i" else value
-
-    def bytes_of_key(self, key: int) -> bytes:
-        """The coordinate of an ordered key."""
-        if self.element.kind == "f":
-            return struct.pack(FLOATS[self.width], key_to_float(key))
-        value = key - SIGN if self.element.kind == "i" else key
-        return value.to_bytes(self.width, "little", signed=self.element.kind == "i")
+    datatype: Datatype
+    start: bytes
+    step: bytes
 
 
 @dataclass(frozen=True)
 class Dimension:
     """An axis, which is a dimension or one word of a text dimension: domain as keys, extent as an int, a float or None;
-    the key of its origin, the word's number and the bytes of the longest text."""
+    the key of its origin, the word's number and the bytes of the longest text, which ends of the domain are open, and
+    labels: at steps, or the id of the array that has them."""
 
     name: str
     datatype: Datatype
@@ -162,6 +43,8 @@ class Dimension:
     origin: int
     word: int | None = None
     max_bytes: int | None = None
+    open: tuple[bool, bool] = (False, False)
+    labels: Steps | str | None = None
 
     def tile(self, key: int) -> int:
         """The number of the space tile of a key in the domain, which may be below 0."""
@@ -257,6 +140,9 @@ class Schema:
     frame: Frame | None
     """That of the order ``hilbert``."""
     json: dict[str, Any]
+    coord_filters: str = "auto"
+    scalar: bool = False
+    """Whether the array has no dimension to its users, and one axis here."""
     unknown: tuple[str, ...] = ()
     """The features of ``read`` that this reader does not know: such a schema has its dimensions alone."""
 
@@ -264,9 +150,11 @@ class Schema:
     def of_json(value: Any) -> Schema:
         unknown = unknown_features(value)
         if unknown:
-            return Schema(_dimensions_alone(value), (), True, False, 0, "row", "row", 0, None, value, unknown)
+            dims = _dimensions_alone(value)
+            return Schema(dims, (), True, False, 0, "row", "row", 0, None, value, unknown=unknown)
         defaults = {"sparse": False, "capacity": 10000, "tile_order": "row", "cell_order": "row", "duplicates": False}
-        optional = {**defaults, "coord_filters": "auto", "next_id": None, "frame": None, "read": [], "write": []}
+        defaults |= {"coord_filters": "auto", "scalar": False}
+        optional = {**defaults, "next_id": None, "frame": None, "read": [], "write": []}
         top = fields(value, {"dims": list, "attrs": list}, optional, "a schema")
         if top["coord_filters"] != "auto":
             parse(top["coord_filters"])
@@ -282,6 +170,9 @@ class Schema:
         need(len(dims) <= 32, "a schema with too many axes")
         texts = any(d.word is not None for d in dims)
         need(not texts or (top["sparse"] and top["cell_order"] != "hilbert"), "texts in an array that cannot have them")
+        _check_dense(top["sparse"], dims)
+        need(isinstance(top["scalar"], bool), "whether an array has no dimension is no truth value")
+        need(not top["scalar"] or (not top["sparse"] and dims == SCALAR), "an array of no dimension with another axis")
         names = [d.name for d in dims if not d.word] + [a.name for a in attrs]
         need(len(set(names)) == len(names), "a name is used twice")
         numbered = [isinstance(a, dict) and "id" in a for a in top["attrs"]]
@@ -293,7 +184,7 @@ class Schema:
         need(all(a < b for a, b in itertools.pairwise(numbers)), "attributes out of order")
         frame = frame_of(top["frame"], dims, top["cell_order"])
         options = (top["sparse"], top["duplicates"], top["capacity"], top["tile_order"], top["cell_order"])
-        return Schema(dims, attrs, *options, next_number, frame, value)
+        return Schema(dims, attrs, *options, next_number, frame, value, top["coord_filters"], top["scalar"])
 
     @property
     def domain(self) -> Box:
@@ -310,7 +201,8 @@ class Schema:
         need(len(domain) == len(self.dims), "a domain of other axes than the array's")
         for dim, (low, high) in zip(self.dims, domain, strict=True):
             inside = low <= high and dim.is_coordinate(low) and dim.is_coordinate(high)
-            need(inside, "a domain that is empty, or outside of the type")
+            need(inside or (low, high) == EMPTY, "a domain that is empty, or outside of the type")
+        need(not self.scalar or domain == [(0, 0)], "an array of no dimension that grows")
 
     def attr(self, number: int) -> Attribute | None:
         """The attribute of this number."""
@@ -321,12 +213,13 @@ class Schema:
         need(len(self.dims) == len(before.dims), "the number of dimensions changed")
         if self.unknown or before.unknown:
             return
-        same = ("sparse", "duplicates", "capacity", "tile_order", "cell_order")
+        same = ("sparse", "duplicates", "capacity", "tile_order", "cell_order", "coord_filters", "scalar")
         need(all(getattr(self, n) == getattr(before, n) for n in same), "an option of a schema changed")
         need(len(self.dims) == len(before.dims), "the number of dimensions changed")
         for new, old in zip(self.dims, before.dims, strict=True):
-            kept = [(d.name, d.datatype, d.extent, d.word, d.max_bytes) for d in (new, old)]
+            kept = [(d.datatype, d.extent, d.word, d.max_bytes) for d in (new, old)]
             need(kept[0] == kept[1], "a dimension changed")
+            need(all(n or not o for n, o in zip(new.open, old.open, strict=True)), "an open end of a domain was closed")
             need(new.has_tiles_of(old), "tiles moved")
         need(self.frame == before.frame, "the frame of a Hilbert curve changed")
         need(self.next_number >= before.next_number, "a number is used again")
@@ -385,7 +278,9 @@ def unknown_features(value: Any) -> tuple[str, ...]:
     """The features that a reader of this schema must know; this one knows none."""
     for which in ("read", "write"):
         names = value.get(which, []) if isinstance(value, dict) else []
-        need(isinstance(names, list) and all(isinstance(n, str) for n in names), f"a schema: {which} is no list of names")
+        need(
+            isinstance(names, list) and all(isinstance(n, str) for n in names), f"a schema: {which} is no list of names"
+        )
     return tuple(value.get("read", ())) if isinstance(value, dict) else ()
 
 
@@ -395,7 +290,17 @@ def _dimensions_alone(value: dict[str, Any]) -> tuple[Dimension, ...]:
     need(isinstance(value.get("dims"), list) and value["dims"], "a schema without dimensions")
     every = [{n: v for n, v in d.items() if n in known} for d in value["dims"] if isinstance(d, dict)]
     need(len(every) == len(value["dims"]), "a dimension is no object")
-    return tuple(axis for d in every for axis in dimension(d))
+    try:
+        return tuple(axis for d in every for axis in dimension(d))
+    except (ValueError, OverflowError, struct.error) as error:
+        raise Damaged("a schema holds an impossible value") from error
+
+
+def _check_dense(sparse: bool, dims: tuple[Dimension, ...]) -> None:
+    """Refuses what only a dense array, or only a sparse one, has."""
+    for dim in dims:
+        need(not sparse or dim.labels is None, "labels in a sparse array")
+        need(sparse or not any(dim.open) or dim.extent is not None, "a dense array with an open end, and without tiles")
 
 
 def history(values: list[Any], domain: Box | None = None) -> list[Schema]:
@@ -424,31 +329,78 @@ def grown(schemas: list[Schema], domain: Box) -> list[Schema]:
 
 def dimension(value: Any) -> tuple[Dimension, ...]:
     """The axes of a dimension."""
-    optional = {"domain": None, "tile": None, "max_bytes": None, "origin": None}
+    optional = {"domain": None, "tile": None, "max_bytes": None, "origin": None, "labels": None}
     d = fields(value, {"name": str, "dtype": str}, optional, "a dimension")
     datatype = Datatype(d["dtype"])
     if datatype.name == "string":
         longest = 32 if d["max_bytes"] is None else d["max_bytes"]
         need(isinstance(longest, int) and 1 <= longest <= 256, "texts that are too long")
         need(d["domain"] is None and d["tile"] is None, "texts with a domain or a tile")
-        need(d["origin"] is None, "texts with an origin")
+        need(d["origin"] is None and d["labels"] is None, "texts with an origin, or labels")
         word = Datatype("uint64")
         words = range(-(-longest // 8))
         return tuple(Dimension(d["name"], word, 0, KEY_MAX, None, 0, number, longest) for number in words)
     need(isinstance(d["domain"], list) and d["max_bytes"] is None, "a dimension without a domain")
-    if datatype.order != "number" or datatype.name in ("bool", "float16"):
-        raise Unsupported(f"a dimension of {datatype.name}")
-    low, high = (datatype.key(datatype.bytes_of_text(end)) for end in d["domain"])
-    need(low <= high, "a domain is empty")
+    _check_number(datatype)
+    (low, high), is_open = _ends(datatype, d["domain"])
     extent = None if d["tile"] is None else float(d["tile"]) if datatype.element.kind == "f" else int(d["tile"])
     need(extent is None or (extent > 0 and math.isfinite(extent)), "tiles without a length")
-    origin = low
+    least, greatest = datatype.ends
+    need(not isinstance(extent, int) or extent <= greatest - least + 1, "tiles that are longer than the type")
+    origin = datatype.key(datatype.bytes_of_text("0")) if is_open[0] or low > high else low
     if d["origin"] is not None:
         need(isinstance(d["origin"], str), "an origin that is no text")
         raw = datatype.bytes_of_text(d["origin"])
         need(math.isfinite(datatype.number(raw)), "an origin that is no coordinate")
         origin = datatype.key(raw)
-    return (Dimension(d["name"], datatype, low, high, extent, origin),)
+    labels = labels_of(d["labels"])
+    return (Dimension(d["name"], datatype, low, high, extent, origin, open=is_open, labels=labels),)
+
+
+def _check_number(datatype: Datatype) -> None:
+    """Refuses a type that no dimension has, texts aside."""
+    if datatype.order != "number" or datatype.name in ("bool", "float16"):
+        raise Unsupported(f"a dimension of {datatype.name}")
+
+
+def _ends(datatype: Datatype, texts: list[Any]) -> tuple[tuple[int, int], tuple[bool, bool]]:
+    """The ends of a domain, and which of them are open."""
+    if not texts:
+        return EMPTY, (False, False)
+    need(len(texts) == 2 and all(t is None or isinstance(t, str) for t in texts), "a domain has two ends, as text")
+    pairs = zip(texts, datatype.ends, strict=True)
+    low, high = (end if text is None else finite(datatype, text) for text, end in pairs)
+    need(low <= high, "a domain is empty")
+    return (low, high), (texts[0] is None, texts[1] is None)
+
+
+def finite(datatype: Datatype, text: str) -> int:
+    """The key of a finite number, or of a time."""
+    raw = datatype.bytes_of_text(text)
+    need(math.isfinite(datatype.number(raw)), f"{text} is not finite")
+    return datatype.key(raw)
+
+
+def labels_of(value: Any) -> Steps | str | None:
+    """What the positions along a dimension stand for: values at steps, or those in an array, whose id it is."""
+    if value is None:
+        return None
+    found = fields(value, {}, dict.fromkeys(("start", "step", "dtype", "array")), "labels")
+    given = {name for name, text in found.items() if text is not None}
+    need(all(isinstance(found[name], str) for name in given), "labels that are no text")
+    if given == {"array"}:
+        need(re.fullmatch("[0-9a-f]{32}", found["array"]), "labels in an array without an id")
+        return str(found["array"])
+    need(given == {"start", "step", "dtype"}, "labels are a start, a step and a dtype, or in an array")
+    datatype = Datatype(found["dtype"])
+    _check_number(datatype)
+    keys = [finite(datatype, found[name]) for name in ("start", "step")]
+    need(keys[1] != finite(datatype, "0"), "labels that are all the same")
+    return Steps(datatype, *(datatype.bytes_of_key(key) for key in keys))
+
+
+SCALAR = dimension({"name": "@", "dtype": "uint8", "domain": ["0", "0"], "tile": None})
+"""The axis of an array of no dimension."""
 
 
 def frame_of(value: Any, dims: tuple[Dimension, ...], cell_order: str) -> Frame | None:
@@ -457,6 +409,8 @@ def frame_of(value: Any, dims: tuple[Dimension, ...], cell_order: str) -> Frame 
         need(value is None, "a frame without a curve")
         return None
     if value is None:
+        bounded = all(isinstance(d.extent, int) or (not any(d.open) and d.low <= d.high) for d in dims)
+        need(bounded, "a domain that is open or empty along a curve without a frame")
         return Frame.default([dim.side[0] for dim in dims], [dim.side[1] for dim in dims])
     f = fields(value, {"by": str, "bits": int, "sides": list}, {}, "a frame")
     if f["by"] not in ("key", "value"):

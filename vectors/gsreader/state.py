@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .bytes import Unsupported, need
-from .log import Description, Kept, Record, hex32
+from .bytes import Damaged, Unsupported, need
+from .log import Description, Field, Kept, Record, hex32
 from .schema import Box, Schema, grown
 
 
@@ -25,6 +25,10 @@ class Node:
     fragments: list[Description] = field(default_factory=list)
     kept: dict[str, Kept] = field(default_factory=dict)
     """Entries of kept files, by their ids."""
+    fields: dict[Field, dict[str, str]] = field(default_factory=dict)
+    """The metadata of attributes and dimensions that have some."""
+    owner: str | None = None
+    """The array that a hidden array belongs to, below whose path its own is. No other has a path there."""
 
     @property
     def kind(self) -> str:
@@ -34,6 +38,19 @@ class Node:
     def domain(self) -> Box:
         """The domain of an array in this version."""
         return self.schemas[-1].domain
+
+    def has_field(self, which: Field) -> bool:
+        """Whether the last schema has the attribute or dimension. One with unknown features has all that were."""
+        if not self.schemas:
+            return False
+        last, (sort, number) = self.schemas[-1], which
+        if sort == "dim":
+            return number < len(last.coordinates)
+        return bool(last.unknown) or last.attr(number) is not None
+
+    def fields_json(self) -> list[dict[str, Any]]:
+        """The metadata of attributes and dimensions as ``expect.json`` holds it."""
+        return [{sort: number, "metadata": held} for (sort, number), held in sorted(self.fields.items())]
 
     def owned(self) -> dict[str, Kept]:
         """The entries whose owner is there."""
@@ -108,8 +125,45 @@ def insert(state: Version, node: Node) -> None:
     state.nodes[node.id] = node
 
 
+def hidden_name(name: str) -> str:
+    """The name of a hidden array, checked."""
+    need(name.startswith("@") and len(name.encode()) <= 255, "a hidden array with a name that none may have")
+    need(not set(name) & {"/", "\0"}, "a hidden array with a name that none may have")
+    return name
+
+
+def _hide(state: Version, operation: dict[str, Any]) -> None:
+    """A new hidden array."""
+    node, owner = hex32(operation["id"]), state.nodes.get(hex32(operation["owner"]))
+    need(node not in state.nodes, "a node twice")
+    need(owner and owner.kind == "array" and owner.owner is None, "an array hidden in what owns none")
+    path = f"{owner.path.rstrip('/')}/{hidden_name(operation['name'])}" if owner else ""
+    need(all(n.path != path for n in state.nodes.values()), "two hidden arrays of one name")
+    schemas = [Schema.of_json(operation["schema"])]
+    state.nodes[node] = Node(node, path, schemas=schemas, owner=hex32(operation["owner"]))
+
+
+def check_labels(nodes: dict[str, Node]) -> None:
+    """Checks the arrays in which last schemas have labels: they are there, hidden, of one dimension, along the axis."""
+    for node in nodes.values():
+        for dim in node.schemas[-1].dims if node.schemas else ():
+            if not isinstance(dim.labels, str):
+                continue
+            held = nodes.get(dim.labels)
+            if held is None or held.owner != node.id:
+                raise Damaged("labels in an array that is not hidden in theirs")
+            last = held.schemas[-1]
+            if last.unknown:
+                continue
+            along = [(d.datatype, d.word) for d in last.dims] == [(dim.datatype, dim.word)]
+            need(not last.sparse and not last.scalar and along, "labels in an array that does not lie along the axis")
+            named = len(last.attrs) == 1 or any(attr.name == dim.name for attr in last.attrs)
+            need(named, "labels in an array without the one attribute that has them")
+
+
 def _move(state: Version, node: Node, path: str) -> None:
-    """The node at another path, and with it what lies below it."""
+    """The node at another path, and with it what lies below it, and what is hidden there."""
+    need(node.owner is None, "a hidden array that moves")
     need(node.path != "/" and not f"{path}/".startswith(f"{node.path}/"), "a move of the root, or into itself")
     need(path.startswith("/") and all(n.path != path for n in state.nodes.values()), "a move to where something lies")
     parent = path.rpartition("/")[0] or "/"
@@ -153,6 +207,21 @@ def _keep(node: Node, operation: dict[str, Any]) -> Node:
     return changed
 
 
+def _tell(node: Node, which: Field | None, changes: list[Any]) -> Node:
+    """A node with other metadata, of its own or of an attribute or dimension."""
+    need(which is None or node.has_field(which), "metadata of an attribute or dimension that is not there")
+    metadata = dict(node.metadata if which is None else node.fields.get(which, {}))
+    for key, text in changes:
+        if text is None:
+            metadata.pop(key, None)
+        else:
+            metadata[key] = text
+    if which is None:
+        return replace(node, metadata=metadata)
+    others = {other: held for other, held in node.fields.items() if other != which}
+    return replace(node, fields=others | ({which: metadata} if metadata else {}))
+
+
 def _set_base(state: Version, operation: dict[str, Any]) -> None:
     """What a base is from now on, or that it is none."""
     state.bases = {n: b for n, b in state.bases.items() if n != operation["number"]}
@@ -175,6 +244,9 @@ _TARGETS = {
 
 def _apply(state: Version, operation: dict[str, Any]) -> None:
     name = operation["op"]
+    if "owner" in operation:
+        _hide(state, operation)
+        return
     if name in ("create_group", "create_array"):
         schemas = [Schema.of_json(operation["schema"])] if name == "create_array" else []
         insert(state, Node(hex32(operation["id"]), operation["path"], schemas=schemas))
@@ -200,11 +272,15 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
         need(node.kind == "array" and operation["number"] == len(node.schemas), "a schema that is not the next")
         schema = Schema.of_json(operation["schema"])
         schema.check_follows(node.schemas[-1])
-        state.nodes[target] = replace(node, schemas=grown([*node.schemas, schema], schema.domain))
+        altered = replace(node, schemas=grown([*node.schemas, schema], schema.domain))
+        altered.fields = {which: held for which, held in node.fields.items() if altered.has_field(which)}
+        state.nodes[target] = altered
     elif name == "grow":
         need(node.kind == "array", "a group that grows")
         axis, domain = operation["dimension"], node.domain
         need(0 <= axis < len(domain), "an axis that grows and is not there")
+        need(node.schemas[-1].dims[axis].word is None, "a dimension of texts that grows")
+        need(operation["low"] <= operation["high"], "a domain that is empty, or outside of the type")
         domain[axis] = (operation["low"], operation["high"])
         node.schemas[-1].check_domain(domain)
         state.nodes[target] = replace(node, schemas=grown(node.schemas, domain))
@@ -215,6 +291,9 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
             need(d.id not in known, "a fragment twice")
             need(d.over is None or d.over in known, "a mask over a fragment that is not there")
             need(d.schema < len(node.schemas), "a fragment of an unknown schema")
+            need(len(d.bounds) == len(node.domain), "a fragment with other axes than the array's")
+            inside = all(a <= lo and hi <= b for (lo, hi), (a, b) in zip(d.bounds, node.domain, strict=True))
+            need(inside or d.kind == "deletion", "a box outside the domain")
             if node.schemas[d.schema].unknown:
                 continue
             need(all(node.schemas[d.schema].attr(n) for n in d.attrs), "an unknown attribute")
@@ -231,13 +310,7 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
     elif name in ("keep", "release"):
         state.nodes[target] = _keep(node, operation)
     elif name == "set_metadata":
-        metadata = dict(node.metadata)
-        for key, text in operation["changes"]:
-            if text is None:
-                metadata.pop(key, None)
-            else:
-                metadata[key] = text
-        state.nodes[target] = replace(node, metadata=metadata)
+        state.nodes[target] = _tell(node, operation["field"], operation["changes"])
     else:
         raise Unsupported(name)
 
@@ -248,6 +321,7 @@ def follow(state: Version, record: Record) -> None:
     need(state.version == 0 or record.time_us > state.time_us, "time runs backwards")
     for operation in record.operations:
         _apply(state, operation)
+    check_labels(state.nodes)
     for key, content in record.keys:
         state.keys.add(key, record.version, content)
     if record.version == 1:

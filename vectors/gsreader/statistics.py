@@ -6,8 +6,9 @@ import math
 import struct
 from dataclasses import dataclass
 
+from .datatypes import FLOATS
 from .keys import SIGN
-from .schema import FLOATS, Cell, Datatype
+from .schema import Cell, Datatype
 
 BOUND_BYTES_MAX = 64
 HAS_MIN, HAS_MAX, EXACT_MIN, EXACT_MAX, INTEGER, FLOAT = 1, 2, 4, 8, 16, 32

@@ -7,6 +7,7 @@ mod case;
 mod cases;
 mod model;
 mod newer;
+mod parts;
 mod value;
 mod world;
 

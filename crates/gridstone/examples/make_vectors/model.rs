@@ -16,13 +16,15 @@ type Row = Vec<Option<Cell>>;
 pub(crate) struct Model {
     /// Its schema.
     pub schema: Schema,
+    /// What of it is read; `None`: its domain.
+    pub seen: Option<Subarray>,
     places: BTreeMap<Vec<u64>, Vec<Row>>,
 }
 
 impl Model {
     /// An array without cells.
     pub(crate) fn new(schema: Schema) -> Self {
-        Self { schema, places: BTreeMap::new() }
+        Self { schema, seen: None, places: BTreeMap::new() }
     }
 
     /// Writes one cell: attributes by place in the schema.
@@ -64,6 +66,14 @@ impl Model {
         let blank = |row: &Row| row[attr].clone().unwrap_or_else(|| Some(schema.attrs()[attr].fill().to_vec()));
         self.places.values_mut().for_each(|rows| rows.retain(|row| !selects(&blank(row))));
         self.places.retain(|_, rows| !rows.is_empty());
+    }
+
+    /// The boxes of it that are read where no others are asked for: nothing while its domain is empty.
+    pub(crate) fn boxes(&self) -> Vec<Subarray> {
+        match self.schema.dims().iter().any(|dim| dim.range().is_empty()) {
+            true => Vec::new(),
+            false => vec![self.seen.clone().unwrap_or_else(|| self.schema.domain())],
+        }
     }
 
     /// What reading `sub` should give: a dense box in row-major order, sparse cells in global order.

@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::model::{Model, places_of};
+use super::parts;
 use super::value::Cell;
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, FileRef, Id, Key, NeverCancel, Result, Silent, xxh3};
@@ -150,11 +151,21 @@ impl World {
         self.create(path, Schema::from_json(schema)?.of_new_array())
     }
 
-    fn create(&mut self, path: &str, schema: Schema) -> Result<()> {
+    pub(crate) fn create(&mut self, path: &str, schema: Schema) -> Result<()> {
         let id = self.entropy.id();
         self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None });
-        self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
+        self.follow(path, id, schema);
         Ok(())
+    }
+
+    /// Notes an array that is being created.
+    pub(crate) fn follow(&mut self, path: &str, id: Id, schema: Schema) {
+        self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
+    }
+
+    /// The id of an array, and what it should hold.
+    pub(crate) fn model(&mut self, path: &str) -> Result<(Id, &mut Model)> {
+        self.entry(path).map(|entry| (entry.id, &mut entry.model))
     }
 
     /// Changes the schema of an array.
@@ -428,10 +439,11 @@ impl World {
         for node in snapshot.nodes()? {
             let metadata = node.metadata().all()?;
             let mut listed = json!({"path": node.path(), "kind": node.kind(), "metadata": *metadata});
+            parts::list(&mut listed, &node)?;
             if let Some(entry) = self.arrays.get(node.path()) {
                 let schema = &entry.model.schema;
                 let subs = boxes.iter().map(|b| parse_box(schema, b)).collect::<Result<Vec<Subarray>>>()?;
-                let subs = if subs.is_empty() { vec![schema.domain()] } else { subs };
+                let subs = if subs.is_empty() { entry.model.boxes() } else { subs };
                 let reads = subs.iter().map(|sub| entry.model.read(sub)).collect::<Result<Vec<Value>>>()?;
                 listed["schema"] = serde_json::from_str(&schema.to_stored_json()).map_err(no_json)?;
                 listed["reads"] = Value::Array(reads);

@@ -10,6 +10,8 @@ pub(crate) mod cases;
 mod model;
 #[path = "../../examples/make_vectors/newer.rs"]
 mod newer;
+#[path = "../../examples/make_vectors/parts.rs"]
+mod parts;
 #[path = "../../examples/make_vectors/value.rs"]
 mod value;
 #[path = "../../examples/make_vectors/world.rs"]

@@ -2,6 +2,7 @@
 
 mod beside;
 mod composite;
+mod day_two;
 mod dense;
 mod enumerated;
 mod rows;
@@ -30,6 +31,7 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     cases.extend(times::cases()?);
     cases.extend(beside::cases()?);
     cases.extend(rows::cases()?);
+    cases.extend(day_two::cases()?);
     Ok(cases)
 }
 

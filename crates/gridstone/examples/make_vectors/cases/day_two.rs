@@ -1,0 +1,123 @@
+//! Labels, hidden arrays, metadata of attributes and dimensions, domains that are open or empty, arrays of no dimension.
+
+use super::super::case::Case;
+use super::super::world::World;
+use super::{ints, signed, singles};
+use gridstone::base::Result;
+use gridstone::schema::{Datatype, Evolution, KeyRange, Labels, Order, Steps, Subarray, key};
+use gridstone::store::Field;
+
+pub(super) fn cases() -> Result<Vec<Case>> {
+    Ok(vec![day_two()?])
+}
+
+const ALONG: &str = r#"{"dims":[{"name":"y","dtype":"int16","domain":["0","9"],"tile":"4"}],
+    "attrs":[{"name":"lat","dtype":"float32"}]}"#;
+const ENDLESS: &str = r#"{"dims":[{"name":"t","dtype":"int64","domain":["3",null],"tile":"4"}],
+    "attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
+const SCATTERED: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int32","domain":[null,"50"],"tile":"10"},
+    {"name":"q","dtype":"float32","domain":[null,null],"tile":null}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
+const UNBORN: &str = r#"{"dims":[{"name":"x","dtype":"uint8","domain":["1","4"],"tile":"3"},
+    {"name":"t","dtype":"int16","domain":[],"tile":"5"}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
+const SINGLE: &str = r#"{"scalar":true,"dims":[{"name":"@","dtype":"uint8","domain":["0","0"],"tile":null}],
+    "attrs":[{"name":"v","dtype":"float32","nullable":true}]}"#;
+const HOURS: &str = r#"{"dims":[{"name":"at","dtype":"datetime64[6h]","domain":["-2","9"],"tile":"4"}],
+    "attrs":[{"name":"after","dtype":"timedelta64[15m]"}]}"#;
+
+fn day_two() -> Result<Case> {
+    let about = "labels in steps and in hidden arrays; metadata of attributes and dimensions, one of them dropped and one renamed; times in \
+                 steps; an array of no dimension; domains that are open, and one that is empty and grows; a deletion beyond the domain; \
+                 a moved fragment";
+    let mut world = World::new("day_two", about)?.folding(4);
+    let (labels, spare) = (world.fresh(), world.fresh());
+    let field = format!(
+        r#"{{"dims":[{{"name":"y","dtype":"int16","domain":["0","9"],"tile":"4","labels":{{"array":"{labels}"}}}},
+        {{"name":"x","dtype":"int8","domain":["-3","8"],"tile":"6","labels":{{"start":"-180.0","step":"0.5","dtype":"float64"}}}}],
+        "attrs":[{{"name":"v","dtype":"int16","fill":"-1"}},{{"name":"w","dtype":"int8"}}]}}"#
+    );
+    world.create_stored("/maps/field", &field)?;
+    world.hide(labels, "/maps/field", "@y", ALONG)?;
+    world.hide(spare, "/maps/field", "@\u{fc}", ALONG)?;
+    world.write_box(
+        "/maps/field/@y",
+        &[("0", "7")],
+        vec![("lat", singles((0..8).map(|n| n as f32 / 4.0)))],
+        Order::Row,
+    )?;
+    for (path, schema) in [("/endless", ENDLESS), ("/scattered", SCATTERED), ("/unborn", UNBORN), ("/single", SINGLE)] {
+        world.create_stored(path, schema)?;
+    }
+    world.see("/endless", vec![span(3, 30)])?;
+    world.create_array("/hours", HOURS)?;
+    world.commit_and_expect(Some("nothing but labels is written"))?;
+    world.tell("/maps/field", Field::Attribute(0), "unit", Some("\"K\""))?;
+    world.tell("/maps/field", Field::Attribute(1), "unit", Some("\"gone\""))?;
+    world.tell("/maps/field", Field::Dimension(0), "standard", Some("{\"name\":\"latitude\",\"of\":[1,2]}"))?;
+    world.tell("/maps/field", Field::Dimension(1), "unit", Some("1"))?;
+    write(&mut world)?;
+    world.commit_and_expect(Some("written"))?;
+    change(&mut world, labels)?;
+    world.commit_and_expect(Some("other schemas, a deletion and a moved fragment"))?;
+    world.move_node("/maps", "/charts")?;
+    world.commit_and_expect(Some("moved with what is hidden below"))?;
+    world.pack()?;
+    grown(&mut world)?;
+    world.commit_and_expect(Some("folded, and grown"))?;
+    world.remove("/charts/field/@\u{fc}");
+    world.tell("/charts/field", Field::Dimension(1), "unit", None)?;
+    world.commit_and_expect(Some("a hidden array removed by itself"))?;
+    world.create_array("/gone", HOURS)?;
+    world.commit(None)?;
+    world.pack()?;
+    world.remove("/gone");
+    world.commit_and_expect(None)?;
+    Ok(world.finish())
+}
+
+fn span(lo: i64, hi: i64) -> KeyRange {
+    KeyRange::new(signed(lo), signed(hi))
+}
+
+/// Cells of every array.
+fn write(world: &mut World) -> Result<()> {
+    let values = vec![("v", ints(2, 0..35)), ("w", ints(1, 100..135))];
+    world.write_box("/maps/field", &[("2", "6"), ("-1", "5")], values, Order::Row)?;
+    world.write_box("/endless", &[("5", "14")], vec![("v", ints(2, 0..10))], Order::Row)?;
+    let place = |p: i64, q: f64| vec![signed(p), key::from_float(q)];
+    let places = [
+        place(i64::from(i32::MIN), 0.0),
+        place(-7, f64::from(f32::MAX)),
+        place(-7, -1.5),
+        place(50, f64::from(f32::MIN)),
+    ];
+    world.write_cells("/scattered", &places, vec![("v", ints(2, 1..5))])?;
+    world.write_box("/single", &[("0", "0")], vec![("v", singles([2.5]))], Order::Row)?;
+    world.write_box("/hours", &[("-2", "5")], vec![("after", ints(8, [0, 1, -1, i64::MIN, 7, 96, 3, 2]))], Order::Row)
+}
+
+/// Other names, labels and attributes, a deletion that reaches further than the domain, a fragment by two tiles off.
+fn change(world: &mut World, labels: gridstone::base::Id) -> Result<()> {
+    let text = |name: &str| name.to_owned();
+    let steps = Labels::Steps(Steps::new(Datatype::parse("datetime64[6h]")?, "100", "-4")?);
+    let renamed = Evolution {
+        drop: vec![text("w")],
+        rename: vec![(text("y"), text("lat")), (text("x"), text("lon"))],
+        labels: vec![(text("x"), Some(steps)), (text("y"), Some(Labels::Array(labels)))],
+        ..Evolution::default()
+    };
+    world.alter("/maps/field", &renamed)?;
+    world.delete_sub("/maps/field", Subarray::new(vec![span(5, 400), span(2, 100)]))?;
+    world.delete_sub("/unborn", Subarray::new(vec![KeyRange::new(0, 9), span(-9, 9)]))?;
+    world.write_moved("/endless", &[("6", "12")], &[3], vec![("v", ints(2, 50..57))])
+}
+
+/// Domains grow, over what was deleted too.
+fn grown(world: &mut World) -> Result<()> {
+    world.grow("/charts/field", 0, span(-2, 12))?;
+    world.grow("/charts/field/@y", 0, span(-2, 12))?;
+    world.write_box("/charts/field", &[("8", "12"), ("3", "3")], vec![("v", ints(2, 70..75))], Order::Row)?;
+    world.write_box("/charts/field/@y", &[("-2", "-1")], vec![("lat", singles([-0.5, -0.25]))], Order::Row)?;
+    world.grow("/unborn", 1, span(-3, 4))?;
+    world.write_box("/unborn", &[("2", "3"), ("-1", "1")], vec![("v", ints(2, 0..6))], Order::Row)?;
+    world.write_box("/single", &[("0", "0")], vec![("v", vec![None])], Order::Row)
+}
