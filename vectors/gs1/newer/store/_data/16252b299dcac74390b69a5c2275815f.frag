@@ -1,0 +1,1 @@
+beside /points, Array

@@ -1,0 +1,1 @@
+beside /points, Fragment(Id(a54a2be9eb976af5005c3617ca0a6db2))
