@@ -131,11 +131,19 @@ def test_the_independent_reader_agrees(case):
 
 
 def read_by(case: Path) -> list[Path]:
-    """The files of a vector on which what is expected depends: all but hints and sorted copies."""
+    """The files of a vector on which what is expected depends: all but hints, sorted copies and kept files."""
     if not expected(case)["versions"]:
         return [case / "store" / "_log" / "floor"]
     files = [path for path in (case / "store").rglob("*") if path.is_file() and path.name != "latest"]
-    return sorted(set(files) - set(sorted_copies(case)))
+    return sorted(set(files) - set(sorted_copies(case)) - kept_files(case))
+
+
+def kept_files(case: Path) -> set[Path]:
+    """The files that are kept beside arrays, whose content no page knows."""
+    store = opened(case, case / "store")
+    nodes = [node for version in expected(case)["versions"] for node in store.at(version["version"]).nodes.values()]
+    entries = [entry for node in nodes for entry in node.kept.values()]
+    return {case / "store" / "_data" / f"{file}.frag" for entry in entries for file, _ in entry.files}
 
 
 def sorted_copies(case: Path) -> list[Path]:

@@ -143,6 +143,12 @@ def _hide(state: Version, operation: dict[str, Any]) -> None:
     state.nodes[node] = Node(node, path, schemas=schemas, owner=hex32(operation["owner"]))
 
 
+def _is_labels(state: Version, node: Node) -> bool:
+    """Whether the last schema of the array that a hidden one belongs to has labels in it."""
+    owner = state.nodes[node.owner] if node.owner else None
+    return owner is not None and any(dim.labels == node.id for dim in owner.schemas[-1].dims)
+
+
 def check_labels(nodes: dict[str, Node]) -> None:
     """Checks the arrays in which last schemas have labels: they are there, hidden, of one dimension, along the axis."""
     for node in nodes.values():
@@ -276,6 +282,7 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
     need(target in state.nodes, "an operation on a node that is not there")
     node = state.nodes[target]
     if name == "remove":
+        need(not _is_labels(state, node), "an array removed in which the last schema of its owner has labels")
         below = node.path.rstrip("/") + "/"
         state.nodes = {i: n for i, n in state.nodes.items() if i != target and not n.path.startswith(below)}
     elif name == "move":
