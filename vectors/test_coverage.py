@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,7 +15,7 @@ from gsreader import Store, filters, log, rows
 from gsreader.bytes import Absent
 from gsreader.datatypes import LIST, SHAPED
 from gsreader.log import Record
-from gsreader.schema import Schema
+from gsreader.schema import Schema, Steps
 from gsreader.state import Node
 from test_vectors import CASES, FORMS, by_form, expected, opened, sorted_copies
 
@@ -100,6 +101,8 @@ def kinds_of(name: str) -> Iterator[str]:
     """What the pages call a type: as it is, or by what it is made of."""
     if re.fullmatch(r"bytes\[\d+\]", name):
         yield "bytes[n]"
+    elif re.fullmatch(r"\w+64\[\d+\w+\]", name):
+        yield re.sub(r"\d+[a-zA-Z]+\]", "nu]", name)
     elif LIST.fullmatch(name):
         yield "list[p]"
     elif shaped := SHAPED.fullmatch(name):
@@ -109,6 +112,10 @@ def kinds_of(name: str) -> Iterator[str]:
 
 
 UNITS = set(["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"])
+
+
+STEPS = {"datetime64[nu]", "timedelta64[nu]"}
+"""Times that are counted in several units."""
 
 
 def spelled(names: set[str]) -> set[str]:
@@ -126,6 +133,7 @@ def test_every_type_is_an_attribute(form):
     assert set(re.search(r"unit `u` is one of `([^`]+)`", page)[1].split()) == UNITS
     wanted = spelled(named("schema.md", "Datatypes"))
     assert len(wanted) > 40
+    wanted |= STEPS - later(form, STEPS)
     assert wanted <= {kind for schema in schemas(form) for attr in schema.attrs for kind in kinds_of(attr.shown.name)}
 
 
@@ -136,22 +144,30 @@ def test_every_type_that_may_be_is_a_dimension(form):
     wanted = spelled(names) - {"p[n]", "p[n,m]", "list[p]", "string"}
     found = {(schema.sparse, dim.datatype.name) for schema in schemas(form) for dim in schema.dims if dim.word is None}
     assert wanted <= {name for _, name in found}
+    assert STEPS - later(form, STEPS) <= {kind for _, name in found for kind in kinds_of(name)}
     assert any(dim.word is not None for schema in schemas(form) for dim in schema.dims)
     for kind in ("datetime64", "timedelta64"):
         assert {sparse for sparse, name in found if name.startswith(kind)} == {False, True}
 
 
+OPEN = {(False, False), (False, True), (True, False), (True, True)}
+
+
 @by_form
 def test_every_key_and_order_of_a_schema_is_used(form):
-    # A schema is stored with these only where it changed after the domain grew; test_growth.py reads such schemas.
-    keys = named("schema.md", "Schemas") - {"frame", "dims[].origin"}
     # Newer releases write these; test_newer.py reads such schemas.
-    keys -= {"read", "write", "ext", "dims[].ext", "attrs[].ext"}
+    keys = named("schema.md", "Schemas") - {"read", "write", "ext", "dims[].ext", "attrs[].ext"}
+    keys -= later(form, {"frame", "dims[].origin", "dims[].labels", "scalar"})
     tops = [schema.json for schema in schemas(form)]
     assert {key for key in keys if "[" not in key} <= {key for top in tops for key in top}
     for part in ("dims", "attrs"):
         wanted = {key.partition(".")[2] for key in keys if key.startswith(f"{part}[]")}
         assert wanted <= {key for top in tops for value in top[part] for key in value}
+    ends = {(dim.open, dim.low > dim.high) for schema in schemas(form) for dim in schema.dims}
+    assert {is_open for is_open, _ in ends} == OPEN - later(form, OPEN - {(False, False)})
+    assert {is_empty for _, is_empty in ends} == {False, True} - later(form, {True})
+    labels = {type(dim.labels) for schema in schemas(form) for dim in schema.dims}
+    assert labels == {type(None), Steps, str} - later(form, {Steps, str})
     orders = {(schema.tile_order, schema.cell_order) for schema in schemas(form)}
     assert {("row", "row"), ("col", "col"), ("row", "col"), ("col", "row")} <= orders
     assert {cell for _, cell in orders} == {"row", "col", "hilbert"}
@@ -176,6 +192,8 @@ def test_every_kind_of_fragment_lies_everywhere_it_may(form):
     kinds = set(re.findall(r'"(\w+)"', re.search(r'"kind":((?:"\w+"\|?)+)', page)[1]))
     assert kinds == {"dense", "sparse", "tombstones", "deletion", "mask"} == fragments(form).kinds
     assert fragments(form).places == {"body", "data", "pack", "nowhere"}
+    moved = {isinstance(d.file, int) for _, node in arrays(form) for d in node.fragments if d.moved}
+    assert moved == {True, False} - later(form, {True, False}), "by records, and by pages"
 
 
 @by_form
@@ -184,16 +202,24 @@ def test_every_section_is_in_a_fragment(form):
     assert wanted == set(range(1, 12)) == fragments(form).sections
 
 
+def form_of(operation: dict[str, Any]) -> str:
+    """The name of an operation, with the fields that make another form of it."""
+    field = operation.get("field")
+    return " ".join([operation["op"], *(["owner"] if "owner" in operation else []), *([field[0]] if field else [])])
+
+
 @by_form
 def test_every_operation_is_in_a_record(form):
     text = (PAGES / "log.md").read_text()
-    wanted = set(
-        re.findall(r"(?m)^\| `(\w+)` \| .* \| .* \|$", text[text.index("| `op` |") : text.index("A fragment:")])
-    )
-    wanted -= {"op"}
-    assert len(wanted) == 15
-    wanted -= later(form, {"grow", "keep", "release", "set_base"})
-    assert wanted == {operation["op"] for record in records(form) for operation in record.operations}
+    listed = text[text.index("| `op` |") : text.index("A fragment:")]
+    described = re.findall(r"(?m)^\| `(\w+)` \| (.*) \| .* \|$", listed)[1:]
+    hidden = {f"{name} owner" for name, told in described if "`owner`" in told}
+    fields = {f"{name} {which}" for name, told in described for which in ("attr", "dim") if f"`{which}`" in told}
+    assert hidden == {"create_array owner"} and fields == {"set_metadata attr", "set_metadata dim"}
+    wanted = {name for name, _ in described} | hidden | fields
+    assert len(wanted) == 18
+    wanted -= later(form, {"grow", "keep", "release", "set_base"} | hidden | fields)
+    assert wanted == {form_of(operation) for record in records(form) for operation in record.operations}
     assert {record.root is None for record in records(form)} == {False, True}
 
 
@@ -229,7 +255,10 @@ def rows_of(form: str) -> tuple[list[rows.Row], set[int]]:
 def sort_of(key: bytes) -> str:
     """The sort of a row, as the table of keys names it."""
     sort = chr(key[0])
-    return f"{sort} 0x{key[17]:02x}" if sort == "I" else f"{sort} {chr(key[1])}" if sort == "C" else sort
+    if sort == "I":
+        letter = f" {chr(key[18])}" if key[17] == 5 else ""
+        return f"{sort} 0x{key[17]:02x}{letter}"
+    return f"{sort} {chr(key[1])}" if sort == "C" else sort
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "gs0"])
@@ -237,10 +266,15 @@ def test_every_row_flag_and_coding_is_in_a_root(form):
     wanted = set()
     for row in table("manifest.md", "Rows"):
         tag, *sorts = re.findall("`([^`]+)`", row[0])
-        wanted |= {f"{tag} {sort}" for sort in sorts} or {tag}
-    assert len(wanted) == 11
+        tag = " ".join([tag, *(sort for sort in sorts if sort.startswith("0x"))])
+        wanted |= {f"{tag} {sort}" for sort in sorts if not sort.startswith("0x")} or {tag}
+    assert len(wanted) == 13
     found, codings = rows_of(form)
     assert wanted == {sort_of(row.key) for row in found if row.flags != rows.PAGE}
     assert {row.flags for row in found} == {rows.INLINE, rows.PAGE, rows.VALUE}
     assert codings == {rows.PLAIN, rows.ZSTD}
-    assert {row.value[16] for row in found if sort_of(row.key) == "N" and row.flags == rows.INLINE} == {0, 1}
+    assert {row.value[16] for row in found if sort_of(row.key) == "N" and row.flags == rows.INLINE} == {0, 1, 2}
+    assert {len(row.key) > 1 for row in found if sort_of(row.key) == "K"} == {False, True}
+    heads = [json.loads(row.value) for row in found if sort_of(row.key) == "I 0x00" and row.flags == rows.INLINE]
+    assert {"parent", "name", "kind", "schemas", "domain", "hidden"} == {name for head in heads for name in head}
+    assert any(None in head.get("domain", []) for head in heads)

@@ -31,9 +31,11 @@ class Steps:
 
 @dataclass(frozen=True)
 class Dimension:
-    """An axis, which is a dimension or one word of a text dimension: domain as keys, extent as an int, a float or None;
-    the key of its origin, the word's number and the bytes of the longest text, which ends of the domain are open, and
-    labels: at steps, or the id of the array that has them."""
+    """An axis, which is a dimension or one word of a text dimension.
+
+    Ends of the domain and origin are keys. The extent is an int, a float or None. A word has a number, and the bytes of
+    the longest text. Ends of the domain may be open. Labels are at steps, or the id of the array that has them.
+    """
 
     name: str
     datatype: Datatype

@@ -143,6 +143,12 @@ def _hide(state: Version, operation: dict[str, Any]) -> None:
     state.nodes[node] = Node(node, path, schemas=schemas, owner=hex32(operation["owner"]))
 
 
+def _is_labels(state: Version, node: Node) -> bool:
+    """Whether the last schema of the array that a hidden one belongs to has labels in it."""
+    owner = state.nodes[node.owner] if node.owner else None
+    return owner is not None and any(dim.labels == node.id for dim in owner.schemas[-1].dims)
+
+
 def check_labels(nodes: dict[str, Node]) -> None:
     """Checks the arrays in which last schemas have labels: they are there, hidden, of one dimension, along the axis."""
     for node in nodes.values():
@@ -207,6 +213,18 @@ def _keep(node: Node, operation: dict[str, Any]) -> Node:
     return changed
 
 
+def _grow(node: Node, axis: int, ends: tuple[int, int]) -> Node:
+    """An array whose domain reaches over these ends along an axis."""
+    need(node.kind == "array", "a group that grows")
+    domain = node.domain
+    need(0 <= axis < len(domain), "an axis that grows and is not there")
+    need(node.schemas[-1].dims[axis].word is None, "a dimension of texts that grows")
+    need(ends[0] <= ends[1], "a domain that is empty, or outside of the type")
+    domain[axis] = ends
+    node.schemas[-1].check_domain(domain)
+    return replace(node, schemas=grown(node.schemas, domain))
+
+
 def _tell(node: Node, which: Field | None, changes: list[Any]) -> Node:
     """A node with other metadata, of its own or of an attribute or dimension."""
     need(which is None or node.has_field(which), "metadata of an attribute or dimension that is not there")
@@ -264,6 +282,7 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
     need(target in state.nodes, "an operation on a node that is not there")
     node = state.nodes[target]
     if name == "remove":
+        need(not _is_labels(state, node), "an array removed in which the last schema of its owner has labels")
         below = node.path.rstrip("/") + "/"
         state.nodes = {i: n for i, n in state.nodes.items() if i != target and not n.path.startswith(below)}
     elif name == "move":
@@ -276,14 +295,7 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
         altered.fields = {which: held for which, held in node.fields.items() if altered.has_field(which)}
         state.nodes[target] = altered
     elif name == "grow":
-        need(node.kind == "array", "a group that grows")
-        axis, domain = operation["dimension"], node.domain
-        need(0 <= axis < len(domain), "an axis that grows and is not there")
-        need(node.schemas[-1].dims[axis].word is None, "a dimension of texts that grows")
-        need(operation["low"] <= operation["high"], "a domain that is empty, or outside of the type")
-        domain[axis] = (operation["low"], operation["high"])
-        node.schemas[-1].check_domain(domain)
-        state.nodes[target] = replace(node, schemas=grown(node.schemas, domain))
+        state.nodes[target] = _grow(node, operation["dimension"], (operation["low"], operation["high"]))
     elif name == "add_fragments":
         need(node.kind == "array", "fragments of a group")
         known = {d.id for d in node.fragments}

@@ -2,7 +2,7 @@
 
 use super::super::case::Case;
 use super::super::world::World;
-use super::{ints, signed, singles};
+use super::{ints, signed, singles, with_nulls};
 use gridstone::base::Result;
 use gridstone::schema::{Datatype, Evolution, KeyRange, Labels, Order, Steps, Subarray, key};
 use gridstone::store::Field;
@@ -16,13 +16,14 @@ const ALONG: &str = r#"{"dims":[{"name":"y","dtype":"int16","domain":["0","9"],"
 const ENDLESS: &str = r#"{"dims":[{"name":"t","dtype":"int64","domain":["3",null],"tile":"4"}],
     "attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
 const SCATTERED: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int32","domain":[null,"50"],"tile":"10"},
-    {"name":"q","dtype":"float32","domain":[null,null],"tile":null}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
+    {"name":"q","dtype":"float32","domain":[null,null],"tile":null},
+    {"name":"r","dtype":"timedelta64[30s]","domain":["-5",null],"tile":null}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
 const UNBORN: &str = r#"{"dims":[{"name":"x","dtype":"uint8","domain":["1","4"],"tile":"3"},
     {"name":"t","dtype":"int16","domain":[],"tile":"5"}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
 const SINGLE: &str = r#"{"scalar":true,"dims":[{"name":"@","dtype":"uint8","domain":["0","0"],"tile":null}],
     "attrs":[{"name":"v","dtype":"float32","nullable":true}]}"#;
 const HOURS: &str = r#"{"dims":[{"name":"at","dtype":"datetime64[6h]","domain":["-2","9"],"tile":"4"}],
-    "attrs":[{"name":"after","dtype":"timedelta64[15m]"}]}"#;
+    "attrs":[{"name":"after","dtype":"timedelta64[15m]"},{"name":"until","dtype":"datetime64[2147483647as]","nullable":true}]}"#;
 
 fn day_two() -> Result<Case> {
     let about = "labels in steps and in hidden arrays; metadata of attributes and dimensions, one of them dropped and one renamed; times in \
@@ -83,7 +84,13 @@ fn write(world: &mut World) -> Result<()> {
     let values = vec![("v", ints(2, 0..35)), ("w", ints(1, 100..135))];
     world.write_box("/maps/field", &[("2", "6"), ("-1", "5")], values, Order::Row)?;
     world.write_box("/endless", &[("5", "14")], vec![("v", ints(2, 0..10))], Order::Row)?;
-    let place = |p: i64, q: f64| vec![signed(p), key::from_float(q)];
+    world.write_box(
+        "/hours",
+        &[("4", "9")],
+        vec![("until", with_nulls(ints(8, -2..4), |i| i % 3 == 1))],
+        Order::Row,
+    )?;
+    let place = |p: i64, q: f64| vec![signed(p), key::from_float(q), signed(p.abs())];
     let places = [
         place(i64::from(i32::MIN), 0.0),
         place(-7, f64::from(f32::MAX)),
@@ -117,6 +124,9 @@ fn grown(world: &mut World) -> Result<()> {
     world.grow("/charts/field/@y", 0, span(-2, 12))?;
     world.write_box("/charts/field", &[("8", "12"), ("3", "3")], vec![("v", ints(2, 70..75))], Order::Row)?;
     world.write_box("/charts/field/@y", &[("-2", "-1")], vec![("lat", singles([-0.5, -0.25]))], Order::Row)?;
+    let to_plain = ("lon".to_owned(), "x".to_owned());
+    let labels = vec![("lon".to_owned(), None)];
+    world.alter("/charts/field", &Evolution { rename: vec![to_plain], labels, ..Evolution::default() })?;
     world.grow("/unborn", 1, span(-3, 4))?;
     world.write_box("/unborn", &[("2", "3"), ("-1", "1")], vec![("v", ints(2, 0..6))], Order::Row)?;
     world.write_box("/single", &[("0", "0")], vec![("v", vec![None])], Order::Row)
