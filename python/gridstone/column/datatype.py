@@ -3,7 +3,8 @@
 The core's names are NumPy's (`int32`, `datetime64[us]`), `string`, `bytes` and `bytes[16]` (of fixed length). There are
 vectors (`uint8[3]`, `float32[2,3]`) and lists (`list[int32]`). Vectors and lists are of *primitives*: numbers, booleans
 and times. A value is a Python int, float, complex, bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the
-datatype's unit or, where it counts several (`datetime64[6h]`), of so many. The value of a vector or list is a tuple of these, nested as the vector's axes are.
+datatype's unit or, where it counts several (`datetime64[6h]`), of so many. The value of a vector or
+list is a tuple of these, nested as the vector's axes are.
 """
 
 import datetime as dt
@@ -73,8 +74,8 @@ def parse(dtype: Any) -> str:
     except (TypeError, ValueError):
         raise SchemaError(
             f"unknown datatype {brief(dtype)}; use bool, (u)int8 to (u)int64, float16 to float64, complex64, "
-            f"complex128, datetime64[unit], timedelta64[unit] (or several units: 6h), string, bytes, bytes[length], a vector such as uint8[3] "
-            f"or a list such as list[int32]"
+            f"complex128, datetime64[unit], timedelta64[unit] (or several units: 6h), string, bytes, "
+            f"bytes[length], a vector such as uint8[3] or a list such as list[int32]"
         ) from None
     return _of_numpy(made)
 

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-import gridstone as gs
 import numpy as np
 import pyarrow as pa
 import pytest
+
+import gridstone as gs
 
 STEPS = np.arange(10).astype("datetime64[6h]")
 
@@ -39,7 +40,7 @@ def test_values_are_numpys_and_arrows_in_a_unit_that_it_has() -> None:
     a["t"].write(pa.array(STEPS.astype("datetime64[s]")))
     assert (a["t"][...] == STEPS).all()
     with pytest.raises(gs.InputError, match="t"):
-        a["t"].write(pa.array((STEPS.astype("datetime64[s]") + 1)))
+        a["t"].write(pa.array(STEPS.astype("datetime64[s]") + 1))
 
 
 def test_conditions_compare_steps_with_any_time() -> None:
