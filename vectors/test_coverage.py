@@ -155,7 +155,7 @@ OPEN = {(False, False), (False, True), (True, False), (True, True)}
 
 @by_form
 def test_every_key_and_order_of_a_schema_is_used(form):
-    # Newer releases write these; test_newer.py reads such schemas.
+    # Newer releases write these; test_rows_of_newer.py reads such schemas.
     keys = named("schema.md", "Schemas") - {"read", "write", "ext", "dims[].ext", "attrs[].ext"}
     keys -= later(form, {"frame", "dims[].origin", "dims[].labels", "scalar"})
     tops = [schema.json for schema in schemas(form)]

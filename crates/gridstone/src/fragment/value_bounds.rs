@@ -290,7 +290,7 @@ impl BoundsFold {
         let mut w = ByteWriter::new();
         for (.., entry) in self.attrs {
             if let Some(entry) = entry.filter(|entry| entry.kinds != 0) {
-                if w.len() == 0 {
+                if w.as_slice().is_empty() {
                     w.u8(FORM);
                 }
                 entry.write(&mut w);
