@@ -54,7 +54,7 @@ def test_what_statistics_rule_out_is_not_read(ships: gs.Array) -> None:
     every = reader.read(attrs="noise").stats
     found = reader.read(attrs="noise", where="sog > 590").stats
     assert found["cells_returned"] == 900
-    # Of two fragments one is not opened at all.
+    # One of the two fragments is not opened.
     assert found["fragments_pruned"] == 1 and found["tiles_pruned"] == 29 and found["tiles_read"] == 1
     assert found["bytes_fetched"] < every["bytes_fetched"] / 30
     none = reader.read(attrs="noise", where="sog between 100 and 500 and name == 'ship 33'").stats

@@ -85,9 +85,9 @@ impl Frame {
         all.then_some(Self { framing, bits, sides })
     }
 
-    /// The frame of a new array with a curve: floats by their values, integers by their tile or domain. An integer dimension asks
-    /// for the bits that its side needs, so that each coordinate has a place of its own, as far as an index has 128 bits; a
-    /// float one for 32, as far as an index has 64. The frame has the most that any asks for.
+    /// The frame of a new array with a curve: floats by their values, integers by their tile or domain. The frame has the
+    /// most bits that a dimension asks for. An integer one asks for those that its side needs, so that each coordinate has
+    /// a place of its own; an index has 128 bits at most. A float one asks for 32, as far as an index has 64.
     pub(super) fn of_values(dims: &[Dimension]) -> Self {
         let side = |d: &Dimension| match d.extent() {
             Extent::Cells(n) => Side { low: 0, high: u128::from(n - 1) },

@@ -168,7 +168,7 @@ fn act(storage: &mut Memory, action: u8, number: i64) {
             let added = Attribute::new(&format!("a{number}"), Datatype::Int8, true, None, "auto").unwrap();
             let name = added.name().to_owned();
             line().alter(&Evolution { add: vec![added], ..Evolution::default() }, None).unwrap();
-            // Whoever writes gives the attributes that were there before.
+            // The writer gives the attributes that were there before.
             line().alter(&Evolution { drop: vec![name], ..Evolution::default() }, None).unwrap();
         }
         5 => {
