@@ -351,7 +351,7 @@ impl Store {
     }
 
     /// The newest version, after `rebase` has been called for each one since `base`. If `base` is far behind and the
-    /// rules allow it, only for the newest.
+    /// rules allow it, or it has been vacuumed, only for the newest.
     fn catch_up(&self, base: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         let near = base.version().saturating_add(self.fold_versions.saturating_mul(2));
         let (mut newest, mut condemned) = (base, false);
@@ -371,6 +371,9 @@ impl Store {
                     Ok(Some(settled)) if e.may_be_missing() => {
                         newest = settled;
                         continue;
+                    }
+                    Err(gone) if e.may_be_missing() && gone.kind() == ErrorKind::SnapshotExpired => {
+                        return self.pass_floor(&newest, rebase, changes);
                     }
                     _ => return Err(self.or_gone(&newest, e)),
                 },

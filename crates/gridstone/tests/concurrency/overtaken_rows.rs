@@ -250,7 +250,7 @@ const HANDLES: &[Act] = &[
     ("fragments", false, |s| Ok(format!("{:?}", s.big.fragments()?.len()))),
     ("tags", false, |s| Ok(format!("{:?} {:?}", s.big.tags()?, s.group.tags()?))),
     ("history", false, |s| s.big.history(&Call::default()).map(|_| String::new())),
-    ("refresh", true, |s| s.evolved.refresh().map(|version| (version > 3).to_string())),
+    ("refresh", true, |s| s.evolved.refresh().map(|version| (version >= 3).to_string())),
     ("at the newest", true, |s| Ok(format!("{:?}", s.evolved.at(At::Latest)?.schema()?.attrs().len()))),
     ("at a version", false, |s| Ok(format!("{:?}", s.evolved.at(At::Version(s.evolved.version()))?.path()?))),
     ("alter", false, |s| {
