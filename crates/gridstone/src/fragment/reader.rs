@@ -466,7 +466,6 @@ fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> R
     Ok(root)
 }
 
-/// Checks that a root is the one its description promised and that it fits the array.
 /// Where the box of a root lies by a description that says `moved`: by so many whole tiles off, per dimension.
 fn moved_box(bounds: &Subarray, moved: &[i64], schema: &Schema) -> Result<Subarray> {
     let wrong = || Error::corruption("it is said to be moved to where no tile is");
@@ -486,6 +485,7 @@ fn moved_box(bounds: &Subarray, moved: &[i64], schema: &Schema) -> Result<Subarr
     ranges.map(Subarray::new).ok_or_else(wrong)
 }
 
+/// Checks that a root is the one its description promised and that it fits the array.
 fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result<()> {
     let wrong =
         |what: &str| Err(Error::corruption(format!("its {what} are not those of its array or its description")));
