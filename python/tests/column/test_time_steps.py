@@ -12,7 +12,8 @@ STEPS = np.arange(10).astype("datetime64[6h]")
 
 
 def test_a_dimension_has_a_position_for_each_step() -> None:
-    dim = gs.Dim("t", (np.datetime64("2024-01-01", "6h"), np.datetime64("2024-01-03T18", "6h")), dtype="datetime64[6h]", tile=4)
+    domain = (np.datetime64("2024-01-01", "6h"), np.datetime64("2024-01-03T18", "6h"))
+    dim = gs.Dim("t", domain, dtype="datetime64[6h]", tile=4)
     assert (dim.dtype, dim.tile) == ("datetime64[6h]", np.timedelta64(4, "6h"))
     a = gs.create("mem://steps-dense", gs.Schema([dim], [gs.Attr("v", "int32")]))
     a[...] = np.arange(12, dtype="int32")
