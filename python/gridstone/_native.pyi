@@ -44,6 +44,7 @@ __all__ = [
     "Upkeep",
     "Writer",
     "__version__",
+    "append_block",
     "check_condition",
     "check_receipt",
     "check_schema",
@@ -348,6 +349,7 @@ class Array:
         layout: str,
         progress: _Progress | None = None,
         commit_key: bytes | None = None,
+        grow: bool = False,
     ) -> Staged:
         """Writes a dense box from buffers laid out "row" or "col"; any subset of the attributes."""
     def stage_cells(
@@ -358,6 +360,7 @@ class Array:
         dedup: str,
         progress: _Progress | None = None,
         commit_key: bytes | None = None,
+        grow: bool = False,
     ) -> Staged:
         """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
     def stage_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: Mapping[str, _Column]) -> Staged:
@@ -391,7 +394,7 @@ class Array:
     ) -> Writer:
         """A stream in global order; the key of its commit, and whether its content names the array by its path."""
     def unsorted_writer(
-        self, attrs: Sequence[str] | None, dedup: str, commit_key: tuple[bytes, bool] | None = None
+        self, attrs: Sequence[str] | None, dedup: str, commit_key: tuple[bytes, bool] | None = None, grow: bool = False
     ) -> Writer: ...
     def commit(self, staged: Sequence[Staged], message: str | None) -> int:
         """Commits all in one version, moves to it and returns it; at "r+" only."""
@@ -518,6 +521,17 @@ class Transaction:
     def commit(self, message: str | None) -> int: ...
     def abort(self) -> None:
         """Gives up all that was staged; nothing happens to one that has ended."""
+
+def append_block(
+    array: Array,
+    place: tuple[int, int],
+    attrs: Mapping[str, _Column],
+    layout: str,
+    message: str | None,
+    progress: _Progress | None = None,
+    commit_key: bytes | None = None,
+) -> int:
+    """Appends a block along (axis, by so many coordinates) in one commit; gives its version."""
 
 def create_array(context: Context, uri: str, path: str, schema_json: str, overwrite: bool) -> Array: ...
 def create_group(context: Context, uri: str, path: str) -> Group: ...

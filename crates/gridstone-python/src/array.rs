@@ -343,7 +343,8 @@ impl Array {
         Portions::new(py, self.inner.context().clone(), names, columns, inner)
     }
 
-    #[pyo3(signature = (r#box, attrs, layout, progress = None, commit_key = None))]
+    #[pyo3(signature = (r#box, attrs, layout, progress = None, commit_key = None, grow = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn stage_dense(
         &self,
         py: Python<'_>,
@@ -352,18 +353,20 @@ impl Array {
         layout: &str,
         progress: Option<Py<PyAny>>,
         commit_key: Option<Vec<u8>>,
+        grow: bool,
     ) -> PyResult<Staged> {
         let key = commit_key_of(py, commit_key)?;
         let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
         let region = box_region(py, &self.inner, Some(r#box))?;
         let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
         let work = |call: &engine::Call| {
-            self.inner.stage_box(region.as_ref(), &views(&held, call)?, layout, &call.with_key(key.clone()))
+            let call = &call.with_key(key.clone()).growing(grow);
+            self.inner.stage_box(region.as_ref(), &views(&held, call)?, layout, call)
         };
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
-    #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None, commit_key = None))]
+    #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None, commit_key = None, grow = false))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn stage_cells(
         &self,
@@ -374,6 +377,7 @@ impl Array {
         dedup: &str,
         progress: Option<Py<PyAny>>,
         commit_key: Option<Vec<u8>>,
+        grow: bool,
     ) -> PyResult<Staged> {
         let key = commit_key_of(py, commit_key)?;
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
@@ -381,7 +385,7 @@ impl Array {
         let (held_dims, held_attrs) = (hold_dims(&schema, dims)?, hold_attrs(&schema, attrs)?);
         let work = |call: &engine::Call| {
             let data = CellData { dims: columns(&held_dims, call)?, attrs: views(&held_attrs, call)?, sorted, dedup };
-            self.inner.stage_cells(data, &call.with_key(key.clone()))
+            self.inner.stage_cells(data, &call.with_key(key.clone()).growing(grow))
         };
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
@@ -486,16 +490,21 @@ impl Array {
         self.streaming(py, inner, attrs.as_deref())
     }
 
-    #[pyo3(signature = (attrs, dedup, commit_key = None))]
+    #[pyo3(signature = (attrs, dedup, commit_key = None, grow = false))]
     fn unsorted_writer(
         &self,
         py: Python<'_>,
         attrs: Option<Vec<String>>,
         dedup: &str,
         commit_key: Option<GivenKey>,
+        grow: bool,
     ) -> PyResult<Writer> {
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
-        let (is_keyed, begin) = (commit_key.is_some(), || self.inner.unsorted_writer(attrs.as_deref(), dedup));
+        let is_keyed = commit_key.is_some();
+        let begin = || {
+            let writer = self.inner.unsorted_writer(attrs.as_deref(), dedup)?;
+            if grow { writer.growing() } else { Ok(writer) }
+        };
         let inner = self.look_or_ask(py, is_keyed, || with_key(begin()?, commit_key))?;
         self.streaming(py, inner, attrs.as_deref())
     }

@@ -2,6 +2,7 @@
 //!
 //! What Python sees of it is `python/gridstone/_native.pyi`. No logic lives here.
 
+mod append;
 mod array;
 mod boxes;
 mod buffer;
@@ -57,6 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(filters::register_filter, module)?)?;
     module.add_function(wrap_pyfunction!(filters::registered_filters, module)?)?;
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(append::append_block, module)?)?;
     module.add_function(wrap_pyfunction!(store::tag, module)?)?;
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;
     module.add_function(wrap_pyfunction!(copies::copy, module)?)?;

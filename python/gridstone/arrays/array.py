@@ -402,6 +402,9 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             return Receipt(self._writable().receipt(staged))
         return self._writable().commit(staged, receipt.message_of(message))
 
+    def _noted_stats(self, stats: Mapping[str, int]) -> None:
+        self._stats = dict(stats)
+
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         return (self.native if dry_run else self._writable()).vacuum(*options)
 

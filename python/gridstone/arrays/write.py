@@ -15,11 +15,12 @@ from ..version import receipt
 from ..version.receipt import Closing, CommitKey, Message, Receipt
 from ..write.input import of_cells
 from ..write.writer import Writer
+from .append import Appendable, Appender, appender
 
 _DEDUPS = ("error", "first", "last")
 
 
-class Writable:
+class Writable(Appendable):
     """The part of an array that writes."""
 
     @property
@@ -51,6 +52,7 @@ class Writable:
         *,
         sorted: bool = ...,
         dedup: str = ...,
+        grow: bool = ...,
         message: Message = ...,
         progress: Progress = ...,
         commit_key: CommitKey = ...,
@@ -63,6 +65,7 @@ class Writable:
         *,
         sorted: bool = ...,
         dedup: str = ...,
+        grow: bool = ...,
         progress: Progress = ...,
         commit: Literal[False],
     ) -> Receipt: ...
@@ -74,6 +77,7 @@ class Writable:
         *,
         sorted: bool = False,
         dedup: str = "error",
+        grow: bool = False,
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
@@ -87,6 +91,7 @@ class Writable:
             attrs: values: a dict by attribute, or one array if there is one attribute. A dense array takes a subset.
             sorted: the cells are in global order already.
             dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
+            grow: whether the domain grows, in the same commit, to take in cells beyond it.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
             commit, commit_key: as in `write`.
@@ -96,29 +101,57 @@ class Writable:
 
         Raises:
             InputError: values that do not fit; names the attribute and row.
-            BoundsError: a coordinate outside the domain.
+            BoundsError: a coordinate outside the domain, unless it grows.
             ConflictError: the key was given to other content.
         """
         dims, values = of_cells(self._schema, coords, attrs)
         closing = receipt.closing(message, commit, commit_key)
         if len(next(iter(dims.values()))) == 0:
             return self._commit([], closing)
-        return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
+        return self._stage_cells(
+            dims, values, sorted=sorted, dedup=dedup, grow=grow, message=closing, progress=progress
+        )
 
+    def _write_table(self, table: Any, message: Message, progress: Progress, commit_key: CommitKey) -> int:
+        return self.write_cells(table, grow=True, message=message, progress=progress, commit_key=commit_key)
+
+    @overload
+    def writer(
+        self,
+        box: BoxLike = ...,
+        order: str = ...,
+        *,
+        attrs: str | Sequence[str] | None = ...,
+        dedup: str = ...,
+        grow: bool = ...,
+        message: Message = ...,
+        progress: Progress = ...,
+        commit: bool = ...,
+        commit_key: CommitKey = ...,
+    ) -> Writer: ...
+    @overload
+    def writer(
+        self, *, axis: int | str, every: int | None = ..., seconds: float | None = ..., message: Message = ...
+    ) -> Appender: ...
     @checked()
     def writer(
         self,
         box: BoxLike = None,
         order: str = "global",
         *,
+        axis: int | str | None = None,
+        every: int | None = None,
+        seconds: float | None = None,
         attrs: str | Sequence[str] | None = None,
         dedup: str = "error",
+        grow: bool = False,
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
         commit_key: CommitKey = None,
-    ) -> Writer:
-        """A context manager that streams cells into one commit: `with a.writer() as w: w.append(...)`.
+    ) -> Writer | Appender:
+        """A context manager that streams cells into one commit: `with a.writer() as w: w.append(...)`; or, with
+        `axis=`, appends frames as they come, in a commit for each `every` of them.
 
         Args:
             box: dense, in global order: the box that the fragment covers; None: the whole domain. Else None.
@@ -128,6 +161,9 @@ class Writable:
             attrs: the attributes that come, of a dense array some if need be, the others stay as they are; None: all.
             dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
                 "first" or "last".
+            grow: with order="any": whether the domain grows, in the same commit, to take in cells beyond it.
+            axis: of a dense array, an axis (number or name) along which frames are appended: see `Appender`.
+            every, seconds: with axis=: a commit for so many positions, or once the oldest one held is so old.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until all
                 are written, just before the commit.
@@ -135,6 +171,10 @@ class Writable:
             commit_key: as in `write`; how the cells are cut into pieces does not matter. If a commit had the key
                 before, nothing is written, and leaving the block is a `ConflictError` unless the same was appended.
         """
+        if axis is not None:
+            return self._appender(axis, every, seconds, message)
+        if every is not None or seconds is not None:
+            raise InputError("every= and seconds= are for frames that are appended: give axis= too")
         known("order", order, ("global", "any"))
         known("dedup", dedup, _DEDUPS)
         unsorted = order == "any"
@@ -143,14 +183,22 @@ class Writable:
         closing, wanted = receipt.closing(message, commit, commit_key), self._names(attrs)
         names = [attr.name for attr in self._schema.attrs if attr.name in wanted]
         if unsorted:
-            native = self._writable().unsorted_writer(names, dedup, receipt.given_key(closing))
+            native = self._writable().unsorted_writer(names, dedup, receipt.given_key(closing), grow)
             return Writer(self, native, None, names, closing, progress)
+        if grow:
+            raise InputError('cells in global order lie in the domain: grow= is for order="any"')
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
         where = None if self.sparse else box_of(self._schema, box)
         bounds = None if where is None else where.bounds
         native = self._writable().writer(bounds, names, receipt.given_key(closing))
         return Writer(self, native, where, names, closing, progress)
+
+    def _appender(self, axis: int | str, every: int | None, seconds: float | None, message: Message) -> Appender:
+        if self.sparse:
+            raise InputError("axis= is for dense arrays; append a table to a sparse one, or stream with order='any'")
+        self._writable()
+        return appender(self, axis, every, seconds, message)
 
     def _stage_box(
         self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
@@ -166,6 +214,7 @@ class Writable:
         *,
         sorted: bool,
         dedup: str,
+        grow: bool = False,
         message: Closing,
         progress: Progress,
     ) -> int | Receipt:
@@ -174,7 +223,7 @@ class Writable:
         places = [column.native() for column in dims.values()]
         with reporting(progress, "writing") as report:
             key = receipt.key_of(message)
-            staged = self._writable().stage_cells(places, native, sorted, dedup, report, key)
+            staged = self._writable().stage_cells(places, native, sorted, dedup, report, key, grow)
         return self._commit([staged], message)
 
     def _write_positions(

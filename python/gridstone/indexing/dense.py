@@ -105,9 +105,19 @@ def _stage_box(
     message: Closing = None,
     progress: Any = None,
 ) -> int | Receipt:
-    layout = "col" if made and all(_is_col(column) for column in made.values()) else "row"
-    native = {name: _shaped(column, shape).native(layout) for name, column in made.items()}
+    layout, native = _native_columns(made, shape)
     return array._stage_box(box, native, layout, message, progress)
+
+
+def columns_of_box(schema: Schema, given: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
+    """Values of a box of this shape by attribute, as the core takes them, and how they are laid out."""
+    made = {name: encode.from_values(attr_field(schema, name), data, shape) for name, data in given.items()}
+    return _native_columns(made, shape)
+
+
+def _native_columns(made: Mapping[str, Column], shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
+    layout = "col" if made and all(_is_col(column) for column in made.values()) else "row"
+    return layout, {name: _shaped(column, shape).native(layout) for name, column in made.items()}
 
 
 def _is_col(column: Column) -> bool:

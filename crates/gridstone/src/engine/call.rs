@@ -14,6 +14,8 @@ pub struct Call {
     pub progress: Arc<dyn Progress>,
     /// The caller's key of the commit that the call stages or makes: repeated with the same content, it is done once.
     pub commit_key: Option<CommitKey>,
+    /// Whether the domain grows, in the same commit, to take in what is written.
+    pub grows: bool,
 }
 
 impl Call {
@@ -21,6 +23,12 @@ impl Call {
     #[must_use]
     pub fn with_key(&self, commit_key: Option<CommitKey>) -> Self {
         Self { commit_key, ..self.clone() }
+    }
+
+    /// The same call, that lets the domain grow if `grows`.
+    #[must_use]
+    pub fn growing(&self, grows: bool) -> Self {
+        Self { grows, ..self.clone() }
     }
 
     /// Does `work`, whose waits for a network are given up once the call is cancelled (but for those of a commit).
@@ -31,7 +39,7 @@ impl Call {
 
 impl Default for Call {
     fn default() -> Self {
-        Self { cancel: Arc::new(NeverCancel), progress: Arc::new(Silent), commit_key: None }
+        Self { cancel: Arc::new(NeverCancel), progress: Arc::new(Silent), commit_key: None, grows: false }
     }
 }
 

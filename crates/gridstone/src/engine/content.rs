@@ -81,6 +81,20 @@ pub(super) fn of_box(schema: &Schema, sub: &Subarray, columns: &[(usize, ColumnV
     digest.finish()
 }
 
+/// A block that is appended along an axis; `packed` is a box of its shape.
+pub(super) fn of_appended(
+    schema: &Schema,
+    axis: usize,
+    packed: &Subarray,
+    columns: &[(usize, ColumnView<'_>)],
+    layout: Order,
+) -> u128 {
+    let mut digest = Digest::new("append");
+    digest.number(axis as u64);
+    digest.hash(of_box(schema, packed, columns, layout));
+    digest.finish()
+}
+
 /// Values of cells by their coordinates.
 pub(super) fn of_cells(
     schema: &Schema,

@@ -4,6 +4,7 @@
 //! commits move forward. Nothing below this floor holds global state, but for the user-defined filters that a process registers.
 
 mod address;
+mod append;
 mod around;
 mod array;
 mod background;
@@ -63,6 +64,7 @@ pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environ
 pub use crate::store::{CommitKey, Field};
 pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
+pub use append::Appended;
 pub use around::{Partial, SkippedCells};
 pub use array::Array;
 pub use boxes::{End, ReadBox, Span};

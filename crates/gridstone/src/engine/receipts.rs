@@ -53,8 +53,8 @@ impl Array {
 
     /// A receipt for what was staged with a look at `snapshot`.
     fn receipt_at(&self, snapshot: &Snapshot, mut staged: Vec<Staged>) -> Result<Receipt> {
-        let state = snapshot.array_by_id(self.id())?;
-        let receipt = receipt_of(self.store(), snapshot, &state, &mut staged, Vec::new())?;
+        let (state, growth) = (snapshot.array_by_id(self.id())?, Staged::growth(&staged));
+        let receipt = receipt_of(self.store(), snapshot, &state, &mut staged, growth)?;
         staged.iter_mut().for_each(Staged::keep_files);
         Ok(receipt)
     }

@@ -4,8 +4,10 @@ use super::content::Given;
 use crate::base::{FileRef, Files, Id, Result};
 use crate::fragment;
 use crate::runtime::Owner;
+use crate::schema::{KeyRange, Schema};
 use crate::storage::{Storage, data_name};
-use crate::store::Committed;
+use crate::store::{Committed, Growth};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Written fragments of one array. Dropped without a commit, their files are removed as far as possible.
@@ -15,6 +17,8 @@ pub struct Staged {
     pub(super) fragments: Vec<fragment::Staged>,
     /// Files that are to be kept beside them.
     pub(super) beside: Vec<Id>,
+    /// How far the domain has to reach for them.
+    growth: Vec<Growth>,
     storage: Arc<dyn Storage>,
     keep: bool,
     /// What the caller gave, if that matters.
@@ -27,14 +31,32 @@ pub struct Staged {
 
 impl Staged {
     pub(super) fn new(array: Id, fragments: Vec<fragment::Staged>, storage: Arc<dyn Storage>) -> Self {
-        let beside = Vec::new();
-        Self { array, fragments, beside, storage, keep: false, given: None, done: None, owner: Owner::here() }
+        let (beside, growth) = (Vec::new(), Vec::new());
+        Self { array, fragments, beside, growth, storage, keep: false, given: None, done: None, owner: Owner::here() }
     }
 
     /// The same fragments, with what the caller gave for them.
     pub(super) fn with_given(mut self, given: Option<Given>) -> Self {
         self.given = given;
         self
+    }
+
+    /// The same fragments, which need the domain `after` where it was `before`.
+    pub(super) fn with_growth(mut self, before: &Schema, after: &Schema) -> Self {
+        let pairs = before.dims().iter().zip(after.dims()).zip(0u32..);
+        let grown = pairs.filter(|((before, after), _)| before.range() != before.range().joined(after.range()));
+        self.growth = grown.map(|((_, after), dimension)| Growth { dimension, range: after.range() }).collect();
+        self
+    }
+
+    /// How far the domain has to reach for these fragments, all of one array.
+    pub(super) fn growth(staged: &[Self]) -> Vec<Growth> {
+        let mut reached: BTreeMap<u32, KeyRange> = BTreeMap::new();
+        for growth in staged.iter().flat_map(|part| &part.growth) {
+            let range = reached.entry(growth.dimension).or_insert(growth.range);
+            *range = range.joined(growth.range);
+        }
+        reached.into_iter().map(|(dimension, range)| Growth { dimension, range }).collect()
     }
 
     /// No fragments: the commit that they would be for was done before.
@@ -108,7 +130,7 @@ mod tests {
     use crate::base::Entropy;
     use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, ValueBounds};
     use crate::runtime::SystemEntropy;
-    use crate::schema::{KeyRange, Subarray};
+    use crate::schema::Subarray;
     use crate::storage::MemoryStorage;
 
     fn staged(storage: &Arc<dyn Storage>) -> (Staged, String) {

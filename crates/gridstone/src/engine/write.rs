@@ -12,9 +12,10 @@ use crate::base::{Error, ErrorKind, Result};
 use crate::fragment;
 use crate::query::{CellWrite, Dedup, DenseWrite, WriteContext, write_cells, write_dense, write_tombstones};
 use crate::runtime::SystemEntropy;
-use crate::schema::{Order, Region, Schema};
-use crate::store::{ArrayState, Changes, Committed, Keyed, Operation, Rebase, Snapshot, StandardRules};
+use crate::schema::{Order, Region, Schema, Subarray};
+use crate::store::{ArrayState, Changes, Committed, Growth, Keyed, Operation, Rebase, Snapshot, StandardRules};
 use crate::tile::ColumnView;
+use crate::tile::coordinates::reached_domain;
 use std::sync::Arc;
 
 /// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
@@ -74,6 +75,7 @@ impl Array {
     }
 
     /// Writes a dense box (`None`: the whole domain) from buffers laid out in `layout`; nothing is visible before the commit.
+    /// A call that grows takes a box beyond the domain.
     pub fn stage_box(
         &self,
         region: Option<&Region>,
@@ -82,31 +84,39 @@ impl Array {
         call: &Call,
     ) -> Result<Staged> {
         let (_, state) = self.state()?;
-        let schema = state.schema();
         let context = self.write_context(&state, call)?;
-        let sub = hull_of(schema, region)?;
+        let sub = hull_of(state.schema(), region)?;
+        if call.grows {
+            state.schema().check_possible(&sub)?;
+        }
+        let schema = &for_domain(state.schema(), call.grows.then_some(&sub))?;
         let write = DenseWrite { sub, columns: by_place(schema, data)?, layout };
         self.stage_once(
             call,
             || content::of_box(schema, &write.sub, &write.columns, layout),
-            || Ok(self.staged(vec![write_dense(&context, schema, &write)?])),
+            || Ok(self.staged(vec![write_dense(&context, schema, &write)?]).with_growth(state.schema(), schema)),
         )
     }
 
     /// Writes cells, into a sparse or a dense array; nothing is visible before the commit. What takes more than half of the budget to sort
-    /// is sorted in runs, which are merged; what is in order already is written in portions.
+    /// is sorted in runs, which are merged; what is in order already is written in portions. A call that grows takes cells beyond the domain.
     pub fn stage_cells(&self, data: CellData<'_>, call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
-        let schema = state.schema();
         let context = self.write_context(&state, call)?;
+        let reached = match call.grows {
+            true => Some(reached_domain(call.cancel.as_ref(), state.schema(), &data.dims)?),
+            false => None,
+        };
+        let schema = &for_domain(state.schema(), reached.as_ref())?;
         let columns = by_place(schema, &data.attrs)?;
         let write = CellWrite { dims: data.dims, columns, sorted: data.sorted, dedup: data.dedup };
         let hash = || content::of_cells(schema, &write.dims, &write.columns, write.dedup);
-        self.stage_once(call, hash, || match (self.is_beyond_memory(schema, &write), write.sorted) {
+        let stage = || match (self.is_beyond_memory(schema, &write), write.sorted) {
             (true, true) => self.stage_sorted(&context, schema, &write, call),
             (true, false) => self.stage_in_runs(schema, &write, call),
             (false, _) => Ok(self.staged(write_cells(&context, schema, &write)?.into_iter().collect())),
-        })
+        };
+        self.stage_once(call, hash, || Ok(stage()?.with_growth(state.schema(), schema)))
     }
 
     /// Writes tombstones for the cells at these coordinates; nothing is deleted before the commit.
@@ -195,7 +205,18 @@ impl Array {
     /// # Errors
     /// Conflict if the key was given to other content, and where [`StandardRules`] say so; Input if one of several writes
     /// has a key; CommitUnknown, Storage.
-    pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
+    pub fn commit(&self, staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
+        self.commit_by(staged, message, &self.snapshot(), &mut StandardRules)
+    }
+
+    /// The same of fragments that were staged with a look at `snapshot`, by these rules.
+    pub(super) fn commit_by(
+        &self,
+        mut staged: Vec<Staged>,
+        message: Option<String>,
+        snapshot: &Arc<Snapshot>,
+        rules: &mut dyn Rebase,
+    ) -> Result<u64> {
         staged.iter().try_for_each(|s| self.check_commit(s))?;
         if staged.len() > 1 && staged.iter().any(Staged::has_key) {
             return Err(Error::input("a commit key is for one write; give that of several to a transaction"));
@@ -210,9 +231,12 @@ impl Array {
             return Ok(self.version());
         }
         let keyed = self.keyed(staged.iter().find_map(Staged::given))?;
-        let operations = vec![Operation::AddFragments { array: self.id(), fragments }];
+        let array = self.id();
+        let grow = |g: Growth| Operation::Grow { array, dimension: g.dimension, range: g.range };
+        let mut operations: Vec<Operation> = Staged::growth(&staged).into_iter().map(grow).collect();
+        operations.push(Operation::AddFragments { array, fragments });
         let changes = Changes::new(operations).with_message(message).with_key(keyed);
-        self.submit(&self.snapshot(), changes, staged, &mut StandardRules)
+        self.submit(snapshot, changes, staged, rules)
     }
 
     /// Commits changes, made with a look at `snapshot`, or gives them to the transaction; gives the version that the handle shows then. The files that
@@ -270,8 +294,23 @@ impl Array {
     }
 }
 
+/// The schema made to reach to `domain`, if that is given.
+///
+/// # Errors
+/// Schema: a tile without an extent would have too many cells.
+pub(super) fn for_domain(schema: &Arc<Schema>, domain: Option<&Subarray>) -> Result<Arc<Schema>> {
+    let Some(reached) = domain.map(|domain| schema.reaching(domain)).filter(|r| r.domain() != schema.domain()) else {
+        return Ok(Arc::clone(schema));
+    };
+    reached.check_limits()?;
+    Ok(Arc::new(reached))
+}
+
 /// Named columns by their attributes' places, ascending.
-fn by_place<'a>(schema: &Schema, named: &[(String, ColumnView<'a>)]) -> Result<Vec<(usize, ColumnView<'a>)>> {
+pub(super) fn by_place<'a>(
+    schema: &Schema,
+    named: &[(String, ColumnView<'a>)],
+) -> Result<Vec<(usize, ColumnView<'a>)>> {
     let mut placed = Vec::with_capacity(named.len());
     for (name, view) in named {
         placed.push((schema.attr(name)?.0, *view));

@@ -83,6 +83,23 @@ impl Writer {
         Ok(self)
     }
 
+    /// The same writer of cells in any order, that takes them beyond the domain, which grows in their commit.
+    ///
+    /// # Errors
+    /// Input: the cells come in global order.
+    pub fn growing(mut self) -> Result<Self> {
+        match &mut self.stream {
+            Some(Stream::Unsorted(cells, ..)) => cells.grows(),
+            Some(Stream::Repeated) | None => {}
+            Some(Stream::Ordered(..)) => {
+                return Err(Error::input(
+                    "the domain cannot grow while cells come in global order; stream them in any order, or make it grow first",
+                ));
+            }
+        }
+        Ok(self)
+    }
+
     /// Appends cells: attribute columns in the writer's order; coordinates unless it is of a dense array in global order.
     /// After an error, or when it was stopped, the writer is closed and what it wrote is gone.
     pub fn append(&mut self, call: &Call, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
@@ -142,7 +159,7 @@ impl Writer {
                 // read for it.
                 let read = self.array.read_context(&snapshot, &quiet(call)).with_private_cache();
                 // The files of both go with them after an error.
-                let mut done = self.array.staged(Vec::new());
+                let mut done = self.array.staged(Vec::new()).with_growth(state.schema(), cells.schema());
                 let ended = cells.finish(&read, &write, self.array.id(), &mut runs.fragments, &mut done.fragments);
                 read.explain_missing(ended).map(|()| done)
             }
@@ -224,7 +241,12 @@ impl Array {
     pub(super) fn stage_in_runs(&self, schema: &Schema, write: &CellWrite<'_>, call: &Call) -> Result<Staged> {
         let named = write.columns.iter().filter_map(|(place, _)| schema.attrs().get(*place));
         let names: Vec<String> = named.map(|attr| attr.name().to_owned()).collect();
-        let (stream, attrs) = self.start_unsorted(Some(&names), write.dedup)?;
+        let (mut stream, attrs) = self.start_unsorted(Some(&names), write.dedup)?;
+        if let Stream::Unsorted(cells, ..) = &mut stream
+            && call.grows
+        {
+            cells.grows();
+        }
         let form = Form { attrs, sub: None, dedup: Some(write.dedup) };
         // What is written was hashed as a whole.
         let mut writer = Writer { array: self.clone(), stream: Some(stream), form, content: None };

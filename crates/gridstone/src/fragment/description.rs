@@ -2,7 +2,7 @@
 
 use super::ValueBounds;
 use crate::base::{FileRef, Id, limits};
-use crate::schema::Subarray;
+use crate::schema::{KeyRange, Subarray};
 
 /// Precedence: the version that committed the fragment, then its place in that commit. Newer wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -142,6 +142,18 @@ impl Description {
     /// Whether it is so short that it may lie in a log record.
     pub fn is_small(&self) -> bool {
         self.location.len <= limits::INLINE_BYTES_MAX as u64
+    }
+
+    /// Moves it along an axis by `by` coordinates, which are `tiles` whole tiles. `None`, and nothing, if there is no such place.
+    #[must_use]
+    pub fn shift(&mut self, axis: usize, by: u64, tiles: i64) -> Option<()> {
+        let mut ranges = self.bounds.ranges().to_vec();
+        let mut moved = if self.moved.is_empty() { vec![0; ranges.len()] } else { self.moved.clone() };
+        let (range, along) = (ranges.get_mut(axis)?, moved.get_mut(axis)?);
+        *range = KeyRange::new(range.lo.checked_add(by)?, range.hi.checked_add(by)?);
+        *along = along.checked_add(tiles)?;
+        (self.bounds, self.moved) = (Subarray::new(ranges), moved);
+        Some(())
     }
 
     /// What is wrong with how its parts fit together, if anything is.

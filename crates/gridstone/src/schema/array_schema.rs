@@ -391,6 +391,15 @@ impl Schema {
         Subarray::domain(&self.dims)
     }
 
+    /// All coordinates that the types of the dimensions have.
+    pub fn widest(&self) -> Subarray {
+        let range = |dim: &Dimension| match dim.word() {
+            Some(_) => dim.range(),
+            None => super::key::range_of(dim.datatype()),
+        };
+        Subarray::new(self.dims.iter().map(range).collect())
+    }
+
     /// The attribute of this name and its index; a NotFound error lists the existing names.
     pub fn attr(&self, name: &str) -> Result<(usize, &Attribute)> {
         self.attrs.iter().enumerate().find(|(_, a)| a.name() == name).ok_or_else(|| {

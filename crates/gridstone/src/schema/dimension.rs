@@ -212,6 +212,11 @@ impl Dimension {
         self.range
     }
 
+    /// The first coordinate behind the domain, as an ordered key; `None` if the keys end there.
+    pub fn next(&self) -> Option<u64> {
+        self.range.hi.checked_add(1)
+    }
+
     /// A coordinate at which a tile begins, as an ordered key.
     pub fn origin(&self) -> u64 {
         self.origin

@@ -42,7 +42,7 @@ impl Changes {
     }
 
     /// The fragments that they add to an array.
-    pub(super) fn added_to(&self, array: Id) -> impl Iterator<Item = &Description> + Clone {
+    pub fn added_to(&self, array: Id) -> impl Iterator<Item = &Description> + Clone {
         self.operations.iter().flat_map(move |operation| {
             let added = match operation {
                 Operation::AddFragments { array: to, fragments } if *to == array => fragments.as_slice(),

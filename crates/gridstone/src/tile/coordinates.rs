@@ -4,7 +4,7 @@
 use super::{Column, ColumnView};
 use crate::base::{AlignedBuf, Cancel, Error, NeverCancel, Result};
 use crate::schema::text::{append_text, word};
-use crate::schema::{Coordinate, Datatype, Dimension, Schema, key};
+use crate::schema::{Coordinate, Datatype, Dimension, KeyRange, Schema, Subarray, key};
 
 /// How many rows are processed between two checks for cancellation: a few milliseconds of work.
 pub const PORTION: usize = 1 << 18;
@@ -70,6 +70,31 @@ pub fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnVie
     Ok(cells)
 }
 
+/// The domain of `schema` made to reach to these coordinates, in little memory. They are checked as [`coordinate_keys`]
+/// does, but they may lie anywhere that the types of the dimensions have.
+pub fn reached_domain(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Subarray> {
+    let widest = schema.reaching(&schema.widest());
+    let cells = dims.first().map_or(0, ColumnView::len);
+    let step = if dims.iter().any(|dim| dim.len() != cells) { cells } else { CHECKED };
+    let mut ranges = schema.domain().ranges().to_vec();
+    for from in (0..cells.max(1)).step_by(step.max(1)) {
+        let portion: Vec<Column> =
+            dims.iter().map(|dim| dim.copy_range(from.min(dim.len()), (from + step).min(dim.len()))).collect();
+        let portion: Vec<ColumnView<'_>> = portion.iter().map(Column::view).collect();
+        let Ok(keys) = coordinate_keys(cancel, &widest, &portion) else {
+            // Runs over all rows again, to find the row's number.
+            coordinate_keys(cancel, &widest, dims)?;
+            continue;
+        };
+        for (range, keys) in ranges.iter_mut().zip(&keys) {
+            if let (Some(lo), Some(hi)) = (keys.iter().min(), keys.iter().max()) {
+                *range = range.joined(KeyRange::new(*lo, *hi));
+            }
+        }
+    }
+    Ok(Subarray::new(ranges))
+}
+
 fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()> {
     let range = dim.range();
     for (number, portion) in keys.chunks(PORTION).enumerate() {
@@ -82,7 +107,8 @@ fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()
         let (lo, hi, _) = dim.texts();
         let found = portion.get(at).map(|k| dim.text(*k)).unwrap_or_default();
         return Err(Error::bounds(format!(
-            "row {}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi})",
+            "row {}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi}); let it grow with the write (grow=True), \
+             or leave the row out",
             number * PORTION + at,
             dim.name()
         )));

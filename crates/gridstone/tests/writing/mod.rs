@@ -3,6 +3,7 @@
 mod commit_keys;
 mod edges;
 mod evolution;
+mod growth;
 mod large_values;
 mod many_commits;
 mod moves;

@@ -19,7 +19,7 @@ use crate::query::write::cells::{CellWrite, sorting_bytes, stage_cells};
 use crate::query::write::dense::check_columns;
 use crate::query::write::order::Dedup;
 use crate::schema::Schema;
-use crate::tile::coordinates::{axis_keys, check_coordinates, no_coordinates};
+use crate::tile::coordinates::{axis_keys, check_coordinates, no_coordinates, reached_domain};
 use crate::tile::{Column, ColumnView};
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct UnsortedCells {
     dims: Vec<Column>,
     attrs: Vec<Column>,
     run_bytes: usize,
+    /// Whether the domain of the schema grows to take in what comes.
+    grows: bool,
     /// Cells in the runs, as they were given.
     spilled: u64,
 }
@@ -56,7 +58,18 @@ impl UnsortedCells {
         let attrs = places.iter().filter_map(|p| schema.attrs().get(*p));
         let attrs = attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect();
         let run_bytes = usize::try_from(context.budget.limit_bytes() / 16).unwrap_or(usize::MAX);
-        Ok(Self { dims, attrs, schema, places, dedup, run_bytes, spilled: 0 })
+        Ok(Self { dims, attrs, schema, places, dedup, run_bytes, grows: false, spilled: 0 })
+    }
+
+    /// From now on the domain of the schema grows to take in what comes. Runs that were written before stay as they are:
+    /// the order of cells does not depend on the domain.
+    pub fn grows(&mut self) {
+        self.grows = true;
+    }
+
+    /// The schema, over the domain that the cells need.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     /// Appends cells: a column per dimension, and one per attribute of the stream. What is written meanwhile is in `runs`,
@@ -72,7 +85,7 @@ impl UnsortedCells {
         runs: &mut Vec<Staged>,
     ) -> Result<()> {
         // Everything is checked before it is taken, so that the row named is one of the caller's.
-        let cells = check_coordinates(context.cancel, &self.schema, dims)?;
+        let cells = self.check(context, dims)?;
         if columns.len() != self.places.len() {
             let (given, needed) = (columns.len(), self.places.len());
             return Err(Error::input(format!("{given} columns were given, the stream has {needed}")));
@@ -91,6 +104,20 @@ impl UnsortedCells {
             }
         }
         Ok(())
+    }
+
+    /// How many cells these coordinates are for, once they are checked and the domain reaches to them if it grows.
+    fn check(&mut self, context: &WriteContext<'_>, dims: &[ColumnView<'_>]) -> Result<usize> {
+        if !self.grows {
+            return check_coordinates(context.cancel, &self.schema, dims);
+        }
+        let domain = reached_domain(context.cancel, &self.schema, dims)?;
+        if domain != self.schema.domain() {
+            let reached = self.schema.reaching(&domain);
+            reached.check_limits()?;
+            self.schema = Arc::new(reached);
+        }
+        Ok(dims.first().map_or(0, ColumnView::len))
     }
 
     /// Bytes that sorting what is held takes, besides it.
