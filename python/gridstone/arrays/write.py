@@ -147,10 +147,13 @@ class Writable:
             return Writer(self, native, None, names, closing, progress)
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
-        where = None if self.sparse else box_of(self._schema, box)
-        bounds = None if where is None else where.bounds
-        native = self._writable().writer(bounds, names, receipt.given_key(closing))
-        return Writer(self, native, where, names, closing, progress)
+        return self._writer(None if self.sparse else box_of(self._schema, box), names, closing, progress)
+
+    def _writer(self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress) -> Writer:
+        """Streams cells into one fragment: those of a box of a dense array, or sparse ones (None)."""
+        bounds = None if box is None else box.bounds
+        native = self._writable().writer(bounds, list(names), receipt.given_key(closing))
+        return Writer(self, native, box, names, closing, progress)
 
     def _stage_box(
         self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
