@@ -338,6 +338,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             raise InputError(f"the array has the attributes {self.schema_names}; take one: {what}(a['name'])")
         return AttrView(self, self.schema_names[0])
 
+    def to_numpy(self) -> Any:
+        """All that `a[...]` gives: an ndarray of the one attribute, or a dict of several, masked where null. Of a
+        sparse array a dict of its coordinates and attributes."""
+        return self[...].to_numpy() if self.sparse else self[...]
+
     def _frozen(self) -> "Array":
         return self._pinned()
 
@@ -473,7 +478,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     def __copy__(self) -> "Array":
         """Another handle of the same version, mode and context; what one does later does not move the other."""
         self._check_movable()
-        return Array(self.native.still(), self._context, pinned=self._is_pinned, unpickled=True, lags=self.mode == "r+")
+        native, lags = (self.native.still(), False) if self.mode == "r" else pickling.again(self.native, self._context)
+        return Array(native, self._context, pinned=self._is_pinned, unpickled=True, lags=lags)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Array":
         return self.__copy__()

@@ -32,8 +32,8 @@ def plain(title: str, values: AnyArray, dtype: Any, copy: bool | None, *, masked
         raise InputError("a stored array cannot become a NumPy array without a copy; leave copy out")
     if np.ma.is_masked(values) and not masked:
         raise UnsupportedError(
-            f"numpy.asarray has no nulls, {title} has: {title}[...] is a masked array of it, and read().to_numpy() has "
-            f"one for each attribute; .filled(value) makes a plain array of it"
+            f"numpy.asarray has no nulls, {title} has: take {title}[...] or {title}.to_numpy(), a masked array, of "
+            f"which .filled(value) makes a plain one"
         )
     found = np.ma.getdata(values)
     return found if dtype is None else found.astype(dtype, copy=False)

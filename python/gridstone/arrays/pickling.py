@@ -43,6 +43,15 @@ def reopened(
     return newest_of(open_native(context, uri, path, False, version), context, True), False
 
 
+def again(old: "_native.Array", context: Context) -> tuple["_native.Array", bool]:
+    """Another array that writes, at the version that `old` shows, and whether it cannot write at that one."""
+    with contextlib.suppress(NotFoundError):
+        found = newest_of(old, context, True)
+        if found.version == old.version:
+            return found, False
+    return old.still(), True
+
+
 def check_current(shown: "_native.Array", newest: "_native.Array", judged: bool) -> None:
     """A `ConflictError` if a write through a handle that shows an older version would be another one at the newest:
     the schema changed, or the write is `judged` by the cells that the handle shows."""

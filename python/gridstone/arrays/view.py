@@ -1,5 +1,6 @@
 """Views of an array: one attribute, and access by coordinates."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
@@ -163,6 +164,14 @@ class AttrView(Stored):
     def _mask(self) -> Any:
         """Where values are null, as numpy.ma asks for it."""
         return np.ma.getmask(self[...]) if self.nullable else np.ma.nomask
+
+    def __copy__(self) -> "AttrView":
+        return AttrView(copy.copy(self._array), self.name)
+
+    def to_numpy(self) -> AnyArray:
+        """All values, as `a["v"][...]` gives them: masked where null."""
+        found: AnyArray = self[...]
+        return found
 
     def _frozen(self) -> "AttrView":
         return AttrView(self._array._pinned(), self.name)
