@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError
-from . import codes, series, values
+from . import codes, masked, series, values
 from .columns import Column, Field
 from .datatype import AnyArray
 from .stored import Stored
@@ -24,6 +26,10 @@ def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *
     """
     if isinstance(data, Stored):
         data = of_handle(data)
+    elif isinstance(data, list | tuple):
+        data = masked.of_list(data)
+    elif data is np.ma.masked:
+        data = None
     if not _is_series(data):
         return _made(field, data, shape, nan_is_null)
     given, missing_is_null = series.values_of(field, data)

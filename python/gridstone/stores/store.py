@@ -12,7 +12,7 @@ from ..arrays.view import AttrView
 from ..base.arguments import checked, known
 from ..base.printable import brief
 from ..base.progress import Progress
-from ..column import datatype, encode
+from ..column import datatype, encode, masked
 from ..column.datatype import AnyArray
 from ..column.stored import Stored
 from ..context.settings import Context, default
@@ -153,7 +153,11 @@ def array(
             made = create(uri, _counted(ndarray.shape, tile, kept), path=path, overwrite=overwrite, context=context)
             made.write(ndarray, progress=progress)
             return made
-    values: AnyArray = encode.of_handle(ndarray) if isinstance(ndarray, Stored) else np.asanyarray(ndarray)
+    if isinstance(ndarray, Stored):
+        ndarray = encode.of_handle(ndarray)
+    elif isinstance(ndarray, list | tuple):
+        ndarray = masked.of_list(ndarray)
+    values: AnyArray = np.asanyarray(ndarray)
     if values.ndim == 0 or values.size == 0:
         raise InputError(f"an array needs at least one dimension and cell, found shape {values.shape}")
     parts = {field: values[field] for field in values.dtype.names} if values.dtype.names else {name: values}

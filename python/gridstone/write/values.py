@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..column import masked
 from ..column.datatype import AnyArray
 from ..column.stored import Stored
 from ..errors import InputError
@@ -25,7 +26,7 @@ def _of_one(value: Any, name: str, key: Any) -> Any:
     elif isinstance(value, Result):
         found = value.in_place()
     else:
-        return value
+        return masked.of_list(value) if isinstance(value, list | tuple) else value
     if not isinstance(found, Mapping):
         return found
     return found[name] if name in found else _only(found, name)
@@ -54,7 +55,8 @@ def by_attribute(schema: Schema, value: Any, name: str | None, key: Any = ...) -
         raise InputError(
             f"the array has {len(names)} attributes {names}; give a dict of arrays, or write a['{names[0]}'][...]"
         )
-    return {schema.attrs[0].name: value}
+    only = schema.attrs[0].name
+    return {only: _of_one(value, only, key)}
 
 
 def frozen(value: Any, shape: tuple[int, ...]) -> Any:

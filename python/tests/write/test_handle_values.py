@@ -160,6 +160,45 @@ def test_arrays_are_made_of_handles_with_their_nulls(dtype: str) -> None:
         assert found.compressed().tolist() == wanted.compressed().tolist()
 
 
+KINDS = ["int8", "uint64", "float32", "bool", "datetime64[ns]", "string", "bytes", "int16[2]", "bytes[3]", "list[int8]"]
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_lists_of_what_was_read_are_written_with_their_nulls(dtype: str) -> None:
+    dims = [gs.Dim("x", (0, 2), 2), gs.Dim("y", (0, 3))]
+    one: Any = {
+        "string": "ab", "bytes": b"a\0", "int16[2]": [1, 2], "bytes[3]": b"abc", "bool": True, "list[int8]": [1, 2],
+        "datetime64[ns]": np.datetime64("2020-01-01T00:00:00.000000001"),
+    }.get(dtype, 1)  # fmt: skip
+    schema = gs.Schema(dims, [gs.Attr("v", dtype, nullable=True)])
+    a, b = (gs.create(f"mem://{name}", schema, overwrite=True) for name in ("listed", "again"))
+    for place in ((0, 0), (0, 1), (1, 3), (2, 2)):
+        a["v"][place] = one
+    wanted = a.read().to_arrow()
+    ways: list[Callable[[], Any]] = [
+        lambda: b.write(list(a["v"])),
+        lambda: b["v"].__setitem__(..., tuple(a["v"])),
+        lambda: b.__setitem__(slice(None), [row for row in a]),
+        lambda: b.write({"v": [[a["v"][i, j] for j in range(4)] for i in range(3)]}),
+        lambda: [b["v"].__setitem__((i, j), a["v"][i, j]) for i in range(3) for j in range(4)],
+        lambda: b.write_cells(np.argwhere(np.ones((3, 4))), [a["v"][i, j] for i in range(3) for j in range(4)]),
+    ]
+    if not dtype.startswith("list"):  # NumPy itself makes an empty array of a masked list.
+        ways.append(lambda: [b["v"].__setitem__(i, list(a["v"][i])) for i in range(3)])
+    for write in ways:
+        b.delete((...,))
+        write()
+        assert b.read().to_arrow() == wanted
+    if dtype not in ("int16[2]", "list[int8]"):
+        made = gs.array("mem://made", list(a["v"]), overwrite=True)
+        assert np.ma.getmaskarray(made[...]).tolist() == np.ma.getmaskarray(a[...]).tolist()
+    strict = gs.create("mem://strict", gs.Schema(dims, [gs.Attr("v", dtype)]), overwrite=True)
+    with pytest.raises(InputError, match="not nullable"):
+        strict.write(list(a["v"]))
+    with pytest.raises(InputError, match="not nullable"):
+        strict["v"][0, 0] = np.ma.masked
+
+
 # NumPy's back door.
 
 
