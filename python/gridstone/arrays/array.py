@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _native
 from ..base.arguments import checked
-from ..base.printable import printable
+from ..base.printable import brief, printable
 from ..base.progress import Progress, reporting
 from ..column import datatype
 from ..column.columns import Column
@@ -414,7 +414,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         self._check_dense("write(data, box)")
         where = box_of(self._schema, box)
         if where.empty:
-            raise InputError(f"the box {where} is empty; there is nothing to write")
+            raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
         return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
 
     def _writable(self, *, judged: bool = False) -> "_native.Array":

@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 
 from .. import _native
 from ..base.arguments import checked, known
+from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column.columns import Column
 from ..errors import InputError
@@ -147,7 +148,10 @@ class Writable:
             return Writer(self, native, None, names, closing, progress)
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
-        return self._writer(None if self.sparse else box_of(self._schema, box), names, closing, progress)
+        within = None if self.sparse else box_of(self._schema, box)
+        if within is not None and within.empty:
+            raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
+        return self._writer(within, names, closing, progress)
 
     def _writer(self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress) -> Writer:
         """Streams cells into one fragment: those of a box of a dense array, or sparse ones (None)."""

@@ -129,6 +129,10 @@ def test_boxes_between_two_coordinates_are_empty(row: gs.Array) -> None:
         assert list(row.scan(box)) == []
         with pytest.raises(InputError, match="empty"):
             row.write(1, box)
+        with pytest.raises(InputError, match="empty"):
+            row.writer(box)
+        with pytest.raises(InputError, match="no coordinate"):
+            gs.advise(row, queries=[box])
     assert row.loc[1.25:1.75].tolist() == []
 
 
