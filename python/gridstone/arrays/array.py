@@ -339,8 +339,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         return AttrView(self, self.schema_names[0])
 
     def to_numpy(self) -> Any:
-        """All that `a[...]` gives: an ndarray of the one attribute, or a dict of several, masked where null. Of a
-        sparse array a dict of its coordinates and attributes."""
+        """All that `a[...]` gives: an ndarray of the one attribute, or a dict of several, masked where null. A sparse
+        array gives a dict of its coordinates and attributes."""
         return self[...].to_numpy() if self.sparse else self[...]
 
     def _frozen(self) -> "Array":
