@@ -101,6 +101,30 @@ def test_large_handles_are_written_piece_by_piece(source: gs.Array, monkeypatch:
     assert shown(gs.array("mem://copied", source, overwrite=True)[...]) == shown(MASKED)
 
 
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_handles_are_written_in_transactions_and_to_themselves(
+    source: gs.Array, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(dense, "_WHOLE_BYTES_MAX", most)
+    monkeypatch.setattr(dense, "_PIECE_BYTES", 16)
+    b = made(source)
+    with gs.transaction(b.uri) as tx:
+        inside = tx["/"]
+        inside.write(source)
+        inside["v"][...] = inside["v"]
+        assert shown(inside["v"][...]) == shown(MASKED)
+    b.refresh()
+    b["v"][...] = b["v"]
+    b[0:2] = b.at(version=b.version)[1:3]
+    assert shown(b[...]) == [*shown(MASKED)[1:], shown(MASKED)[2]]
+    again = gs.array(source.uri, source, name="v", overwrite=True)
+    assert shown(again[...]) == shown(MASKED)
+    late = again.at(version=again.version)
+    again[...] = 0
+    b.write(late)
+    assert shown(b[...]) == shown(MASKED), "a handle is written as it shows its version"
+
+
 def test_an_array_of_several_attributes_is_written_by_name(source: gs.Array) -> None:
     attrs = [gs.Attr("v", "float64", nullable=True), gs.Attr("s", "string", nullable=True), gs.Attr("l", "list[int32]")]
     a, b = made(source, *attrs), gs.create("mem://b", gs.Schema(source.schema.dims, attrs), overwrite=True)
