@@ -136,6 +136,7 @@ def _given(sample: Sample, queries: Queries) -> list[_Bounds]:
     for query in queries:
         check(isinstance(query, Mapping), f"queries= takes boxes, {{dim: (low, high)}} each, found {brief(query)}")
         box = box_of(sample.schema, query)
+        check(not box.empty, f"queries= has the box {brief(query)}, which holds no coordinate; leave it out")
         ends = list(box.bounds)
         for axis, size in enumerate(sample.shape):
             first = datatype.ticks_of(sample.schema.dims[axis].domain[0])

@@ -4,7 +4,7 @@ import contextlib
 import datetime as dt
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from .. import _native
 from ..base.arguments import checked
-from ..base.printable import printable
+from ..base.printable import brief, printable
 from ..base.progress import Progress, reporting
 from ..column import datatype
 from ..column.columns import Column
 from ..column.datatype import AnyArray
+from ..column.stored import Stored
 from ..context.settings import Context
 from ..errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
 from ..indexing import dense, fancy, indexers, lists, positions
@@ -31,7 +32,7 @@ from ..version import history, receipt
 from ..version.history import Version
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt
 from ..write.input import coordinate_columns
-from . import display, pickling
+from . import conversion, display, pickling
 from .delete import Erasable
 from .evolution import Evolvable
 from .metadata import Metadata
@@ -43,17 +44,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable):
+class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
     """
 
     def __init__(
-        self, native: "_native.Array", context: Context, *, pinned: bool = False, unpickled: bool = False
+        self,
+        native: "_native.Array",
+        context: Context,
+        *,
+        pinned: bool = False,
+        unpickled: bool = False,
+        lags: bool = False,
     ) -> None:
         self._native: _native.Array | None = native
         self._context, self._is_pinned, self._unpickled = context, pinned, unpickled
+        self._lags = lags
+        """Whether it was opened for writing, and shows the version that it was copied at until it writes."""
         self._load_schema(native)
         self._stats: dict[str, int] = {}
         self._uri, self._path = native.uri, native.path
@@ -99,7 +108,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     @property
     def mode(self) -> str:
         """ "r" or "r+"."""
-        return "r+" if self.native.writable else "r"
+        return "r+" if self.native.writable or self._lags else "r"
 
     @property
     def version(self) -> int:
@@ -216,8 +225,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             )
         if self._unpickled and not self.native.writable:
             # The core opened it at the version that was pickled, and holds it there.
-            self._native = pickling.newest_of(self.native, self._context, False)
-            self._unpickled = False
+            self._native = pickling.newest_of(self.native, self._context, self._lags)
+            self._unpickled = self._lags = False
         version = self.native.refresh()
         self._load_schema(self.native)
         return version
@@ -314,16 +323,33 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        self._check_dense("numpy.asarray")
-        if len(self._schema.attrs) != 1:
-            raise InputError(f"the array has the attributes {self.schema_names}; take one: numpy.asarray(a['name'])")
-        return self._as_numpy(self.schema_names[0], dtype, copy)
+        """The one attribute of a dense array; an `UnsupportedError` if it has nulls, which NumPy has no place for."""
+        view, masked = self._only("numpy.asarray"), conversion.is_for_masked_array(self)
+        return conversion.plain(f"a[{view.name!r}]", view[...], dtype, copy, masked=masked)
 
-    def _as_numpy(self, name: str, dtype: Any, copy: bool | None) -> AnyArray:
-        if copy is False:
-            raise InputError("a stored array cannot become a NumPy array without a copy; leave copy out")
-        values: AnyArray = self[name][...]
-        return values if dtype is None else values.astype(dtype, copy=False)
+    @property
+    def _mask(self) -> Any:
+        """Where the one attribute is null, as numpy.ma asks for it."""
+        return self._only("numpy.ma")._mask
+
+    def _only(self, what: str) -> AttrView:
+        self._check_dense(what)
+        if len(self._schema.attrs) != 1:
+            raise InputError(f"the array has the attributes {self.schema_names}; take one: {what}(a['name'])")
+        return AttrView(self, self.schema_names[0])
+
+    def to_numpy(self) -> Any:
+        """All that `a[...]` gives: an ndarray of the one attribute, or a dict of several, masked where null. A sparse
+        array gives a dict of its coordinates and attributes."""
+        return self[...].to_numpy() if self.sparse else self[...]
+
+    def _frozen(self) -> "Array":
+        return self._pinned()
+
+    def _taken(self, key: Any = ...) -> AnyArray | Mapping[str, AnyArray]:
+        self._check_dense("writing an array's values")
+        found = self[key]
+        return found if isinstance(found, dict) else {self.schema_names[0]: found}
 
     def _check_dense(self, what: str) -> None:
         if self.sparse:
@@ -388,10 +414,15 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         self._check_dense("write(data, box)")
         where = box_of(self._schema, box)
         if where.empty:
-            raise InputError(f"the box {where} is empty; there is nothing to write")
+            raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
         return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
 
-    def _writable(self) -> "_native.Array":
+    def _writable(self, *, judged: bool = False) -> "_native.Array":
+        if self._lags:
+            native = pickling.newest_of(self.native, self._context, True)
+            pickling.check_current(self.native, native, judged)
+            self._native, self._unpickled, self._lags = native, False, False
+            self._load_schema(native)
         if not self.native.writable:
             raise AccessError(f"{self._uri!r} is opened for reading; open it with mode='r+' to write")
         return self.native
@@ -442,13 +473,28 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             f"`name in array.schema_names` an attribute"
         )
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         self._check_dense("iteration")
-        return (self[i] for i in range(len(self)))
+        frozen, count = self._pinned(), len(self)
+        return conversion.rows(frozen.__getitem__, count, self.nbytes // count, self.chunks[0])
+
+    def __copy__(self) -> "Array":
+        """Another handle of the same version, mode and context; what one does later does not move the other."""
+        self._check_movable()
+        native, lags = (self.native.still(), False) if self.mode == "r" else pickling.again(self.native, self._context)
+        return Array(native, self._context, pinned=self._is_pinned, unpickled=True, lags=lags)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Array":
+        return self.__copy__()
+
+    def _check_movable(self) -> None:
+        if self.native.in_transaction:
+            raise UnsupportedError(
+                "an array of a transaction cannot be copied or pickled; open it outside of the transaction"
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.native.in_transaction:
-            raise UnsupportedError("an array of a transaction cannot be pickled; open it outside of the transaction")
+        self._check_movable()
         place = (self._uri, self.path, self.version, self.mode, self._is_pinned, self._context)
         return _reopened, (*place, self.native.id)
 
@@ -481,5 +527,5 @@ def _reopened(
     uri: str, path: str, version: int, mode: str, pinned: bool, context: Context, array_id: str | None = None
 ) -> Array:
     """The array that was pickled."""
-    found = pickling.reopened(context, uri, path, version, mode, array_id)
-    return Array(found, context, pinned=pinned, unpickled=True)
+    found, lags = pickling.reopened(context, uri, path, version, mode, array_id)
+    return Array(found, context, pinned=pinned, unpickled=True, lags=lags)

@@ -23,7 +23,7 @@ class Erasable:
     def _schema(self) -> Schema: ...
 
     @abstractmethod
-    def _writable(self) -> "_native.Array": ...
+    def _writable(self, *, judged: bool = ...) -> "_native.Array": ...
 
     @abstractmethod
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
@@ -99,7 +99,7 @@ class Erasable:
                 "its store by gridstone.delete(uri)"
             )
         region = region_of(self._schema, box)
-        native = self._writable()
+        native = self._writable(judged=where is not None)
         if where is None:
             return self._commit([] if region.empty else [native.stage_delete_boxes(region.native, key)], ending)
         if region.empty:

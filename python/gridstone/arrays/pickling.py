@@ -4,7 +4,7 @@ import contextlib
 
 from .. import _native
 from ..context.settings import Context
-from ..errors import NotFoundError
+from ..errors import ConflictError, NotFoundError
 
 _TRIES = 10
 
@@ -28,13 +28,40 @@ def newest_of(old: "_native.Array", context: Context, writable: bool) -> "_nativ
     raise NotFoundError(f"the array that lay at {old.path!r} of {old.uri!r} is moved again and again; open it anew")
 
 
-def reopened(context: Context, uri: str, path: str, version: int, mode: str, array_id: str | None) -> "_native.Array":
-    """The core's array that was pickled: at its version, or at the newest if it can write."""
+def reopened(
+    context: Context, uri: str, path: str, version: int, mode: str, array_id: str | None
+) -> tuple["_native.Array", bool]:
+    """The core's array that was pickled, at its version, and whether it is to write, which it cannot at an older one.
+    A writer whose array was moved since is at the newest version, where the array lies now."""
     if mode == "r":
-        return open_native(context, uri, path, False, version)
+        return open_native(context, uri, path, False, version), False
     with contextlib.suppress(NotFoundError):
         found = open_native(context, uri, path, True, None)
         if array_id in (None, found.id):
-            return found
+            return (found, False) if found.version == version else (found.at(version, None), True)
     # Something else lies there now, or nothing: the version that was pickled tells what was meant.
-    return newest_of(open_native(context, uri, path, False, version), context, True)
+    return newest_of(open_native(context, uri, path, False, version), context, True), False
+
+
+def again(old: "_native.Array", context: Context) -> tuple["_native.Array", bool]:
+    """Another array that writes, at the version that `old` shows, and whether it cannot write at that one."""
+    with contextlib.suppress(NotFoundError):
+        found = newest_of(old, context, True)
+        if found.version == old.version:
+            return found, False
+    return old.still(), True
+
+
+def check_current(shown: "_native.Array", newest: "_native.Array", judged: bool) -> None:
+    """A `ConflictError` if a write through a handle that shows an older version would be another one at the newest:
+    the schema changed, or the write is `judged` by the cells that the handle shows."""
+    if newest.schema_json != shown.schema_json:
+        what = "the schema changed since"
+    elif judged and newest.version != shown.version:
+        what = "a condition would select cells that this handle does not show"
+    else:
+        return
+    raise ConflictError(
+        f"this handle of {shown.uri!r} was copied or unpickled at version {shown.version}, the newest is "
+        f"{newest.version}, and {what}: refresh() it, look again, and write then"
+    )

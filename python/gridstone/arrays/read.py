@@ -60,8 +60,9 @@ class Readable:
 
         Args:
             box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
-                the whole domain. A list of boxes, which may overlap: the cells that lie in any of them, each once (of
-                a dense array as with `where`: a list of cells with their coordinates).
+                the whole domain. Ends need not be coordinates: 1.5 along integers selects as `where=` does. A list of
+                boxes, which may overlap: the cells that lie in any of them, each once (of a dense array as with
+                `where`: a list of cells with their coordinates).
             attrs: the attributes wanted; None: all. []: of a sparse array, its cells' coordinates alone (the narrowest
                 attribute is read with them, and dropped).
             where: a condition on dimensions and attributes, as a text (`"sog > 3"`) or made with `gs.col`. The result

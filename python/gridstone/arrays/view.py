@@ -1,6 +1,7 @@
 """Views of an array: one attribute, and access by coordinates."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,12 +10,14 @@ from ..base.arguments import checked
 from ..base.progress import Progress
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
+from ..column.stored import Stored
 from ..errors import SchemaError, UnsupportedError, _NoAttributeError
 from ..indexing import dense, fancy, indexers, positions
 from ..indexing.handle import Handle
 from ..query.box import axes_of_coordinates, box_of
 from ..result.cells import Result
 from ..schema.array_schema import Schema
+from . import conversion
 
 
 class Viewed(Handle, Protocol):
@@ -40,14 +43,14 @@ class Viewed(Handle, Protocol):
 
     def _cells_held(self) -> int: ...
 
-    def _as_numpy(self, name: str, dtype: Any, copy: bool | None) -> AnyArray: ...
+    def _pinned(self) -> "Viewed": ...
 
     def _no_membership(self, name: str) -> TypeError: ...
 
     def __len__(self) -> int: ...
 
 
-class AttrView:
+class AttrView(Stored):
     """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions, lists of them
     and masks by NumPy's rules; `.loc` takes coordinates; assignment writes this attribute alone. For a sparse array the
     values of the cells found, in row order.
@@ -100,6 +103,11 @@ class AttrView:
         return self._array.size
 
     @property
+    def sparse(self) -> bool:
+        """Whether only non-empty cells exist."""
+        return self._array.sparse
+
+    @property
     def nbytes(self) -> int:
         """Bytes in memory (without the content of strings and lists) of all cells; of a sparse array of those that its
         fragments hold."""
@@ -148,10 +156,37 @@ class AttrView:
         fancy.assign(self._array, self.name, key, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        return self._array._as_numpy(self.name, dtype, copy)
+        """The values; an `UnsupportedError` if there are nulls among them, which NumPy has no place for."""
+        masked = conversion.is_for_masked_array(self)
+        return conversion.plain(f"a[{self.name!r}]", self[...], dtype, copy, masked=masked)
+
+    @property
+    def _mask(self) -> Any:
+        """Where values are null, as numpy.ma asks for it."""
+        return np.ma.getmask(self[...]) if self.nullable else np.ma.nomask
+
+    def __copy__(self) -> "AttrView":
+        return AttrView(copy.copy(self._array), self.name)
+
+    def to_numpy(self) -> AnyArray:
+        """All values, as `a["v"][...]` gives them: masked where null."""
+        found: AnyArray = self[...]
+        return found
+
+    def _frozen(self) -> "AttrView":
+        return AttrView(self._array._pinned(), self.name)
+
+    def _taken(self, key: Any = ...) -> AnyArray:
+        found: AnyArray = self[key]
+        return found
 
     def __len__(self) -> int:
         return len(self._array)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._array._check_dense("iteration")
+        frozen, count = self._frozen(), len(self)
+        return conversion.rows(frozen.__getitem__, count, self.nbytes // count, self.chunks[0])
 
     def __contains__(self, value: object) -> bool:
         raise self._array._no_membership(self.name)

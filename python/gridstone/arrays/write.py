@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 
 from .. import _native
 from ..base.arguments import checked, known
+from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column.columns import Column
 from ..errors import InputError
@@ -189,10 +190,16 @@ class Writable(Appendable):
             raise InputError('cells in global order lie in the domain: grow= is for order="any"')
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
-        where = None if self.sparse else box_of(self._schema, box)
-        bounds = None if where is None else where.bounds
-        native = self._writable().writer(bounds, names, receipt.given_key(closing))
-        return Writer(self, native, where, names, closing, progress)
+        within = None if self.sparse else box_of(self._schema, box)
+        if within is not None and within.empty:
+            raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
+        return self._writer(within, names, closing, progress)
+
+    def _writer(self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress) -> Writer:
+        """Streams cells into one fragment: those of a box of a dense array, or sparse ones (None)."""
+        bounds = None if box is None else box.bounds
+        native = self._writable().writer(bounds, list(names), receipt.given_key(closing))
+        return Writer(self, native, box, names, closing, progress)
 
     def _appender(self, axis: int | str, every: int | None, seconds: float | None, message: Message) -> Appender:
         if self.sparse:

@@ -100,7 +100,7 @@ def box_of(array: Array, parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | N
             raise click.BadParameter(f"{part!r} is not DIM=LOW:HIGH", param_hint="--box")
         dim = array.schema.dim(name.strip())
         low, high = _ends(span)
-        box[dim.name] = (_value(dim.dtype, low, part), _value(dim.dtype, high, part))
+        box[dim.name] = (_end(dim.dtype, low, part), _end(dim.dtype, high, part))
     return box or None
 
 
@@ -116,6 +116,17 @@ def _ends(span: str) -> tuple[str, str]:
         raise click.BadParameter(f"{span!r}: part times with two dots: LOW..HIGH", param_hint="--box")
     middle = len(halves) // 2
     return ":".join(halves[:middle]), ":".join(halves[middle:])
+
+
+def _end(dtype: str, text: str, whole: str) -> Any:
+    """An end of a box, which an integer dimension may have between two coordinates."""
+    try:
+        return _value(dtype, text, whole)
+    except click.BadParameter:
+        if dtype in datatype.INTEGERS:
+            with contextlib.suppress(click.BadParameter):
+                return _value("float64", text, whole)
+        raise
 
 
 def _value(dtype: str, text: str, whole: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import GridstoneError, InputError, UnsupportedError
+from . import byte_order
 
 
 def is_polars(data: Any) -> bool:
@@ -55,6 +56,8 @@ def stream_of(data: Any) -> Any:
         for error in refusals(data).values():
             raise error
     with _taking(f"this {type(data).__name__}"):
+        if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "iloc"):
+            data = byte_order.native(data)
         return pa.RecordBatchReader.from_stream(data)
 
 

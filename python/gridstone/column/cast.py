@@ -12,8 +12,8 @@ from .datatype import AnyArray
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a Python object stands for null: None, pandas' NA, NaT, or a NaN among objects."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    """Whether a Python object stands for null: None, pandas' NA, NaT, a NaN among objects, or `numpy.ma.masked`."""
+    return value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def cast(field: Field, array: AnyArray, valid: AnyArray | None = None) -> AnyArray:

@@ -342,19 +342,29 @@ def time_value(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
         if not -(2**63) <= int(value) < 2**63:
             return None
         return _tick(name, int(value))
-    for method in ("to_datetime64", "to_timedelta64"):
-        value = getattr(value, method)() if hasattr(value, method) else value  # NumPy drops pandas' nanoseconds.
-    if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        value = value.astimezone(dt.UTC).replace(tzinfo=None)
-    kind: Any = np.datetime64 if name.startswith("datetime64") else np.timedelta64
+    found: Any = time_of(name, value)
+    if found is None:
+        return None
     try:
-        found = kind(value)
         made = found.astype(name)
     except (ValueError, TypeError, OverflowError):
         return None
     if np.isnat(found) or made.astype(found.dtype) == found:
         return _as_time(made)
     return None
+
+
+def time_of(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
+    """`value`, which is no tick, as a datetime or timedelta in a unit of its own; None if it is none."""
+    for method in ("to_datetime64", "to_timedelta64"):
+        value = getattr(value, method)() if hasattr(value, method) else value  # NumPy drops pandas' nanoseconds.
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    kind: Any = np.datetime64 if name.startswith("datetime64") else np.timedelta64
+    try:
+        return _as_time(kind(value))
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def to_text(name: str, value: Value) -> str:

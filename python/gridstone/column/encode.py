@@ -1,9 +1,15 @@
 """Makes columns of what callers give: values, categories, Arrow arrays, Series of pandas."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from . import codes, series, values
+import numpy as np
+
+from ..errors import InputError
+from . import codes, masked, series, values
 from .columns import Column, Field
+from .datatype import AnyArray
+from .stored import Stored
 
 
 def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *, nan_is_null: bool = False) -> Column:
@@ -18,10 +24,26 @@ def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *
     Raises:
         InputError: the type does not fit without loss, a null where none may be, or shapes that do not broadcast.
     """
+    if isinstance(data, Stored):
+        data = of_handle(data)
+    elif isinstance(data, list | tuple):
+        data = masked.of_list(data)
+    elif data is np.ma.masked:
+        data = None
     if not _is_series(data):
         return _made(field, data, shape, nan_is_null)
     given, missing_is_null = series.values_of(field, data)
     return values.shaped(field, _made(field, given, None, missing_is_null), shape)
+
+
+def of_handle(handle: Stored) -> AnyArray:
+    """The values of a handle of one attribute, masked where null."""
+    found = handle._taken()
+    if not isinstance(found, Mapping):
+        return found
+    if len(found) != 1:
+        raise InputError(f"the array has the attributes {list(found)}; take one: a[{next(iter(found))!r}]")
+    return next(iter(found.values()))
 
 
 def _made(field: Field, data: Any, shape: tuple[int, ...] | None, nan_is_null: bool) -> Column:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from . import arrow, datatype, decode, encode
+from . import arrow, byte_order, datatype, decode, encode
 from .arrow_types import field_of, metadata_dtype
 from .columns import Column, Field
 from .datatype import AnyArray
@@ -33,7 +33,9 @@ def nested_array(item: tuple[Any, Any]) -> Any:
         dtype = datatype.parse(values.dtype)
         return field_of(str(name), dtype, True), arrow.array_of(Column(dtype, values, None, ~np.isnan(values)))
     first = next((value for value in values if not _is_missing(value)), None)
-    if not isinstance(first, np.ndarray) or (first.ndim < 2 and first.dtype.kind not in "fc"):
+    if not isinstance(first, np.ndarray):
+        return None
+    if first.ndim < 2 and first.dtype.kind not in "fc" and not byte_order.has_swapped(values):
         return None
     kind = datatype.parse(first.dtype)
     dtype = datatype.list_of(kind) if first.ndim == 1 else datatype.shaped(kind, first.shape)
@@ -43,8 +45,7 @@ def nested_array(item: tuple[Any, Any]) -> Any:
 
 def table_of(frame: Any) -> Any:
     """A data frame as a table, with columns that Arrow does not know how to make, and the named levels of its index."""
-    import pyarrow as pa
-
+    frame = byte_order.native(frame)
     made = {place: found for place, found in enumerate(map(nested_array, frame.items())) if found is not None}
     plain = [place for place in range(frame.shape[1]) if place not in made]
     named = any(name is not None for name in frame.index.names)

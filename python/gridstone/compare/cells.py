@@ -11,7 +11,8 @@ from ..base.progress import Callback
 from ..column import datatype
 from ..column.columns import Field
 from ..column.datatype import AnyArray
-from ..query.box import Bound, Box, TextSpan, domain_of
+from ..query.box import Box, TextSpan, domain_of
+from ..query.ends import Bound
 from ..schema.dimension import Dim
 from .report import Difference, Example
 

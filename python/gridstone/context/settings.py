@@ -163,6 +163,13 @@ class Context(Settings):
     def __hash__(self) -> int:
         return hash(self._settings)
 
+    def __copy__(self) -> "Context":
+        """Itself, with its key and credentials: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Context":
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (*self._settings, self._left or self._keys is not None, self._given.left_behind())
 

@@ -12,12 +12,13 @@ from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..column.values import cells_shape
 from ..errors import InputError
+from ..query import pieces
 from ..query.axis import Axis, axes_of
 from ..query.box import Box, covering
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
-from ..write.values import by_attribute
+from ..write.values import by_attribute, frozen, nbytes_of
 from . import chosen
 from .handle import Handle
 
@@ -61,6 +62,11 @@ def write(array: Handle, name: str | None, axes: Sequence[Axis], value: Any) -> 
     schema = array.schema
     shape = tuple(axis.count for axis in axes if not axis.drop)
     full = tuple(axis.count for axis in axes)
+    if shape == full and all(axis.step == 1 for axis in axes):
+        streamed = _streamed(value, full)
+        if streamed is not None:
+            _stream(array, name, covering(schema, axes), streamed, None, None)
+            return
     given = by_attribute(schema, value, name)
     made = {n: encode.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
     if math.prod(full) == 0:
@@ -83,6 +89,9 @@ def row_major(column: Column) -> Column:
 def write_box(array: Handle, box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
     """Writes arrays of exactly the box's shape (or single values) to it."""
     shape = box.shape
+    streamed = _streamed(value, shape)
+    if streamed is not None:
+        return _stream(array, None, box, streamed, message, progress)
     made = {}
     for name, data in by_attribute(array.schema, value, None).items():
         field = attr_field(array.schema, name)
@@ -95,6 +104,28 @@ def write_box(array: Handle, box: Box, value: Any, message: Closing, progress: A
             )
         made[name] = encode.from_values(field, data, shape)
     return _stage_box(array, box, made, shape, message, progress)
+
+
+_WHOLE_BYTES_MAX = 64 << 20
+"""Handles of more than this are written piece by piece."""
+_PIECE_BYTES = 8 << 20
+
+
+def _streamed(value: Any, shape: tuple[int, ...]) -> Any:
+    """Handles of this shape that are too large to be read at once, as `_stream` takes them; None of anything else."""
+    return frozen(value, shape) if nbytes_of(value) > _WHOLE_BYTES_MAX else None
+
+
+def _stream(array: Handle, name: str | None, box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
+    """Writes what handles hold to a box of their shape, in one commit and bounded memory."""
+    schema = array.schema
+    corner = by_attribute(schema, value, name, (slice(0, 1),) * schema.ndim)
+    cells_max = max(1, _PIECE_BYTES * math.prod(box.shape) // nbytes_of(value))
+    with array._writer(box, list(corner), message, progress) as out:
+        for part in pieces.runs(schema, box, cells_max):
+            given = by_attribute(schema, value, name, part)
+            out.append({n: pieces.listed(v, schema.ndim, schema.cell_order) for n, v in given.items()})
+    return out.outcome
 
 
 def _stage_box(

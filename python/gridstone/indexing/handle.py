@@ -12,6 +12,7 @@ from ..query.box import Box, BoxLike
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, Receipt
+from ..write.writer import Writer
 
 Found = TypeVar("Found")
 
@@ -50,6 +51,8 @@ class Handle(Protocol):
     def _stage_box(
         self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
     ) -> int | Receipt: ...
+
+    def _writer(self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress) -> Writer: ...
 
     def _stage_cells(
         self,

@@ -18,10 +18,9 @@ from ..column.datatype import AnyArray, Value
 from ..errors import BoundsError, InputError
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
+from . import ends
 from .axis import Axis, expand, slice_count
-
-Bound = int | float
-"""A coordinate: ticks for datetimes, a float for float dimensions."""
+from .ends import Bound
 
 
 class TextSpan(NamedTuple):
@@ -281,52 +280,40 @@ def _text(dim: Dim, value: Any) -> str | None:
 
 
 def _range(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
-    """The inclusive bounds of one dimension's part of a box."""
+    """The inclusive bounds of one dimension's part of a box; (low, below it) for a part that holds no coordinate."""
     first, last = (_bound(bound) for bound in dim.domain)
     if isinstance(part, slice):
         if part.step not in (None, 1):
             raise InputError(f"dimension {dim.name!r}: a slice in a box has no step; read the box, then stride over it")
-        lo = first if part.start is None else _coordinate(dim, part.start)
-        hi = last if part.stop is None else _below(dim, _coordinate(dim, part.stop))
+        lo = first if part.start is None else ends.lowest(dim, ends.end_of(dim, part.start))
+        hi = last if part.stop is None else ends.highest_below(dim, ends.end_of(dim, part.stop))
         if lo > hi and first <= lo:
-            return first, _below(dim, first)
+            return first, ends.below(dim, first)
     elif pairs and isinstance(part, tuple | list):
         if len(part) != 2:
             raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
-        lo = first if part[0] is None else _coordinate(dim, part[0])
-        hi = last if part[1] is None else _coordinate(dim, part[1])
-        if lo > hi:
-            raise InputError(f"dimension {dim.name!r}: the pair {brief(part)} is inclusive and has its lower end first")
+        lo, hi = _pair(dim, part, (first, last))
     else:
-        lo = hi = _coordinate(dim, part)
+        lo = hi = ends.coordinate(dim, part)
     if lo < first or hi > last:
         raise BoundsError(
-            f"dimension {dim.name!r}: ({_show(dim, lo)}, {_show(dim, hi)}) is not inside the domain "
+            f"dimension {dim.name!r}: {_asked(dim, part, lo, hi)} is not inside the domain "
             f"({_show(dim, first)}, {_show(dim, last)})"
         )
-    return lo, hi
+    return (first, ends.below(dim, first)) if lo > hi else (lo, hi)
 
 
-def _below(dim: Dim, bound: Bound) -> Bound:
-    """The greatest coordinate less than `bound`."""
-    if not datatype.is_float(dim.dtype):
-        return int(bound) - 1
-    kind = datatype.numpy_of(dim.dtype).type
-    return float(np.nextafter(kind(bound), kind(-np.inf)))
+def _pair(dim: Dim, pair: Sequence[Any], domain: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    """The coordinates between two ends, both included; the low one above the high one if there is none."""
+    low, high = (ends.end_of(dim, whole if given is None else given) for given, whole in zip(pair, domain, strict=True))
+    if low.value > high.value and pair[0] is not None and pair[1] is not None:
+        raise InputError(f"dimension {dim.name!r}: the pair {brief(pair)} is inclusive and has its lower end first")
+    return ends.lowest(dim, low), ends.highest(dim, high)
 
 
-def _coordinate(dim: Dim, value: Any) -> Bound:
-    """`value` as a coordinate of `dim`; it may lie outside the domain, or even the type, as ends of slices do."""
-    if datatype.is_float(dim.dtype):
-        if isinstance(value, int | float | np.integer | np.floating) and value == value:
-            return datatype.rounded(dim.dtype, value)
-    elif datatype.is_time(dim.dtype):
-        made = datatype.time_value(dim.dtype, value)
-        if made is not None and not np.isnat(made):
-            return datatype.ticks_of(cast("Value", made))
-    elif not isinstance(value, bool | np.bool_):
-        if isinstance(value, float | np.floating) and float(value).is_integer():
-            return int(value)
-        if isinstance(value, int | np.integer):
-            return int(value)
-    raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {brief(value)} is no coordinate of it")
+def _asked(dim: Dim, part: Any, lo: Bound, hi: Bound) -> str:
+    """What is outside of the domain: the coordinates, or what was given if there is none."""
+    if lo <= hi:
+        return f"({_show(dim, lo)}, {_show(dim, hi)})"
+    low, high = (part.start, part.stop) if isinstance(part, slice) else part
+    return f"({brief(low)}, {brief(high)})"

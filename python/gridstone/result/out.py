@@ -55,8 +55,10 @@ def targets_of(
         if np.ma.isMaskedArray(array):
             return None
         dtype, whole = datatype.numpy_of(attr.dtype), shape + datatype.shape_of(attr.dtype)
-        if array.shape != whole or array.dtype != dtype:
+        if array.shape != whole or array.dtype.newbyteorder("=") != dtype:
             raise _unfit(name, dtype, whole, array)
+        if not array.dtype.isnative:
+            return None
         ordered = _in_order(array, len(shape), order)
         if not ordered.flags.c_contiguous:
             return None
@@ -137,7 +139,7 @@ def fill_out(result: Result, out: AnyArray | Mapping[str, AnyArray]) -> None:
         raise needs_dense()
     for name, target in _by_name(list(result._names), out).items():
         values = result[name]
-        if target.shape != values.shape or target.dtype != values.dtype:
+        if target.shape != values.shape or target.dtype.newbyteorder("=") != values.dtype:
             raise _unfit(name, values.dtype, values.shape, target)
         if np.ma.isMaskedArray(values) and values.mask.any() and not np.ma.isMaskedArray(target):
             raise InputError(f"attribute {name!r} has nulls in this box; out= must be a masked array")

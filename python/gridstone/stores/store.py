@@ -8,11 +8,13 @@ import numpy as np
 
 from .. import _native
 from ..arrays.array import Array
+from ..arrays.view import AttrView
 from ..base.arguments import checked, known
 from ..base.printable import brief
 from ..base.progress import Progress
-from ..column import datatype
+from ..column import datatype, encode, masked
 from ..column.datatype import AnyArray
+from ..column.stored import Stored
 from ..context.settings import Context, default
 from ..errors import InputError, NotFoundError
 from ..schema.array_schema import Schema
@@ -131,7 +133,7 @@ def array(
     Args:
         uri: the store.
         ndarray: at least one dimension, no empty one. A masked array makes a nullable attribute, a structured one an
-            attribute for each field.
+            attribute for each field. So does a handle of a stored array for each of its attributes; its nulls stay.
         tile: the shape of a space tile; "auto": 2 MiB, but at least 262,144 and at most 1,048,576 cells, made by
             halving the longest side of the array; one number: the same on every side; None: one tile.
         filters: of the attribute.
@@ -144,6 +146,17 @@ def array(
     Raises:
         InputError: no dimensions, an empty one, or a type that cannot be stored.
     """
+    if isinstance(ndarray, Array | AttrView) and not ndarray.sparse:
+        fields = _fields_of(ndarray, name)
+        if not any(datatype.shape_of(attr.dtype) for attr in fields.values()):
+            kept = [Attr(n, attr.dtype, nullable=attr.nullable, filters=filters) for n, attr in fields.items()]
+            made = create(uri, _counted(ndarray.shape, tile, kept), path=path, overwrite=overwrite, context=context)
+            made.write(ndarray, progress=progress)
+            return made
+    if isinstance(ndarray, Stored):
+        ndarray = encode.of_handle(ndarray)
+    elif isinstance(ndarray, list | tuple):
+        ndarray = masked.of_list(ndarray)
     values: AnyArray = np.asanyarray(ndarray)
     if values.ndim == 0 or values.size == 0:
         raise InputError(f"an array needs at least one dimension and cell, found shape {values.shape}")
@@ -152,13 +165,26 @@ def array(
         field: _kind_of(values.dtype[field] if values.dtype.names else values.dtype, part)
         for field, part in parts.items()
     }
-    extents = _extents(values.shape, tile, max(datatype.cell_bytes(kind) for kind in kinds.values()))
-    dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(values.shape, extents, strict=True))]
     nullable = isinstance(values, np.ma.MaskedArray)
     attrs = [Attr(field, kind, nullable=nullable, filters=filters) for field, kind in kinds.items()]
-    made = create(uri, Schema(dims, attrs), path=path, overwrite=overwrite, context=context)
+    made = create(uri, _counted(values.shape, tile, attrs), path=path, overwrite=overwrite, context=context)
     made.write(parts, progress=progress)
     return made
+
+
+def _fields_of(handle: Array | AttrView, name: str) -> dict[str, Attr]:
+    """The attributes of a handle by the names of those that they make; a single one is called `name`."""
+    if isinstance(handle, AttrView):
+        return {name: handle.array.schema.attr(handle.name)}
+    attrs = handle.schema.attrs
+    return {name: attrs[0]} if len(attrs) == 1 else {attr.name: attr for attr in attrs}
+
+
+def _counted(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, attrs: Sequence[Attr]) -> Schema:
+    """The schema of a dense array with dimensions d0, d1, … that count from 0."""
+    extents = _extents(shape, tile, max(datatype.cell_bytes(attr.dtype) for attr in attrs))
+    dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(shape, extents, strict=True))]
+    return Schema(dims, list(attrs))
 
 
 def _kind_of(dtype: np.dtype[Any], values: AnyArray) -> str:

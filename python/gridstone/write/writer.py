@@ -46,7 +46,7 @@ class Writer:
         self._array, self._native, self._box, self._attrs, self._message = array, native, box, attrs, message
         self._reporter = Reporter(progress, "writing")
         self._open = True
-        self._receipt: Receipt | None = None
+        self._outcome: int | Receipt | None = None
 
     @property
     def box(self) -> Box | None:
@@ -56,7 +56,14 @@ class Writer:
     @property
     def receipt(self) -> Receipt | None:
         """What `gridstone.commit` takes, once a writer with `commit=False` is closed; else None."""
-        return self._receipt
+        return self._outcome if isinstance(self._outcome, Receipt) else None
+
+    @property
+    def outcome(self) -> int | Receipt:
+        """The version committed, or the receipt; an `InputError` before it is closed."""
+        if self._outcome is None:
+            raise InputError("this writer has committed nothing yet; leave its block, or close it")
+        return self._outcome
 
     def append(self, data: Any, attrs: Any = None) -> None:
         """Appends cells; unless the writer takes any order they follow those appended before in global order.
@@ -127,8 +134,7 @@ class Writer:
                 del staged  # With its files, which the traceback would keep.
                 raise
             self._open = False
-            made = self._array._commit([staged], self._message)
-            self._receipt = made if isinstance(made, Receipt) else None
+            self._outcome = self._array._commit([staged], self._message)
 
     def abort(self) -> None:
         """Drops what was written. An `append` or `close` of another thread that is under way ends with an error."""

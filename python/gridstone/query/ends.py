@@ -1,0 +1,184 @@
+"""Ends of boxes as coordinates: values that a dimension's type may not hold, moved inward to ones that it holds.
+
+An end lies anywhere: between two float32, between two integers, between two ticks of a time, or beyond all that the
+type has. A box holds the coordinates between its ends, compared without rounding, as conditions compare them.
+"""
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.printable import brief
+from ..column import datatype
+from ..errors import InputError
+from ..schema.dimension import Dim
+
+Bound = int | float
+"""A coordinate: ticks for datetimes, a float for float dimensions."""
+
+_Exact = int | float | Fraction
+
+_ATTOSECONDS = {"as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": 10**18}
+_DAY = 86_400 * _ATTOSECONDS["s"]
+_ATTOSECONDS |= {"m": 60 * 10**18, "h": 3_600 * 10**18, "D": _DAY, "W": 7 * _DAY}
+_MONTHS = {"M": 1, "Y": 12}
+
+
+class End(NamedTuple):
+    """An end of a box along one dimension."""
+
+    value: _Exact
+    """What was given, for comparisons with the other end; of times attoseconds, or months of spans in months."""
+    floor: Bound
+    """The greatest coordinate of the type that is not above it."""
+    held: bool
+    """Whether that is what was given."""
+
+
+def end_of(dim: Dim, value: Any) -> End:
+    """What a caller gave as an end. An `InputError` if it has no place among the coordinates of `dim`, as NaN."""
+    found = _time(dim, value) if datatype.is_time(dim.dtype) else _number(dim, value)
+    if found is None:
+        raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {brief(value)} is no coordinate of it")
+    return found
+
+
+def lowest(dim: Dim, end: End) -> Bound:
+    """The least coordinate from `end` on; above all of the type if there is none."""
+    if datatype.is_float(dim.dtype):
+        up = end.floor if end.held else _next(dim, end.floor, np.inf)
+        return max(up, -_largest(dim))
+    return max(int(end.floor) + (not end.held), _integers(dim)[0])
+
+
+def highest(dim: Dim, end: End) -> Bound:
+    """The greatest coordinate up to `end`; below all of the type if there is none."""
+    if datatype.is_float(dim.dtype):
+        return min(end.floor, _largest(dim))
+    return min(int(end.floor), _integers(dim)[1])
+
+
+def highest_below(dim: Dim, end: End) -> Bound:
+    """The greatest coordinate less than `end`."""
+    return below(dim, end.floor) if end.held else highest(dim, end)
+
+
+def below(dim: Dim, bound: Bound) -> Bound:
+    """The greatest coordinate less than `bound`, which is one, or lies beyond the type."""
+    if datatype.is_float(dim.dtype):
+        return min(_next(dim, bound, -np.inf), _largest(dim))
+    return min(int(bound) - 1, _integers(dim)[1])
+
+
+def coordinate(dim: Dim, value: Any) -> Bound:
+    """A single coordinate, which the type must hold, since it names a place and bounds nothing."""
+    end = end_of(dim, value)
+    if not end.held:
+        near = f"; the float next to it is numpy.{dim.dtype}({brief(value)})" if datatype.is_float(dim.dtype) else ""
+        raise InputError(
+            f"dimension {dim.name!r} is {dim.dtype}, of which {brief(value)} is no coordinate{near}; a pair or "
+            f"a slice selects what lies between two ends"
+        )
+    return end.floor
+
+
+def _integers(dim: Dim) -> tuple[int, int]:
+    """The least and the greatest coordinate of the type of a dimension of integers or ticks."""
+    if datatype.is_time(dim.dtype):
+        return -(2**63) + 1, 2**63 - 1  # The tick below is NaT.
+    info = np.iinfo(dim.dtype)
+    return int(info.min), int(info.max)
+
+
+def _largest(dim: Dim) -> float:
+    """The greatest finite float of the type."""
+    return float(np.finfo(dim.dtype).max)
+
+
+def _next(dim: Dim, bound: Bound, towards: float) -> float:
+    kind = datatype.numpy_of(dim.dtype).type
+    with np.errstate(all="ignore"):
+        return float(np.nextafter(kind(bound), kind(towards)))
+
+
+def _number(dim: Dim, value: Any) -> End | None:
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        return None
+    exact = _exact(value)
+    if exact != exact:
+        return None
+    if datatype.is_float(dim.dtype):
+        near = datatype.rounded(dim.dtype, exact)
+        floor: Bound = _next(dim, near, -np.inf) if near > exact else near
+    elif exact in (np.inf, -np.inf):
+        low, high = _integers(dim)
+        floor = high + 1 if exact > 0 else low - 1
+    else:
+        floor = math.floor(exact)
+    return End(exact, floor, floor == exact)
+
+
+def _exact(value: Any) -> _Exact:
+    """A number as one of Python's, which compare without rounding."""
+    if isinstance(value, int | np.integer):
+        return int(value)
+    plain = float(value)
+    return plain if plain == value or value != value else Fraction(*value.as_integer_ratio())
+
+
+# Times, on one scale of Python's integers: NumPy's own casts wrap where a unit does not reach.
+
+
+def _time(dim: Dim, value: Any) -> End | None:
+    unit = datatype.unit_of(dim.dtype)
+    step = int(datatype.step_of(dim.dtype).removesuffix(unit) or 1)
+    is_span = dim.dtype.startswith("timedelta64")
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
+        return End(_instant(int(value) * step, unit, is_span), int(value), True)
+    given = datatype.time_of(dim.dtype, value)
+    if given is None or np.isnat(given):
+        return None
+    theirs, count = np.datetime_data(given.dtype)
+    ticks = int(given.astype(np.int64)) * count
+    if theirs == "generic":
+        return End(_instant(ticks * step, unit, is_span), ticks, True)
+    if is_span and (theirs in _MONTHS) != (unit in _MONTHS):
+        return None  # Months have no fixed number of days.
+    instant = _instant(ticks, theirs, is_span)
+    floor = _ticks(instant, unit, is_span) // step
+    return End(instant, floor, _instant(floor * step, unit, is_span) == instant)
+
+
+def _instant(ticks: int, unit: str, is_span: bool) -> int:
+    """Attoseconds since 1970, or of a span; the months of one in months."""
+    if unit not in _MONTHS:
+        return ticks * _ATTOSECONDS[unit]
+    months = ticks * _MONTHS[unit]
+    return months if is_span else _days(months) * _DAY
+
+
+def _ticks(instant: int, unit: str, is_span: bool) -> int:
+    """The last tick of `unit` that is not after `instant`."""
+    if unit not in _MONTHS:
+        return instant // _ATTOSECONDS[unit]
+    return (instant if is_span else _month(instant // _DAY)) // _MONTHS[unit]
+
+
+_CYCLE = 146_097
+"""Days of 400 years, after which the calendar repeats."""
+
+
+def _days(months: int) -> int:
+    """The days from 1970-01-01 to the first of the month that is so many months later."""
+    cycles, month = divmod(months, 4_800)
+    return cycles * _CYCLE + int(np.datetime64(month, "M").astype("datetime64[D]").astype(np.int64))
+
+
+def _month(day: int) -> int:
+    """The months from 1970-01 to the one that holds this day."""
+    cycles, rest = divmod(day, _CYCLE)
+    return cycles * 4_800 + int(np.datetime64(rest, "D").astype("datetime64[M]").astype(np.int64))
