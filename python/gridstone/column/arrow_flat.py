@@ -15,8 +15,10 @@ from .columns import Column, Field
 from .datatype import AnyArray
 
 
-def array_of(column: Column) -> "pa.Array":
-    """The Arrow array of a flat column of such values (bools and validity are packed to bits)."""
+def array_of(column: Column, *, keep_nat: bool = False) -> "pa.Array":
+    """The Arrow array of a flat column of such values (bools and validity are packed to bits); `keep_nat` as in
+    `arrow.array_of`.
+    """
     arrow_type, count = type_of(column.dtype), len(column)
     valid, values = column.validity, column.values
     if column.offsets is not None:
@@ -25,7 +27,7 @@ def array_of(column: Column) -> "pa.Array":
     if column.dtype == "bool":
         return pa.Array.from_buffers(arrow_type, count, [bits(valid), bits(values)])
     if datatype.is_time(column.dtype):
-        valid = _without_nat(values, valid)
+        valid = valid if keep_nat else _without_nat(values, valid)
         unit = unit_of(column.dtype)
         if unit is not None and unit != datatype.step_of(column.dtype):
             values = _in_unit(column.dtype, values, unit)

@@ -1,41 +1,115 @@
-"""Whole numbers beyond int64, which Arrow's reader of CSV takes for floats that do not hold their digits.
+"""Numbers of a block of CSV whose type is inferred, where Arrow's reader makes others of them than their text says.
 
-A block's column of floats whose texts are all whole numbers is read again. It is read as uint64 where that holds the
-numbers. Else it is read as decimals, which hold whole numbers of any length until the type of the column is known.
+It takes hexadecimal digits for integers and whole numbers beyond int64, or with a plus sign, for floats. It takes numbers
+beyond float64 for infinity, and drops leading zeros, which postcodes and the names of stations have. `Hints` says cheaply
+whether any such text may be in a block; only then the texts of a column are looked at.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from . import numbers
+
 LONG = pa.decimal256(76, 0)
 """Whole numbers that no type of integers holds. Longer ones than these are text at once."""
+ZEROS = r"^[+-]?0[0-9]+$"
+"""Whole numbers with leading zeros."""
+_ZERO, _NINE = b"09"
 
 
-def may_be(floats: Any) -> bool:
-    """Whether a column of floats may be whole numbers beyond int64: then all are whole, and one is that large."""
-    if not pa.types.is_float64(floats.type):
-        return False
-    beyond = pc.any(pc.greater_equal(pc.abs(floats), 2.0**63)).as_py()
-    return bool(beyond) and bool(pc.all(pc.equal(pc.floor(floats), floats)).as_py())
+class Hints(NamedTuple):
+    """What some text may have in it. False: it has none."""
+
+    hexadecimal: bool = True
+    plus: bool = True
+    zeros: bool = True
+    words: bool = True
+    """`nan` with something behind it."""
+
+    @classmethod
+    def of(cls, data: bytes, delimiter: str, quote: str | None, escape: str | None) -> "Hints":
+        """The hints of a block of CSV."""
+        if escape is not None and escape.encode() in data:
+            return cls()
+        edges = f"{delimiter}{quote or ''}\r\n".encode()
+        hexadecimal = cls.of_digits(data, quote, escape)
+        return cls(hexadecimal, b"+" in data, _leading_zeros(data, edges), b"(" in data)
+
+    @staticmethod
+    def of_digits(data: bytes, quote: str | None, escape: str | None) -> bool:
+        """Whether there may be hexadecimal digits, whatever marks lie within them."""
+        marks = ["0x", "0X"] + ([] if quote is None else [f"0{quote}x", f"0{quote}X"])
+        marks += [] if escape is None else [escape]
+        return any(mark.encode() in data for mark in marks)
 
 
-def exact(floats: Any, read: Callable[[], Any]) -> Any:
-    """The column itself, or its whole numbers without a digit lost; `read` gives its texts.
+def _leading_zeros(data: bytes, edges: bytes) -> bool:
+    """Whether a value may begin with a zero and another digit, and is no date or time of day."""
+    # Two bytes before and behind, so that each place has its neighbours.
+    text = np.frombuffer(b"\n\n" + data + b"\n\n", np.uint8)
+    at = np.flatnonzero(text[2:-2] == _ZERO) + 2
+    at = at[(text[at + 1] >= _ZERO) & (text[at + 1] <= _NINE)]
+    at = at[~np.isin(text[at + 2], np.frombuffer(b":-/.", np.uint8))]
+    edge, before = np.frombuffer(edges, np.uint8), text[at - 1]
+    inner = np.isin(before, np.frombuffer(b"+- \t", np.uint8))
+    outer = np.isin(text[at - 2], np.concatenate([edge, np.frombuffer(b" \t", np.uint8)]))
+    return bool((np.isin(before, edge) | (inner & outer)).any())
 
-    A plus sign makes a decimal of a number, as it does for Arrow's reader.
-    """
-    if not may_be(floats):
-        return floats
+
+def exact(found: Any, hints: Hints, read: Callable[[], Any], decimal: str = ".") -> Any:
+    """A column that Arrow inferred, or its numbers without a digit lost, or its texts; `read` gives these."""
+    if pa.types.is_int64(found.type) and (hints.hexadecimal or hints.zeros):
+        texts = read()
+        bare = numbers.bare(texts)
+        return found if _all(bare, numbers.WHOLE) and not _any(bare, ZEROS) else texts
+    if not pa.types.is_float64(found.type) or not _doubtful(found, hints):
+        return found
     texts = read()
-    bare = pc.utf8_trim_whitespace(texts)
-    if not pc.all(pc.match_substring_regex(bare, "^-?[0-9]+$")).as_py():
-        return floats
-    for kind in (pa.uint64(), LONG):
+    bare = numbers.bare(texts)
+    if _any(bare, ZEROS):
+        return texts
+    if _all(bare, numbers.WHOLE):
+        return _whole(bare, texts)
+    doubtful = hints.words or pc.any(pc.is_inf(found)).as_py()
+    return texts if doubtful and not _as_named(texts, found, decimal) else found
+
+
+def _doubtful(floats: Any, hints: Hints) -> bool:
+    """Whether floats may have been something else in their text."""
+    if hints.zeros:
+        return True
+    if pc.any(pc.is_inf(floats)).as_py() or (hints.words and pc.any(pc.is_nan(floats)).as_py()):
+        return True
+    beyond = pc.any(pc.greater_equal(pc.abs(floats), 2.0**63)).as_py()
+    return bool(beyond or hints.plus) and bool(pc.all(pc.equal(pc.floor(floats), floats)).as_py())
+
+
+def _as_named(texts: Any, found: Any, decimal: str) -> bool:
+    """Whether all texts are numbers by the grammar, and none is too large."""
+    bad = False
+    for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+        bad = bad or bool(numbers.converted(chunk, found.type, decimal)[1].any())
+    return not bad
+
+
+def _whole(bare: Any, texts: Any) -> Any:
+    """Whole numbers in the narrowest type that holds them; else their texts."""
+    bare = pc.replace_substring_regex(bare, r"^\+", "")
+    for kind in (pa.int64(), pa.uint64(), LONG):
         try:
             return bare.cast(kind)
         except pa.ArrowInvalid:
             continue
     return texts
+
+
+def _all(texts: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+
+
+def _any(texts: Any, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())

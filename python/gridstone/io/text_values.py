@@ -17,6 +17,8 @@ from ..column import arrow, arrow_types, datatype, encode
 from ..column.columns import Column, Field
 from ..errors import InputError, UnsupportedError
 
+TICKS = pa.duration("ns")
+"""What a column of ticks is parsed as: whole numbers, or NaT."""
 _DAY_SECONDS = 86_400
 
 
@@ -76,7 +78,7 @@ def _written(column: Any, kind: Any) -> Any:
 
 
 def read_type(dtype: str) -> Any:
-    """The Arrow type to parse a column with; lengths of time are ticks in text.
+    """The Arrow type to parse a column with; lengths of time are ticks in text (`TICKS`).
 
     Days are read as times: as dates Arrow takes ISO 8601 alone, and none with midnight behind it.
     """
@@ -87,7 +89,7 @@ def read_type(dtype: str) -> Any:
     if dtype == "float16":
         return pa.float32()
     found = arrow_types.type_of(dtype)
-    return pa.int64() if pa.types.is_duration(found) else found
+    return TICKS if datatype.is_time(dtype) and not pa.types.is_timestamp(found) else found
 
 
 def read(field: Field, column: Any) -> Column:

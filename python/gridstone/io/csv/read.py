@@ -29,7 +29,7 @@ def from_csv(
     progress: Progress = None,
     *,
     delimiter: str | None = None,
-    nulls: Sequence[str] = ("",),
+    nulls: Sequence[str] = (),
     quote: str | None = '"',
     escape: str | None = None,
     decimal: str = ".",
@@ -62,7 +62,7 @@ def from_csv(
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         delimiter: what separates values; None: a comma, or a tab in files that end in `.tsv` or `.tab`.
-        nulls: unquoted texts that mean null.
+        nulls: unquoted texts that mean null, besides the empty field.
         quote: what values with delimiters or line breaks in them stand between, doubled within; None: there is none.
         escape: what takes the meaning from the character behind it; None: there is none.
         decimal: the decimal point of floats.
