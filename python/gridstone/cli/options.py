@@ -14,6 +14,7 @@ from ..column import datatype
 from ..context.settings import Context
 from ..errors import GridstoneError, InputError
 from ..result.damage import CHOICES, DamageWarning
+from ..result.nat import NatWarning
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
@@ -59,12 +60,13 @@ def around_damage(command: _Command) -> _Command:
 
 @contextlib.contextmanager
 def telling_damage() -> Iterator[None]:
-    """Says beside the output what was left out because it is damaged."""
+    """Says beside the output what was left out because it is damaged, and what a format cannot tell apart."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DamageWarning)
+        warnings.simplefilter("once", NatWarning)
         yield
     for found in caught:
-        if issubclass(found.category, DamageWarning):
+        if issubclass(found.category, DamageWarning | NatWarning):
             note(str(found.message))
         else:
             warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)

@@ -22,15 +22,10 @@ def array_of(column: Column, *, keep_nat: bool = False) -> "pa.Array":
 
 def has_nat(column: Column) -> bool:
     """Whether a time in it is NaT and no null."""
-    if not datatype.is_time(datatype.base_of(column.dtype)) or column.categories is not None:
+    if not datatype.is_time(column.dtype):
         return False
-    base = datatype.numpy_of(datatype.base_of(column.dtype))
-    nat = np.isnat(column.values.view(base))
-    if not nat.any():
-        return False
-    if column.validity is None or datatype.is_list(column.dtype):
-        return True
-    return bool(nat.reshape(len(column), -1)[column.validity].any())
+    nat = np.isnat(column.values)
+    return bool((nat if column.validity is None else nat & column.validity).any())
 
 
 def column_of(field: Field, data: Any) -> Column:

@@ -86,8 +86,10 @@ def _fixed_bytes(field: Field, array: Any) -> Column:
 
 
 def _items(field: Field, array: Any, valid_parents: AnyArray | None) -> Column:
-    """The items of lists or vectors; an item that is null is an error, unless what it belongs to is null."""
-    base = nested.base_field(field, nullable=True)
+    """The items of lists or vectors; an item that is null is an error, unless what it belongs to is null. A time that
+    is null is NaT: items have no nulls.
+    """
+    base = nested.base_field(field, nullable=not datatype.is_time(datatype.base_of(field.dtype)))
     made = column_of(base, array)
     bad = None if made.validity is None else ~made.validity
     if bad is not None and valid_parents is not None:

@@ -5,7 +5,7 @@ and `1+2j` is read too. Lengths of time are ticks. Bytes of a fixed length lose 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,11 +15,13 @@ import pyarrow.compute as pc
 
 from ..column import arrow, arrow_types, datatype, encode
 from ..column.columns import Column, Field
+from ..column.datatype import AnyArray
 from ..errors import InputError, UnsupportedError
 
 TICKS = pa.duration("ns")
 """What a column of ticks is parsed as: whole numbers, or NaT."""
 _DAY_SECONDS = 86_400
+_NAT = int(np.iinfo(np.int64).min)
 
 
 def written_schema(schema: "pa.Schema") -> "pa.Schema":
@@ -51,6 +53,39 @@ def written(batch: "pa.RecordBatch", fields: "pa.Schema") -> "pa.RecordBatch":
     return pa.RecordBatch.from_arrays(
         [_written(c, f.type) for c, f in zip(columns, fields, strict=True)], schema=fields
     )
+
+
+def nat_of(batch: "pa.RecordBatch") -> dict[str, AnyArray]:
+    """The rows that are NaT, by column, of the columns that have some and come with NaT as a value."""
+    found = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type) or _is_ticks(field):
+            nat = np.asarray(pc.equal(column.cast(pa.int64()), _NAT).fill_null(False))
+            if nat.any():
+                found[field.name] = nat
+    return found
+
+
+def _is_ticks(field: "pa.Field") -> bool:
+    return pa.types.is_int64(field.type) and datatype.is_time(arrow_types.metadata_dtype(field) or "")
+
+
+def without_nat(batch: "pa.RecordBatch", nat: Mapping[str, AnyArray]) -> "pa.RecordBatch":
+    """A batch with null in the place of NaT."""
+    columns = [
+        pc.if_else(pa.array(nat[field.name]), pa.scalar(None, field.type), column) if field.name in nat else column
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def with_nat(batch: "pa.RecordBatch", nat: Mapping[str, AnyArray]) -> "pa.RecordBatch":
+    """A batch of what is written, with the text `NaT` in the place of NaT."""
+    columns = {
+        name: pc.if_else(pa.array(nat[name]), "NaT", column.cast(pa.string())) if name in nat else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def _in_own_ticks(column: Any, field: "pa.Field") -> Any:
