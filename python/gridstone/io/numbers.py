@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..base.printable import brief
+from ..column import arrow_types, datatype
 from ..column.datatype import AnyArray
 
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
@@ -102,6 +104,24 @@ def _whole(text: str) -> int | None:
     return int(whole) if whole == value else None
 
 
+def whole(text: str) -> int | None:
+    """The whole number that a text is, of any size; None if it is none."""
+    given = text.strip(" \t")
+    if re.match(WHOLE, given):
+        return int(given)
+    return _whole(given) if re.match(_NUMBER, given) else None
+
+
+def number(dtype: str, text: str) -> int | float:
+    """The value of a type of numbers that a text is; a `ValueError` says why it is none."""
+    kind = pa.float32() if dtype == "float16" else arrow_types.type_of(dtype)
+    made, bad = converted(pa.array([text]), kind)
+    value: int | float = made[0].as_py() if not bad[0] else 0
+    if bad[0] or (datatype.is_float(dtype) and np.isinf(datatype.rounded(dtype, value)) and not np.isinf(value)):
+        raise ValueError(unfit(text, arrow_types.type_of(dtype)))
+    return value
+
+
 def _chosen(values: Any, good: AnyArray) -> Any:
     """The values, null where not good."""
     return values if good.all() else pc.if_else(pa.array(good), values, pa.scalar(None, values.type))
@@ -109,10 +129,10 @@ def _chosen(values: Any, good: AnyArray) -> Any:
 
 def unfit(text: str, kind: Any, decimal: str = ".") -> str:
     """Why a text is no number of an Arrow type."""
-    given = bare(pa.array([text]), decimal)[0].as_py()
+    given, name = bare(pa.array([text]), decimal)[0].as_py(), arrow_types.dtype_of(kind)
     if not is_number(given):
-        return f"{text!r} is no {kind}"
+        return f"{brief(text)} is no {name}"
     if pa.types.is_integer(kind):
-        ends = np.iinfo(str(kind))
-        return f"{text!r} is no {kind}, which holds whole numbers from {ends.min} to {ends.max}"
-    return f"{text!r} is no {kind}, whose largest number is {np.finfo(kind.to_pandas_dtype()).max:.8g}"
+        ends = np.iinfo(name)
+        return f"{brief(text)} is no {name}, which holds whole numbers from {ends.min} to {ends.max}"
+    return f"{brief(text)} is no {name}, whose largest number is {float(np.finfo(name).max):.8g}"

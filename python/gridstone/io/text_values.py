@@ -5,6 +5,7 @@ and `1+2j` is read too. Lengths of time are ticks. Bytes of a fixed length lose 
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -187,10 +188,12 @@ def _parsed(field: Field, text: str) -> Any:
     wrong = f"{field.title} is {field.dtype}: {text!r} is none; such a value is written as {form}"
     try:
         if datatype.is_complex(field.dtype) and not text.startswith("["):
-            return complex(text.replace(" ", ""))
-        found = json.loads(text)
+            return _complex_of(text.replace(" ", ""))
+        found = json.loads(text, parse_float=_finite)
         if datatype.is_complex(datatype.base_of(field.dtype)):
             found = _complex(found)
+        if datatype.is_time(datatype.base_of(field.dtype)):
+            found = _with_nat(found)
         inner = datatype.shape_of(field.dtype)
         if inner and np.shape(found) != inner:
             raise InputError(wrong)
@@ -199,6 +202,29 @@ def _parsed(field: Field, text: str) -> Any:
     if not isinstance(found, list | complex):
         raise InputError(wrong)
     return found
+
+
+def _finite(text: str) -> float:
+    """The number of a JSON text; a `ValueError` if float64 has none so large."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is beyond float64")
+    return value
+
+
+def _complex_of(text: str) -> complex:
+    """The complex number of a text; a `ValueError` for what only Python takes for one, and for parts without end."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"{text} is no number")
+    value = complex(text)
+    if (math.isinf(value.real) or math.isinf(value.imag)) and "inf" not in text.lower():
+        raise ValueError(f"{text} is beyond complex128")
+    return value
+
+
+def _with_nat(value: Any) -> Any:
+    """Lists of times with NaT for what is null."""
+    return [_with_nat(part) for part in value] if isinstance(value, list) else "NaT" if value is None else value
 
 
 def _complex(value: Any) -> Any:

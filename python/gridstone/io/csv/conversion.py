@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...base.printable import brief
+from ...column import arrow_types
 from ...column.datatype import AnyArray
 from .. import date_formats, integers, numbers
 from ..text_values import TICKS
@@ -69,13 +71,14 @@ def converted(dialect: Dialect, texts: Any, kind: Any) -> tuple[Any, AnyArray]:
 
 def reason(dialect: Dialect, text: str, kind: Any) -> str:
     """Why a text is no value of a type."""
-    known = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if known and is_exact(kind):
-        return f"{numbers.unfit(text, kind, dialect.decimal)}; correct the file or give another schema"
+    told = "correct the file or give another schema"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return f"{numbers.unfit(text, kind, dialect.decimal)}; {told}"
+    name = arrow_types.dtype_of(plain(kind))
     if pa.types.is_timestamp(kind) and dialect.times:
         forms = " or ".join(map(repr, dialect.times))
-        return f"{text!r} is no {kind} in the form {forms}, nor in ISO 8601; correct the file or give another schema"
-    return f"{text!r} is no {plain(kind)}; correct the file or give another schema"
+        return f"{brief(text)} is no {name} in the form {forms}, nor in ISO 8601; {told}"
+    return f"{brief(text)} is no {name}; {told}"
 
 
 def _nat(texts: Any) -> AnyArray:

@@ -10,6 +10,7 @@ from ...arrays.array import Array
 from ...base.arguments import checked, files, instance, several, text
 from ...base.progress import Progress, reporting
 from ...context.settings import Context, default
+from ...errors import InputError
 from ...schema.array_schema import Schema
 from ...stores import store
 from ..files import Source, delimiter_of, expand
@@ -93,13 +94,20 @@ def from_csv(
     found = expand(source)
     mark = delimiter_of(found) if delimiter is None else delimiter
     dialect = Dialect(
-        mark, tuple(nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
-        tuple(true_words), tuple(false_words), tuple(times), timezone,
+        mark, _words("nulls", nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
+        _words("true_words", true_words), _words("false_words", false_words), _words("times", times), timezone,
     )  # fmt: skip
     chosen = Options.of(options)
     rejects = Rejects(on_error, rejected)
     feed = CsvFeed(found, dialect, encoding, block_bytes, context_or_default(context), rejects)
     return load(Place(uri, dims, schema, sparse, chosen), feed, progress)
+
+
+def _words(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Words of a dialect; a text alone would be taken for as many words as it has characters."""
+    if isinstance(given, str):
+        raise InputError(f"{what}= is a list of texts, such as {what}=[{given!r}], not the text {given!r} itself")
+    return tuple(given)
 
 
 def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
