@@ -125,7 +125,9 @@ def _of_parquet(path: Path, rows: int) -> tuple[pa.Table, int]:
 
 def _of_csv(path: Path, rows: int) -> tuple[pa.Table, int]:
     table, more = _first_of_csv(path, None)
-    numbers = [field.name for field in table.schema if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)]
+    numbers = [
+        field.name for field in table.schema if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    ]
     written = _first_of_csv(path, numbers)[0] if numbers else table
     for name in numbers:
         texts = written.column(name)

@@ -61,7 +61,7 @@ def is_doubtful(found: Any, data: bytes) -> bool:
 def converted(dialect: Dialect, texts: Any, kind: Any) -> tuple[Any, AnyArray]:
     """Texts as values of a type; and which of them are none."""
     if pa.types.is_timestamp(kind):
-        return _times(texts, kind, dialect.times)
+        return _times(texts, kind, date_formats.read(texts, dialect.times))
     if kind != TICKS:
         return numbers.converted(texts, kind, dialect.decimal)
     nat = _nat(texts)
@@ -85,10 +85,9 @@ def _nat(texts: Any) -> AnyArray:
     return np.asarray(pc.equal(texts, "NaT").fill_null(False))
 
 
-def _times(texts: Any, kind: Any, formats: Sequence[str]) -> tuple[Any, AnyArray]:
-    """Times in one of the formats, or else in ISO 8601, or NaT."""
+def _times(texts: Any, kind: Any, found: date_formats.Found) -> tuple[Any, AnyArray]:
+    """Times as formats make them, or else in ISO 8601, or NaT."""
     present, nat = np.asarray(texts.is_valid()), _nat(texts)
-    found = date_formats.read(texts, formats)
     ticks, good = _ticks(found, kind)
     ticks[nat], good[nat] = _NAT, True
     rest = np.flatnonzero(present & ~found.known & ~nat)
@@ -149,7 +148,7 @@ def _inferred_times(dialect: Dialect, found: Any, texts: Any) -> tuple[Any, AnyA
     zones = ["UTC"] if first.aware.any() else [None] if own.any() else [None, "UTC"]
     for zone in zones:
         for unit in ("s", "us", "ns"):
-            made, bad = _times(texts, pa.timestamp(unit, zone), dialect.times)
+            made, bad = _times(texts, pa.timestamp(unit, zone), first)
             if not (bad & ~first.shaped).any():
                 return made, bad
     return texts, None
@@ -158,7 +157,8 @@ def _inferred_times(dialect: Dialect, found: Any, texts: Any) -> tuple[Any, AnyA
 def _may_be_times(texts: Any, formats: Sequence[str]) -> bool:
     """Whether some texts may all be times, with an offset or without."""
     first = date_formats.read(texts, formats)
-    left = ~(first.known | first.shaped)
-    for zone in (None, "UTC"):
-        left &= _times(texts, pa.timestamp("ns", zone), ())[1]
+    others = texts.filter(pa.array(~(first.known | first.shaped)))
+    nothing, left = date_formats.read(others, ()), np.ones(len(others), np.bool_)
+    for unit, zone in (("s", None), ("ns", None), ("s", "UTC"), ("ns", "UTC")):
+        left &= _times(others, pa.timestamp(unit, zone), nothing)[1]
     return not left.any()

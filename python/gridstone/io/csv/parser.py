@@ -315,9 +315,7 @@ def _of_other_width(block: Block, spans: Sequence[Span]) -> Iterator[Fault]:
             yield _fault(block, lines, (first, last), "", reason)
 
 
-def _of_texts(
-    dialect: Dialect, block: Block, types: Types, spans: Sequence[Span], wrong: Wrong
-) -> Iterator[Fault]:
+def _of_texts(dialect: Dialect, block: Block, types: Types, spans: Sequence[Span], wrong: Wrong) -> Iterator[Fault]:
     """The faults of the rows whose text makes no value, by column."""
     lines = _lines(block)
     for name, rows in wrong:
