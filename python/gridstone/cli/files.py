@@ -251,7 +251,7 @@ def export(
     if kind in ("npy", "mtx") and len(attrs) > 1:
         raise click.UsageError(f"a {kind} file holds one attribute; give --attr once")
     cells = {"box": options.box_of(array, box), "order": order, "damaged": damaged}
-    with options.telling_damage():
+    with options.telling_losses():
         counts = _exported(kind, array, None if piped else target, cells, list(attrs), some)
     if json_out:
         emit_json({"file": str(target), "format": kind, **counts})

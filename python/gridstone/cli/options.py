@@ -13,13 +13,13 @@ from ..arrays.array import Array
 from ..column import datatype
 from ..context.settings import Context
 from ..errors import GridstoneError, InputError
+from ..io import numbers
 from ..result.damage import CHOICES, DamageWarning
 from ..result.nat import NatWarning
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..stores.store import open_array
-from ..io import numbers
 from .output import note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -60,7 +60,7 @@ def around_damage(command: _Command) -> _Command:
 
 
 @contextlib.contextmanager
-def telling_damage() -> Iterator[None]:
+def telling_losses() -> Iterator[None]:
     """Says beside the output what was left out because it is damaged, and what a format cannot tell apart."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DamageWarning)

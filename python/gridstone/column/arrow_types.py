@@ -3,8 +3,8 @@
 Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
 minutes) become seconds. Finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
 the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` restores
-them. NaT is null in Arrow, so its datetimes are always nullable. Between parts of this package, and into CSV, columns of
-nullable attributes go with NaT as a value, that of the least int64 (`keep_nat`). Arrow has no complex numbers either: they are
+them. NaT is null in Arrow, so its datetimes are always nullable. Between parts of this package, and into CSV, NaT of
+nullable attributes goes as a value, the least int64 (`keep_nat`). Arrow has no complex numbers either: they are
 fixed-size lists of two floats. Vectors are fixed-size lists too, nested if they have several axes (`arrow_nested`).
 """
 

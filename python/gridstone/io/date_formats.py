@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +100,7 @@ def _one_by_one(texts: Any, form: str) -> Found:
     """The same by `strptime`, each distinct text once."""
     coded = texts.dictionary_encode()
     rows = [_strptime(text, form) for text in coded.dictionary.to_pylist()]
-    made = [np.array([row[at] for row in rows], kind) for at, kind in enumerate(_KINDS)]
+    made: list[AnyArray] = [np.array([row[at] for row in rows], kind) for at, kind in enumerate(_KINDS)]
     places = np.asarray(coded.indices)
     return Found(*(column[places] for column in made))
 
@@ -135,7 +136,7 @@ def _parts(form: str) -> tuple[_Part, ...] | None:
     twice = len(set(used)) < len(used) or {"Y", "y"} <= set(used) or {"H", "I"} <= set(used)
     # White space beside white space, or at an end, is one of `strptime`'s own rules.
     blanks = [part.byte == _BLANK and not part.directive for part in made]
-    odd = any(a and b for a, b in zip(blanks, blanks[1:], strict=False)) or (blanks and (blanks[0] or blanks[-1]))
+    odd = any(a and b for a, b in pairwise(blanks)) or (blanks and (blanks[0] or blanks[-1]))
     if twice or odd or ("I" in used) != ("p" in used) or not _english():
         return None
     return tuple(made)

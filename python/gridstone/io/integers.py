@@ -1,8 +1,8 @@
 """Numbers of a block of CSV whose type is inferred, where Arrow's reader makes others of them than their text says.
 
-It takes hexadecimal digits for integers and whole numbers beyond int64, or with a plus sign, for floats. It takes numbers
-beyond float64 for infinity, and drops leading zeros, which postcodes and the names of stations have. `Hints` says cheaply
-whether any such text may be in a block; only then the texts of a column are looked at.
+It takes hexadecimal digits for integers, and whole numbers beyond int64 or with a plus sign for floats. It takes
+numbers beyond float64 for infinity, and drops leading zeros, which postcodes and names of stations have. `Hints` says
+cheaply whether any such text may be in a block; only then the texts of a column are looked at.
 """
 
 from collections.abc import Callable

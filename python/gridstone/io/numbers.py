@@ -4,8 +4,8 @@
            | [sign] ("inf" | "infinity" | "nan")          in any case, as values of float types
     sign   = "+" | "-"
 
-Spaces and tabs around it do not count. A dialect's decimal point stands in place of ".". Hexadecimal digits, underscores
-and separators of thousands are no numbers.
+Spaces and tabs around it do not count. A dialect's decimal point stands in place of ".". Hexadecimal digits,
+underscores and separators of thousands are no numbers.
 
 An integer type takes the numbers that it holds: 300 is no int8, 1.5 no integer, 1.0 and 1e3 are. A float type rounds to
 the nearest value, and takes no finite number whose nearest value is infinite. The same holds of numbers that are not

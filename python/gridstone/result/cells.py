@@ -16,8 +16,7 @@ from ..errors import BudgetError, InputError, UnsupportedError, _NoColumnError
 from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..schema.fields import column_of, empty_of
-from . import interop
-from . import nat
+from . import interop, nat
 from .damage import Skipped
 
 if TYPE_CHECKING:

@@ -47,7 +47,8 @@ def by_scan(texts: list[str], forms: list[str]) -> list[tuple[Any, ...]]:
 
 FORMATS = [
     "%d.%m.%Y", "%d.%m.%Y %H:%M", "%Y-%m-%d %H:%M:%S.%f", "%m/%d/%y", "%Y%m%d", "%Y%m%dT%H%M%S", "%d-%b-%Y",
-    "%I:%M:%S %p, %d %b %Y", "%Y-%m-%dT%H:%M:%S%z", "%H:%M", "%Y-%j", "%G-W%V-%u", "%Y %U %w", "%B %d, %Y", "%a %d %b %y",
+    "%I:%M:%S %p, %d %b %Y", "%Y-%m-%dT%H:%M:%S%z", "%H:%M", "%Y-%j", "%G-W%V-%u", "%Y %U %w", "%B %d, %Y",
+    "%a %d %b %y",
     "%d %m %Y", "day %d of %m in %Y", "%Y-%m-%d%%", "%f", "%y%m", "%d.%m.", "%S.%f", "%Y", "%m/%Y", "%c", " %d.%m.%Y",
     "%d  %m %Y", "%d\t%m\t%Y",
 ]  # fmt: skip
@@ -113,7 +114,7 @@ def test_a_date_that_is_none_is_refused_with_its_row(
     file = put(tmp_path, f"x,t\n1,{right}\n2,{wrong}\n3,{right}\n")
     options: dict[str, Any] = {"schema": schema("datetime64[s]")} if typed else {"dims": ["x"]}
     options |= {"times": [form], "block_bytes": block_bytes}
-    with pytest.raises(gs.errors.InputError, match="line 3, column 't'.*ISO 8601"):
+    with pytest.raises(gs.errors.InputError, match=r"line 3, column 't'.*ISO 8601"):
         from_csv(store_uri, file, **options)
     assert not gs.exists(store_uri)
     rejected: list[Rejected] = []
@@ -214,8 +215,13 @@ seconds = st.one_of(
     st.integers(-62_135_596_800, 253_402_300_799),
     st.integers(0, 4_000_000_000),
     # Around the days when clocks change.
-    st.builds(lambda y, d, s: y * 31_556_952 + d * 86_400 + s, st.integers(0, 130), st.integers(80, 90), st.integers(0, 86_399)),
-)  # fmt: skip
+    st.builds(
+        lambda year, day, second: year * 31_556_952 + day * 86_400 + second,
+        st.integers(0, 130),
+        st.integers(80, 90),
+        st.integers(0, 86_399),
+    ),
+)
 
 
 @given(zone=st.sampled_from(ZONES), local=st.lists(seconds, min_size=1, max_size=20))

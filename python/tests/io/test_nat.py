@@ -11,7 +11,13 @@ from places import Stores
 import gridstone as gs
 from gridstone import cli, io
 
-UNITS = [f"{kind}[{unit}]" for kind in ("datetime64", "timedelta64") for unit in ("Y", "M", "D", "h", "s", "ms", "us", "ns")]  # fmt: skip
+STEPS = ("Y", "M", "D", "h", "s", "ms", "us", "ns")
+UNITS = [f"{kind}[{step}]" for kind in ("datetime64", "timedelta64") for step in STEPS]
+WAYS: dict[str, Any] = {
+    "a.csv": (io.to_csv, io.from_csv),
+    "a.parquet": (io.to_parquet, io.from_parquet),
+    "a.arrow": (io.to_feather, io.from_feather),
+}
 
 
 def made(uri: str, dtype: str) -> gs.Array:
@@ -91,7 +97,7 @@ def test_nat_is_no_coordinate(tmp_path: Path, stores: Stores, dtype: str) -> Non
         ("a", {"dims": ["t"]}),
         ("b", {"schema": gs.Schema([dim], [gs.Attr("v", "int8")], sparse=True)}),
     ):
-        with pytest.raises(gs.errors.InputError, match="line 3, column 't'.*NaT"):
+        with pytest.raises(gs.errors.InputError, match=r"line 3, column 't'.*NaT"):
             io.from_csv(stores(name), file, **options)
         assert len(io.from_csv(stores(f"{name}2"), file, **options, on_error="skip").read()) == 1
 
@@ -102,10 +108,10 @@ def test_files_of_arrow_say_that_they_cannot(tmp_path: Path, stores: Stores, dty
     a, file = made(stores("a"), dtype), tmp_path / f"a.{end}"
     write: Any = {"parquet": io.to_parquet, "arrow": io.to_feather}[end]
     read: Any = {"parquet": io.from_parquet, "arrow": io.from_feather}[end]
-    with pytest.raises(gs.errors.InputError, match="'n' holds NaT and may hold null.*nat='null'"):
+    with pytest.raises(gs.errors.InputError, match=r"'n' holds NaT and may hold null.*nat='null'"):
         write(a, file)
     assert not file.exists()
-    with pytest.raises(gs.errors.InputError, match="nat is one of|nat"):
+    with pytest.raises(gs.errors.InputError, match="nat"):
         write(a, file, nat="keep")
     assert write(a, file, nat="null") == 4 == write(a, file, attrs=["p"]) and write(a, file, nat="null") == 4
     for name, options in (("b", {}), ("c", {"dims": ["x"]})):
@@ -132,8 +138,7 @@ def test_streams_of_arrow_say_that_they_cannot(stores: Stores) -> None:
 def test_nulls_alone_come_back_from_everywhere(tmp_path: Path, stores: Stores, dtype: str) -> None:
     a = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("n", dtype, nullable=True)], sparse=True))
     a.write_cells({"x": [1, 2]}, {"n": np.ma.MaskedArray(np.array([5, 6], dtype), [False, True])})
-    ways: Any = {"a.csv": (io.to_csv, io.from_csv), "a.parquet": (io.to_parquet, io.from_parquet), "a.arrow": (io.to_feather, io.from_feather)}  # fmt: skip
-    for name, (write, read) in ways.items():
+    for name, (write, read) in WAYS.items():
         write(a, tmp_path / name)
         assert seen(read(stores(name), tmp_path / name, schema=a.schema)) == seen(a)
     assert seen(io.from_arrow(stores("s"), a.read().to_arrow(), schema=a.schema)) == seen(a)
@@ -143,13 +148,12 @@ def test_nat_within_vectors_and_lists(tmp_path: Path, stores: Stores) -> None:
     attrs = [gs.Attr("v", "datetime64[s]", shape=(2,), nullable=True), gs.Attr("l", "list[datetime64[D]]")]
     a = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
     vectors = np.ma.MaskedArray(
-        np.array([["2020-01-01", "NaT"], ["NaT"] * 2, ["NaT"] * 2], "M8[s]"), [[0, 0], [0, 0], [1, 1]]
+        np.array([["2020-01-01", "NaT"], ["NaT"] * 2, ["NaT"] * 2], "M8[s]"), [[False] * 2, [False] * 2, [True] * 2]
     )
     lists = np.empty(3, object)
     lists[:] = [np.array(["2020-01-01", "NaT"], "M8[D]"), np.array([], "M8[D]"), np.array(["NaT"], "M8[D]")]
     a.write_cells({"x": [1, 2, 3]}, {"v": vectors, "l": lists})
-    ways: Any = {"a.csv": (io.to_csv, io.from_csv), "a.parquet": (io.to_parquet, io.from_parquet), "a.arrow": (io.to_feather, io.from_feather)}  # fmt: skip
-    for name, (write, read) in ways.items():
+    for name, (write, read) in WAYS.items():
         write(a, tmp_path / name)
         assert seen(read(stores(name), tmp_path / name, schema=a.schema)) == seen(a)
 

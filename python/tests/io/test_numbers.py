@@ -41,10 +41,11 @@ texts = st.one_of(
     whole.map(str),
     whole.map("{:+}".format),
     st.builds("{}{}".format, st.sampled_from(["", "+", "-", "0", "00", "0x", " ", "\t"]), st.integers(0, 2**65)),
-    st.builds("{}{}".format, whole, st.sampled_from([".", ".0", ".00", ".5", "e0", "E2", "e-1", "e400", "_0", " ", "L"])),
+    st.builds("{}{}".format, whole, st.sampled_from([".", ".0", ".00", ".5", "e0", "E2", "e-1", "e400", "_0", "L"])),
     st.floats().map(repr),
     st.floats(allow_nan=False, allow_infinity=False).map("{:+.3e}".format),
-    st.sampled_from(["inf", "-INF", "Infinity", "nan", "nan(1)", "infinit", "1e39", "-1e39", "1e309", "1e-400", ".", "+", "e5"]),
+    st.sampled_from(["inf", "-INF", "Infinity", "nan", "nan(1)", "infinit", ".", "+", "e5"]),
+    st.sampled_from(["1e39", "-1e39", "1e309", "1e-400", "0e999999999", "1e-999999999", "-0.0e5"]),
     st.text("0123456789+-.eExXnaif_ ", max_size=8),
 )  # fmt: skip
 
@@ -200,9 +201,9 @@ def test_integers_beside_floats_in_a_list_keep_their_digits(store_uri: str, dtyp
 def test_integers_of_any_size_are_named_by_their_row(store_uri: str, values: list[Any]) -> None:
     row = max(range(len(values)), key=lambda at: abs(values[at])) if values[0] != 0.5 else 0
     array = gs.create(store_uri, schema("int64"))
-    for given in (values, np.array(values, object), [None, *values][1:]):
+    for cells in (values, np.array(values, object)):
         with pytest.raises(errors.InputError, match=f"at row {row}, which int64 cannot hold"):
-            array.write_cells({"x": [0, 1]}, {"v": given})
+            array.write_cells({"x": [0, 1]}, {"v": cells})
     with pytest.raises(errors.InputError, match="at row 1, which float64 cannot hold"):
         gs.create(store_uri, schema("float64"), overwrite=True).write_cells({"x": [0, 1]}, {"v": [0.5, 2**53 + 1]})
 
@@ -214,7 +215,7 @@ def test_hexadecimal_text_is_no_number(tmp_path: Path, stores: Stores, text: str
     array = io.from_csv(stores("a"), file, dims=["x"], block_bytes=block_bytes)
     assert array.schema.attrs[0].dtype == "string" and array.read()["v"].tolist() == ["5", text.replace('"', "")]
     for dtype in (*INTEGERS, "float32", "float64", "timedelta64[s]"):
-        with pytest.raises(errors.InputError, match=f"line 3, column 'v': .* is no "):
+        with pytest.raises(errors.InputError, match=r"line 3, column 'v': .* is no "):
             io.from_csv(stores(f"b{dtype}"), file, schema=schema(dtype), block_bytes=block_bytes)
 
 
@@ -340,11 +341,15 @@ def test_numbers_on_the_command_line(stores: Stores, text: str) -> None:
 def test_fills_on_the_command_line(stores: Stores) -> None:
     uri = stores("a")
     assert cli.run(["create", uri, "--dim", "x:int64:0:9", "--attr", "v:int64"]) == 0
-    for attr, fill in (
-        ("a:float32", "1e39"),
-        ("a:int8", "300"),
-        ("a:int8", "0x1"),
-        ("a:int8", "1_0"),
-        ("a:bool", "yes"),
+    for kind, fill in (("float32", "1e39"), ("int8", "300"), ("int8", "0x1"), ("int8", "1_0"), ("bool", "yes")):
+        assert cli.run(["alter", uri, "--add", f"a:{kind}:fill={fill}"]) != 0
+    for name, kind, fill in (
+        ("a", "float32", "+1e38"),
+        ("b", "int8", "1.0"),
+        ("c", "bool", "true"),
+        ("d", "float32", "inf"),
     ):
-        assert cli.run(["alter", uri, "--add", attr, "--fill", f"a={fill}"]) != 0
+        assert cli.run(["alter", uri, "--add", f"{name}:{kind}:fill={fill}"]) == 0
+    found = gs.open(uri)
+    assert isinstance(found, gs.Array)
+    assert [attr.fill for attr in found.schema.attrs[1:]] == [float(np.float32(1e38)), 1, True, float("inf")]

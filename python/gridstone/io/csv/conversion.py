@@ -33,7 +33,8 @@ def plain(kind: Any) -> Any:
 
 def is_exact(kind: Any) -> bool:
     """Whether values of a type are made here, of text."""
-    return kind == TICKS or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind)
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_timestamp)
+    return bool(kind == TICKS) or any(is_kind(kind) for is_kind in kinds)
 
 
 def by_text(dialect: Dialect, data: bytes, types: Types) -> list[str]:

@@ -15,8 +15,8 @@ from .. import date_formats
 class Dialect:
     """The marks and words of a CSV file. One character each, None: there is no such mark.
 
-    `nulls` are words that mean null besides the empty field. `names` are the columns' names, in place of the header's or
-    where there is no `header`. `times` are strptime formats tried before ISO 8601; times without an offset are in
+    `nulls` are words that mean null besides the empty field. `names` are the columns' names, in place of the header's
+    or where there is no `header`. `times` are strptime formats tried before ISO 8601; times without an offset are in
     `timezone` (None: UTC, as they stand).
     """
 

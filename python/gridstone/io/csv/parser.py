@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ...base.printable import brief
@@ -89,8 +88,9 @@ def table(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -
         raise fault.error(block)
     for name in wanted:
         if pa.types.is_binary(made.schema.field(name).type) and name not in types:
-            fault = next(_undecoded(dialect, block, types, wanted), None)
-            raise InputError(f"{block.file}: not UTF-8") if fault is None else fault.error(block)
+            for fault in _undecoded(dialect, block, types, wanted):
+                raise fault.error(block)
+            raise InputError(f"{block.file}: not UTF-8")
     return made
 
 
