@@ -1,6 +1,7 @@
 """Infers what columns are: types that widen from block to block, domains, tile extents."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ _TILES_PER_DATA_TILE = 16
 _TILES_MAX = 1 << 20
 _NUMBERS = (pa.int64(), pa.uint64(), integers.LONG, pa.float64())
 """The types of numbers that a CSV file is inferred to have, each with what the ones before it hold."""
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
+"""A date or time in ISO 8601, whether the calendar has it or not."""
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -44,7 +47,7 @@ class Column:
     negative: bool = False
     """Whether a column of int64 has had values below zero, which uint64 does not hold."""
     numeric: bool = False
-    """Whether a column of texts has many that are numbers, so that the others may be mistakes."""
+    """Whether a column of texts has many that are numbers or times, so that the others may be mistakes."""
     zeros: bool = False
     """Whether whole numbers with leading zeros are among its texts, which are names then."""
     entries: list[Any] | None = None
@@ -111,7 +114,7 @@ class Column:
         if bounds and self.type is not None and pa.types.is_string(kind) != pa.types.is_string(self.type):
             self.numeric = True
         if bounds and pa.types.is_string(kind):
-            self.numeric = self.numeric or _mostly_numbers(found)
+            self.numeric = self.numeric or _mostly_values(found)
             self.zeros = self.zeros or _any_zeros(found)
             self.see_texts(found)
         if pa.types.is_int64(kind) and not self.negative:
@@ -179,10 +182,12 @@ def _range(found: Any, zoned: bool) -> tuple[Any, Any]:
     return ends["min"], ends["max"]
 
 
-def _mostly_numbers(found: Any) -> bool:
-    """Whether more than half of the first texts of a block are numbers."""
+def _mostly_values(found: Any) -> bool:
+    """Whether more than half of the first texts of a block are numbers, or times."""
     texts = [text for text in found.slice(0, 1_000).to_pylist() if text]
-    return sum(map(numbers.is_number, texts)) * 2 > len(texts)
+    return any(
+        sum(1 for text in texts if is_one(text)) * 2 > len(texts) for is_one in (numbers.is_number, _ISO.fullmatch)
+    )
 
 
 def _any_zeros(found: Any) -> bool:
@@ -286,8 +291,8 @@ def _check_integers(column: Column) -> None:
 def _text_dim(column: Column) -> Dim:
     if column.numeric and not column.zeros:
         raise UnsupportedError(
-            f"column {column.name!r} has numbers and other texts; correct the values that are no numbers, or give a "
-            f"schema with gridstone.Dim({column.name!r}, dtype='string') if it is to be a dimension of texts"
+            f"column {column.name!r} has numbers and other texts, or times and others; correct those that are none, or "
+            f"give a schema with gridstone.Dim({column.name!r}, dtype='string') if it is to be a dimension of texts"
         )
     return Dim(column.name, dtype="string", max_bytes=max(8, -(-column.longest // 8) * 8))
 

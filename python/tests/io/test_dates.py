@@ -134,11 +134,12 @@ def test_a_date_that_is_none_is_refused_with_its_row(
         ("%Y-%j", "2020-366", "2020-12-31"),
         ("%Y-%j", "2020-367", None),
         ("%Y %U %w", "2020 01 1", "2020-01-06"),
-        ("%Y%m%d", "2020131", None),
+        ("%Y%m%d", "2020131", "2020-01-31"),
         ("%d.%m.%Y", " 1.2.2020", "2020-02-01"),
         ("%d.%m.%Y", "1.2.2020 ", None),
         ("%d.%m.%Y", "1.2.20", None),
-        ("%d.%m.%Y", "٣.2.2020", "2020-02-03"),
+        ("%d.%m.%Y", "3.2.٢٠٢٠", "2020-02-03"),
+        ("%d.%m.%Y", "٣.2.2020", None),
         ("%d-%b-%Y", "05-mAr-2020", "2020-03-05"),
         ("%H:%M", "10:30", "1900-01-01T10:30"),
         ("%I:%M %p", "12:30 am", "1900-01-01T00:30"),
@@ -283,3 +284,13 @@ def test_dates_of_many_rows_and_blocks(tmp_path: Path, stores: Stores) -> None:
         found = array.read()
         assert found["t"].astype("M8[us]").tolist() == days
         assert found["u"].astype("M8[D]").tolist() == [day.date() for day in days]
+
+
+@pytest.mark.parametrize("wrong", ["2026-02-31", "never"])
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+def test_times_with_a_mistake_among_them_make_no_dimension_of_texts(
+    tmp_path: Path, stores: Stores, wrong: str, block_bytes: int
+) -> None:
+    file = put(tmp_path, f"t,v\n2026-01-01,1\n{wrong},2\n2026-01-03T10:00:00,3\n")
+    with pytest.raises(gs.errors.UnsupportedError, match=r"'t' has .*times and others.*dtype='string'"):
+        from_csv(stores("a"), file, dims=["t"], block_bytes=block_bytes)
