@@ -12,13 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..column.datatype import AnyArray
 from . import numbers
 
 LONG = pa.decimal256(76, 0)
 """Whole numbers that no type of integers holds. Longer ones than these are text at once."""
 ZEROS = r"^[+-]?0[0-9]+$"
 """Whole numbers with leading zeros."""
-_ZERO, _NINE = b"09"
+_ZERO, _TEN = np.uint8(ord("0")), np.uint8(10)
+_PORTION = 1 << 18
+"""Bytes that stay in a core's cache."""
 
 
 class Hints(NamedTuple):
@@ -42,22 +45,36 @@ class Hints(NamedTuple):
     @staticmethod
     def of_digits(data: bytes, quote: str | None, escape: str | None) -> bool:
         """Whether there may be hexadecimal digits, whatever marks lie within them."""
-        marks = ["0x", "0X"] + ([] if quote is None else [f"0{quote}x", f"0{quote}X"])
-        marks += [] if escape is None else [escape]
-        return any(mark.encode() in data for mark in marks)
+        if escape is not None and escape.encode() in data:
+            return True
+        text = np.frombuffer(b"\n\n" + data, np.uint8)
+        at = np.flatnonzero((text | 32) == ord("x"))
+        mark = ord(quote or "0")
+        before, earlier = text[at - 1], text[at - 2]
+        return bool(((before == ord("0")) | ((before == mark) & (earlier == ord("0")))).any())
 
 
 def _leading_zeros(data: bytes, edges: bytes) -> bool:
     """Whether a value may begin with a zero and another digit, and is no date or time of day."""
     # Two bytes before and behind, so that each place has its neighbours.
     text = np.frombuffer(b"\n\n" + data + b"\n\n", np.uint8)
-    at = np.flatnonzero(text[2:-2] == _ZERO) + 2
-    at = at[(text[at + 1] >= _ZERO) & (text[at + 1] <= _NINE)]
-    at = at[~np.isin(text[at + 2], np.frombuffer(b":-/.", np.uint8))]
-    edge, before = np.frombuffer(edges, np.uint8), text[at - 1]
-    inner = np.isin(before, np.frombuffer(b"+- \t", np.uint8))
-    outer = np.isin(text[at - 2], np.concatenate([edge, np.frombuffer(b" \t", np.uint8)]))
-    return bool((np.isin(before, edge) | (inner & outer)).any())
+    edge, inner, outer, stop = (_table(marks) for marks in (edges, b"+- \t", edges + b" \t", b":-/."))
+    for start in range(2, len(text) - 2, _PORTION):
+        part = text[start - 2 : start + _PORTION + 2]
+        digit = (part[3:-1] - _ZERO) < _TEN
+        at = np.flatnonzero((part[2:-2] == _ZERO) & digit) + 2
+        before = part[at - 1]
+        at = at[edge[before] | (inner[before] & outer[part[at - 2]])]
+        if not stop[part[at + 2]].all():
+            return True
+    return False
+
+
+def _table(marks: bytes) -> AnyArray:
+    """Which bytes are some of these."""
+    made = np.zeros(256, np.bool_)
+    made[np.frombuffer(marks, np.uint8)] = True
+    return made
 
 
 def exact(found: Any, hints: Hints, read: Callable[[], Any], decimal: str = ".") -> Any:

@@ -3,6 +3,7 @@
 import csv as python_csv
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,13 +155,19 @@ def _inferred(dialect: Dialect, block: Block, types: Types, made: Any) -> tuple[
         return made, wrong
     hints = integers.Hints.of(block.data, dialect.delimiter, dialect.quote, dialect.escape)
     nat = b"NaT" in block.data
+    plain = [name for name in names if not pa.types.is_string(made.schema.field(name).type)]
+
+    @cache
+    def written() -> Any:
+        """The columns as text, which few blocks need: all of them in one pass."""
+        return _read(dialect, block.data, block.names, dict.fromkeys(plain, pa.string()), plain)
+
+    def texts(name: str) -> Any:
+        return arrow_types.joined(written().column(name))
+
     for name in names:
-
-        def texts(name: str = name) -> Any:
-            return arrow_types.joined(_texts(dialect, block, name))
-
         column = arrow_types.joined(made.column(name))
-        found, bad = conversion.inferred(dialect, column, hints, nat, texts)
+        found, bad = conversion.inferred(dialect, column, hints, nat, partial(texts, name))
         made = made if found is column else _replaced(made, name, found)
         if bad is not None and bad.any():
             wrong.append((name, np.flatnonzero(bad)))
