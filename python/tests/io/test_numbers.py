@@ -385,7 +385,8 @@ def test_cheap_hints_miss_nothing(rows: list[tuple[str, str]], delimiter: str) -
     except errors.InputError:
         return  # Marks in odd places make rows of other lengths.
     with patch.object(integers.Hints, "of", lambda *_: integers.Hints()):
-        assert found.equals(parser.table(dialect, block, {}, ["x", "a", "b"]))
+        again = parser.table(dialect, block, {}, ["x", "a", "b"])
+    assert found.schema == again.schema and str(found.to_pydict()) == str(again.to_pydict())
     for name in ("a", "b"):
         kind = found.schema.field(name).type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):

@@ -51,7 +51,8 @@ def from_csv(
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
 
     Without a schema or an array at `uri`, a first pass over the files infers types and domains: integers, floats, ISO
-    dates and times, true/false, else text; an attribute with empty values is nullable. Columns are matched by name.
+    dates and times, true/false, else text; an attribute with empty values is nullable. Whole numbers with leading zeros
+    are text. Columns are matched by name.
 
     Args:
         uri: the store.
@@ -72,8 +73,10 @@ def from_csv(
         names: names of the columns, in place of the header's; without either they are column_1, column_2 …
         skip_lines: lines to leave out before the header.
         true_words, false_words: what means true and false, besides true, false, 1 and 0 where bools are expected.
-        times: strptime formats of times (`"%d.%m.%Y %H:%M"`), tried before ISO 8601.
-        timezone: the zone of times without an offset (`"Europe/Berlin"`); None: UTC. Times are stored in UTC.
+        times: formats of times (`"%d.%m.%Y %H:%M"`), tried before ISO 8601. A text is a time if Python's `strptime` takes
+            it, and has its value. Text in the shape of a format that is no date (31.02.2020) is refused with its row.
+        timezone: the zone of times without an offset (`"Europe/Berlin"`), by the tz database of every year; None: UTC.
+            Times are stored in UTC.
         encoding: of the files; a byte order mark is skipped.
         on_error: what becomes of rows that cannot be loaded (another number of values, values that are not of their
             column's type, no coordinates, outside the domain): "fail" raises an error that names the first one,
