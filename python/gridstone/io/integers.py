@@ -40,7 +40,9 @@ class Hints(NamedTuple):
             return cls()
         edges = f"{delimiter}{quote or ''}\r\n".encode()
         hexadecimal = cls.of_digits(data, quote, escape)
-        return cls(hexadecimal, b"+" in data, _leading_zeros(data, edges), b"(" in data)
+        return cls(
+            hexadecimal, b"+" in data, _leading_zeros(data, edges, None if quote is None else ord(quote)), b"(" in data
+        )
 
     @staticmethod
     def of_digits(data: bytes, quote: str | None, escape: str | None) -> bool:
@@ -54,14 +56,17 @@ class Hints(NamedTuple):
         return bool(((before == ord("0")) | ((before == mark) & (earlier == ord("0")))).any())
 
 
-def _leading_zeros(data: bytes, edges: bytes) -> bool:
+def _leading_zeros(data: bytes, edges: bytes, mark: int | None) -> bool:
     """Whether a value may begin with a zero and another digit, and is no date or time of day."""
     # Two bytes before and behind, so that each place has its neighbours.
     text = np.frombuffer(b"\n\n" + data + b"\n\n", np.uint8)
     edge, inner, outer, stop = (_table(marks) for marks in (edges, b"+- \t", edges + b" \t", b":-/."))
     for start in range(2, len(text) - 2, _PORTION):
-        part = text[start - 2 : start + _PORTION + 2]
+        # A place and its neighbours: two before, two behind.
+        part = text[start - 2 : min(start + _PORTION, len(text) - 2) + 2]
         digit = (part[3:-1] - _ZERO) < _TEN
+        if mark is not None:  # Where a quoted part of a value ends within its digits.
+            digit |= (part[3:-1] == mark) & ((part[4:] - _ZERO) < _TEN)
         at = np.flatnonzero((part[2:-2] == _ZERO) & digit) + 2
         before = part[at - 1]
         at = at[edge[before] | (inner[before] & outer[part[at - 2]])]

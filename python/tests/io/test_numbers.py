@@ -393,3 +393,10 @@ def test_cheap_hints_miss_nothing(rows: list[tuple[str, str]], delimiter: str) -
             written = parser.table(dialect, block, {name: pa.string()}, [name]).column(0).to_pylist()
             assert all(text is None or numbers.is_number(text) for text in written)
             assert not any(text and re.fullmatch(r"[ \t]*[+-]?0[0-9]+[ \t]*", text) for text in written)
+
+
+@given(st.text('0159,"\n+- .:', max_size=14).map(str.encode), st.integers(1, 5))
+def test_leading_zeros_are_found_in_any_portion(data: bytes, portion: int) -> None:
+    whole_look = integers.Hints.of(data, ",", '"', None)
+    with patch.object(integers, "_PORTION", portion):
+        assert integers.Hints.of(data, ",", '"', None) == whole_look

@@ -73,8 +73,8 @@ def from_csv(
         names: names of the columns, in place of the header's; without either they are column_1, column_2 …
         skip_lines: lines to leave out before the header.
         true_words, false_words: what means true and false, besides true, false, 1 and 0 where bools are expected.
-        times: formats of times (`"%d.%m.%Y %H:%M"`), tried before ISO 8601. A text is a time if Python's `strptime` takes
-            it, and has its value. Text in the shape of a format that is no date (31.02.2020) is refused with its row.
+        times: formats of times (`"%d.%m.%Y %H:%M"`), tried before ISO 8601. A text is a time if Python's `strptime`
+            takes it, and has its value. Text in the shape of a format that is no date (31.02.2020) is refused.
         timezone: the zone of times without an offset (`"Europe/Berlin"`), by the tz database of every year; None: UTC.
             Times are stored in UTC.
         encoding: of the files; a byte order mark is skipped.
