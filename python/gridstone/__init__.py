@@ -41,6 +41,7 @@ from .maintain.retention import tag, untag
 from .query.box import prefix
 from .query.condition import Expression, col
 from .result.damage import DamageWarning, Skipped
+from .result.nat import NatWarning
 from .schema.array_schema import Schema
 from .schema.attribute import Attr
 from .schema.dimension import Dim
@@ -80,6 +81,7 @@ __all__ = [
     "Group",
     "InputError",
     "MissingNameError",
+    "NatWarning",
     "NotFoundError",
     "Receipt",
     "Repair",

@@ -125,33 +125,32 @@ def _of_parquet(path: Path, rows: int) -> tuple[pa.Table, int]:
 
 def _of_csv(path: Path, rows: int) -> tuple[pa.Table, int]:
     table, more = _first_of_csv(path, None)
-    for place, name in enumerate(table.column_names):
-        texts = partial(_texts_of_csv, path, name)
-        found = integers.exact(table.column(place), texts)
-        table = table.set_column(place, name, texts() if found.type == integers.LONG else found)
+    numbers = [
+        field.name for field in table.schema if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    ]
+    written = _first_of_csv(path, numbers)[0] if numbers else table
+    for name in numbers:
+        texts = written.column(name)
+        found = integers.exact(table.column(name), integers.Hints(), partial(written.column, name))
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, texts if found.type == integers.LONG else found)
     plain = path.suffix not in (".gz", ".zst", ".bz2")
     total = round(table.num_rows * path.stat().st_size / _CSV_BYTES) if more and plain else table.num_rows
     return _thinned(table, rows), max(total, table.num_rows)
 
 
-def _first_of_csv(path: Path, text: str | None) -> tuple[pa.Table, bool]:
-    """The first block, or one column of it as text, and whether there are more."""
+def _first_of_csv(path: Path, texts: Sequence[str] | None) -> tuple[pa.Table, bool]:
+    """The first block, or some columns of it as they are written, and whether there are more."""
     from pyarrow import csv
 
-    wanted = (
-        None
-        if text is None
-        else csv.ConvertOptions(include_columns=[text], column_types={text: pa.string()}, strings_can_be_null=True)
-    )
+    wanted = None
+    if texts is not None:
+        types = dict.fromkeys(texts, pa.string())
+        wanted = csv.ConvertOptions(include_columns=list(texts), column_types=types, strings_can_be_null=True)
     parsing = csv.ParseOptions(delimiter=delimiter_of([path]))
     with csv.open_csv(path, csv.ReadOptions(block_size=_CSV_BYTES), parsing, wanted) as reader:
         table = pa.Table.from_batches([next(iter(reader), pa.record_batch([], pa.schema([])))])
         return table, next(iter(reader), None) is not None
-
-
-def _texts_of_csv(path: Path, name: str) -> Any:
-    """A column of the first block as it is written."""
-    return _first_of_csv(path, name)[0].column(0)
 
 
 def _thinned(table: pa.Table, rows: int) -> pa.Table:

@@ -130,9 +130,9 @@ def read(
     if form == "arrow" and out is None and sys.stdout.isatty():
         raise click.UsageError("an Arrow stream is not for a terminal; give --out FILE or a pipe")
     array = options.opened(uri, path, "r", version, timestamp)
-    with options.telling_damage():
+    with options.telling_losses():
         stream = array.scan(options.box_of(array, box), list(attrs) or None, where, order, damaged=damaged)
-    export.write(stream, form, out, 20 if limit is None and form == "table" else limit)
+        export.write(stream, form, out, 20 if limit is None and form == "table" else limit)
 
 
 @click.command()

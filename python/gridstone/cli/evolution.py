@@ -80,7 +80,9 @@ def _categories(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for part in parts:
         (name, value), *_ = _pairs([part], "--category").items()
-        found.setdefault(name, []).append(datatype.from_text(array.schema.attr(name).dtype, value))
+        found.setdefault(name, []).append(
+            options.typed(array.schema.attr(name).dtype, value, f"attribute {name!r}: the category")
+        )
     return found
 
 

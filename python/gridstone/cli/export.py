@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> None:
     """Writes the stream's cells, at most `limit` of them."""
-    batches = _limited(stream, limit)
+    batches = _limited(stream._with_nat("keep") if form == "csv" else stream, limit)
     if form == "table":
         _table(stream, batches, limit)
         return
@@ -61,7 +61,7 @@ def csv_to_standard_output(stream: "Stream", delimiter: str, null: str, progress
     """Writes the stream's cells as CSV to standard output; the number of rows."""
     options = csv_options(delimiter, null)
     with _opened(None) as file:
-        return csv_into(file, stream.schema, stream, options, progress)
+        return csv_into(file, stream.schema, stream._with_nat("keep"), options, progress)
 
 
 def _table(stream: "Stream", batches: Iterator[Any], limit: int | None) -> None:

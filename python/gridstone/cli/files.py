@@ -34,7 +34,7 @@ FORMATS = ("csv", "parquet", "feather", "npy", "npz", "mtx")
 
 _CSV_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--delimiter", help='What separates values; "\\t" is a tab.  [default: , or a tab for .tsv]'),
-    click.option("--null", "nulls", multiple=True, help="Text that means null.  [default: empty]"),
+    click.option("--null", "nulls", multiple=True, help="Text that means null, besides the empty field."),
     click.option("--quote", help='What values may stand between; "" for nothing.  [default: "]'),
     click.option("--escape", help="What takes the meaning from the next character."),
     click.option("--decimal", help="The decimal point.  [default: .]"),
@@ -217,6 +217,7 @@ def _names(text: str | None) -> list[str] | None:
 @click.option("--compression", help="parquet: zstd, snappy, gzip, brotli, lz4, none; feather: zstd, lz4, none.")
 @click.option("--delimiter", help="What separates the values of CSV.  [default: , or a tab for .tsv]")
 @click.option("--null", help="The text of nulls in CSV.  [default: empty]")
+@click.option("--nat", help="parquet, feather: NaT of nullable attributes, error or null.  [default: error]")
 @click.option("--fill", help="npy, npz: the value of nulls and empty cells.")
 @options.around_damage
 @options.with_memory
@@ -250,7 +251,7 @@ def export(
     if kind in ("npy", "mtx") and len(attrs) > 1:
         raise click.UsageError(f"a {kind} file holds one attribute; give --attr once")
     cells = {"box": options.box_of(array, box), "order": order, "damaged": damaged}
-    with options.telling_damage():
+    with options.telling_losses():
         counts = _exported(kind, array, None if piped else target, cells, list(attrs), some)
     if json_out:
         emit_json({"file": str(target), "format": kind, **counts})
@@ -268,6 +269,7 @@ def _check_export(kind: str, piped: bool, json_out: bool, some: Mapping[str, str
         ("compression", ("parquet", "feather")),
         ("delimiter", ("csv",)),
         ("null", ("csv",)),
+        ("nat", ("parquet", "feather")),
         ("fill", ("npy", "npz")),
     ):
         if some[name] is not None and kind not in kinds:
@@ -309,7 +311,8 @@ def _exported(
         mark = None if some["delimiter"] is None else _mark(some["delimiter"])
         return {"rows": io.to_csv(array, target, delimiter=mark, null=some["null"] or "", **table)}
     write: Callable[..., int] = io.to_parquet if kind == "parquet" else io.to_feather
-    return {"rows": write(array, target, compression=some["compression"] or "zstd", **table)}
+    chosen = {"compression": some["compression"] or "zstd", "nat": some["nat"] or "error"}
+    return {"rows": write(array, target, **chosen, **table)}
 
 
 COMMANDS: tuple[click.Command, ...] = (load, export)

@@ -13,7 +13,9 @@ from ..arrays.array import Array
 from ..column import datatype
 from ..context.settings import Context
 from ..errors import GridstoneError, InputError
+from ..io import numbers
 from ..result.damage import CHOICES, DamageWarning
+from ..result.nat import NatWarning
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
@@ -58,13 +60,14 @@ def around_damage(command: _Command) -> _Command:
 
 
 @contextlib.contextmanager
-def telling_damage() -> Iterator[None]:
-    """Says beside the output what was left out because it is damaged."""
+def telling_losses() -> Iterator[None]:
+    """Says beside the output what was left out because it is damaged, and what a format cannot tell apart."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DamageWarning)
+        warnings.simplefilter("once", NatWarning)
         yield
     for found in caught:
-        if issubclass(found.category, DamageWarning):
+        if issubclass(found.category, DamageWarning | NatWarning):
             note(str(found.message))
         else:
             warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
@@ -137,10 +140,19 @@ def _value(dtype: str, text: str, whole: str) -> Any:
         return text
     if datatype.is_time(dtype) and not text.lstrip("-").isdigit():
         return text
+    # An end may lie beyond what the type holds: boxes are clipped.
+    found = number_of(text) if datatype.is_float(dtype) else numbers.whole(text)
+    if found is None:
+        raise click.BadParameter(f"{whole!r}: {text!r} is no {dtype}", param_hint="--box")
+    return found
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text is; None if it is none."""
     try:
-        return float(text) if datatype.is_float(dtype) else int(text)
+        return float(numbers.number("float64", text))
     except ValueError:
-        raise click.BadParameter(f"{whole!r}: {text!r} is no {dtype}", param_hint="--box") from None
+        return None
 
 
 def value_of(array: Array, attr: str | None, text: str) -> Any:
@@ -230,7 +242,16 @@ def fill_of(kind: str, text: str, name: str) -> Any:
     """The fill of attribute `name`, of type `kind`, from text."""
     if datatype.is_time(kind) and not text.lstrip("-").isdigit():
         return text
+    return typed(kind, text, f"attribute {name!r}: the fill")
+
+
+def typed(kind: str, text: str, what: str) -> Any:
+    """The value of a type that a text is."""
     try:
+        if kind in datatype.INTEGERS or datatype.is_float(kind):
+            return numbers.number(kind, text)
+        if kind == "bool" and text not in ("true", "false"):
+            raise ValueError(f"{text!r} is neither true nor false")
         return datatype.from_text(kind, text)
     except ValueError as error:
-        raise InputError(f"attribute {name!r}: the fill {text!r} is no {kind}") from error
+        raise InputError(f"{what} {text!r} is no {kind}: {error}") from error

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ..errors import SchemaError
@@ -9,9 +10,22 @@ from . import arrow_capsule, arrow_nested, codes, datatype
 from .columns import Column, Field
 
 
-def array_of(column: Column) -> "pa.Array":
-    """The Arrow array of a flat column, over the same memory (bools and validity are packed to bits)."""
-    return arrow_nested.array_of(column) if column.categories is None else codes.array_of(column)
+def array_of(column: Column, *, keep_nat: bool = False) -> "pa.Array":
+    """The Arrow array of a flat column, over the same memory (bools and validity are packed to bits).
+
+    NaT becomes null, unless `keep_nat` says that it stays what it is for columns that this package reads again.
+    """
+    if column.categories is not None:
+        return codes.array_of(column)
+    return arrow_nested.array_of(column, keep_nat=keep_nat)
+
+
+def has_nat(column: Column) -> bool:
+    """Whether a time in it is NaT and no null."""
+    if not datatype.is_time(column.dtype):
+        return False
+    nat = np.isnat(column.values)
+    return bool((nat if column.validity is None else nat & column.validity).any())
 
 
 def column_of(field: Field, data: Any) -> Column:

@@ -15,8 +15,10 @@ from .columns import Column, Field
 from .datatype import AnyArray
 
 
-def array_of(column: Column) -> "pa.Array":
-    """The Arrow array of a flat column of such values (bools and validity are packed to bits)."""
+def array_of(column: Column, *, keep_nat: bool = False) -> "pa.Array":
+    """The Arrow array of a flat column of such values (bools and validity are packed to bits); `keep_nat` as in
+    `arrow.array_of`.
+    """
     arrow_type, count = type_of(column.dtype), len(column)
     valid, values = column.validity, column.values
     if column.offsets is not None:
@@ -25,7 +27,7 @@ def array_of(column: Column) -> "pa.Array":
     if column.dtype == "bool":
         return pa.Array.from_buffers(arrow_type, count, [bits(valid), bits(values)])
     if datatype.is_time(column.dtype):
-        valid = _without_nat(values, valid)
+        valid = valid if keep_nat else _without_nat(values, valid)
         unit = unit_of(column.dtype)
         if unit is not None and unit != datatype.step_of(column.dtype):
             values = _in_unit(column.dtype, values, unit)
@@ -110,10 +112,37 @@ def _fixed_values(field: Field, array: Any) -> AnyArray:
             else array
         )
     if datatype.is_time(field.dtype) and dtype_of(array.type) == "string":
-        array = array.cast(pa.timestamp("ns" if field.dtype.endswith("[ns]") else "us"))
+        array = _times_of(field, array)
     if pa.types.is_timestamp(array.type) and array.type.tz is not None:
         array = array.cast(pa.timestamp(array.type.unit))
     return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _times_of(field: Field, texts: Any) -> Any:
+    """Texts in ISO 8601 as times; an `InputError` names the row of the first that is none."""
+    texts, kind = texts.cast(pa.large_string()), pa.timestamp("ns" if field.dtype.endswith("[ns]") else "us")
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid as error:
+        row = _first_untimely(texts, kind)
+        raise InputError(
+            f"{field.title}, row {row}: {brief(texts[row].as_py())} is no value of type {field.dtype}; write it in ISO "
+            f"8601, without an offset, or make the column one of times first"
+        ) from error
+
+
+def _first_untimely(texts: Any, kind: Any) -> int:
+    """The first text that is no time, found by halving."""
+    low, high = 0, len(texts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            texts.slice(low, middle - low).cast(kind)
+        except pa.ArrowInvalid:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def _var_column(field: Field, array: Any) -> Column:

@@ -18,12 +18,12 @@ from .columns import Column, Field
 from .datatype import AnyArray
 
 
-def array_of(column: Column) -> "pa.Array":
-    """The Arrow array of a flat column, over the same memory."""
+def array_of(column: Column, *, keep_nat: bool = False) -> "pa.Array":
+    """The Arrow array of a flat column, over the same memory; `keep_nat` as in `arrow.array_of`."""
     base = datatype.base_of(column.dtype)
     if datatype.is_list(column.dtype) and column.offsets is not None:
         width = datatype.numpy_of(base).itemsize
-        child = array_of(Column(base, column.values.view(datatype.numpy_of(base))))
+        child = array_of(Column(base, column.values.view(datatype.numpy_of(base))), keep_nat=keep_nat)
         buffers = [bits(column.validity), pa.py_buffer(column.offsets // width)]
         return pa.Array.from_buffers(type_of(column.dtype), len(column), buffers, children=[child])
     if datatype.is_complex(column.dtype):
@@ -31,8 +31,8 @@ def array_of(column: Column) -> "pa.Array":
         return _of_fixed(column, array_of(Column(part, column.values.view(part))))
     if datatype.shape_of(column.dtype):
         flat = column.values.view(datatype.numpy_of(base))
-        return _of_fixed(column, array_of(Column(base, flat)))
-    return arrow_flat.array_of(column)
+        return _of_fixed(column, array_of(Column(base, flat), keep_nat=keep_nat))
+    return arrow_flat.array_of(column, keep_nat=keep_nat)
 
 
 def column_of(field: Field, data: Any) -> Column:
@@ -86,8 +86,10 @@ def _fixed_bytes(field: Field, array: Any) -> Column:
 
 
 def _items(field: Field, array: Any, valid_parents: AnyArray | None) -> Column:
-    """The items of lists or vectors; an item that is null is an error, unless what it belongs to is null."""
-    base = nested.base_field(field, nullable=True)
+    """The items of lists or vectors; an item that is null is an error, unless what it belongs to is null. A time that
+    is null is NaT: items have no nulls.
+    """
+    base = nested.base_field(field, nullable=not datatype.is_time(datatype.base_of(field.dtype)))
     made = column_of(base, array)
     bad = None if made.validity is None else ~made.validity
     if bad is not None and valid_parents is not None:

@@ -3,7 +3,8 @@
 Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
 minutes) become seconds. Finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
 the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` restores
-them. NaT is null in Arrow, so its datetimes are always nullable. Arrow has no complex numbers either: they are
+them. NaT is null in Arrow, so its datetimes are always nullable. Between parts of this package, and into CSV, NaT of
+nullable attributes goes as a value, the least int64 (`keep_nat`). Arrow has no complex numbers either: they are
 fixed-size lists of two floats. Vectors are fixed-size lists too, nested if they have several axes (`arrow_nested`).
 """
 
@@ -103,6 +104,12 @@ def metadata_dtype(field: "pa.Field") -> str | None:
     """The datatype in a field's metadata, where this package wrote it."""
     kept = field.metadata or {}
     return kept[_DTYPE].decode() if _DTYPE in kept else None
+
+
+def metadata_nullable(field: "pa.Field") -> bool | None:
+    """Whether a field's metadata says that it may be null; None where this package did not write it."""
+    kept = field.metadata or {}
+    return kept[NULLABLE] == b"true" if NULLABLE in kept else None
 
 
 def bits(flags: AnyArray | None) -> Any:

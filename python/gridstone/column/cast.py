@@ -94,7 +94,12 @@ def _loss(field: Field, array: AnyArray, lost: AnyArray) -> str:
 
 
 def _parse_times(field: Field, array: AnyArray, target: np.dtype[Any]) -> AnyArray:
-    values = [datatype.scalar(field.dtype, text, f"{field.title}, row {row}") for row, text in enumerate(array.ravel())]
+    values = []
+    for row, text in enumerate(array.ravel().tolist()):
+        found = datatype.time_value(field.dtype, text)
+        if found is None:
+            raise InputError(f"{field.title}, row {row}: {brief(text)} is no value of type {field.dtype}")
+        values.append(found)
     return np.array(values, target).reshape(array.shape)
 
 

@@ -100,6 +100,9 @@ def _as_array(field: Field, data: Any) -> AnyArray:
     if datatype.is_var(field.dtype) or found.dtype.kind in "US":
         # NumPy would turn None into "None" and cut trailing zeros of bytes.
         return _object_array(data)
+    if found.dtype.kind == "f" and isinstance(data, list | tuple) and bool((np.abs(found) >= 2.0**53).any()):
+        # Integers among floats, of which NumPy has made floats too.
+        return np.asarray(data, object)
     return found
 
 
@@ -120,15 +123,15 @@ def _typed_objects(field: Field, array: AnyArray) -> tuple[AnyArray, AnyArray]:
     present = np.array([not is_missing(v) for v in array.ravel()], np.bool_).reshape(array.shape)
     target = datatype.numpy_of(field.dtype)
     values = [v for v in array.ravel().tolist() if not is_missing(v)]
-    try:
-        if target.kind in "mM":
-            found = np.array([datatype.scalar(field.dtype, v, field.title) for v in values], target)
-        elif target.kind in "iu" and all(_is_whole(v) for v in values):
-            found = _whole(values, target)
-        else:
+    if target.kind in "mM":
+        found = _times(field, array, target)
+    elif target.kind in "iuf" and any(_is_whole(v) for v in values) and all(_is_real(v) for v in values):
+        found = _exact(field, array, target)
+    else:
+        try:
             found = np.array(values, None if values else target)
-    except ValueError as error:
-        raise InputError(f"{field.title} is {field.dtype}: {error}") from error
+        except ValueError as error:
+            raise InputError(f"{field.title} is {field.dtype}: {error}") from error
     if found.ndim != 1 or found.dtype.kind in "OUS":
         raise InputError(f"{field.title} is {field.dtype}: {_first_stranger(array)}")
     made = np.zeros(array.shape, found.dtype)
@@ -140,14 +143,66 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _whole(values: list[Any], target: np.dtype[Any]) -> AnyArray:
-    """Integers as `target`; as NumPy takes them where one does not fit. NumPy makes floats of small and very large ones
-    together, which would lose digits.
+def _is_real(value: Any) -> bool:
+    return _is_whole(value) or isinstance(value, float | np.floating)
+
+
+def _times(field: Field, array: AnyArray, target: np.dtype[Any]) -> AnyArray:
+    """Objects that are not null as times; an `InputError` names the row of the first that is none."""
+    made = []
+    for row, value in enumerate(array.ravel().tolist()):
+        if not is_missing(value):
+            found = datatype.time_value(field.dtype, value)
+            if found is None:
+                raise InputError(f"{field.title}, row {row}: {brief(value)} is no value of type {field.dtype}")
+            made.append(found)
+    return np.array(made, target)
+
+
+def _exact(field: Field, array: AnyArray, target: np.dtype[Any]) -> AnyArray:
+    """Numbers that are not null, some of them integers. NumPy makes floats of integers beside floats, and of small ones
+    beside very large ones, which would lose digits.
     """
+    flat = array.ravel().tolist()
+    values = [v for v in flat if not is_missing(v)]
+    if target.kind == "f":
+        large = any(_is_whole(v) and abs(int(v)) > 2**53 for v in values)
+        floats = any(not _is_whole(v) for v in values)
+        return np.array(values, np.float64) if floats and not large else _checked(field, flat, target)
+    whole = [int(v) if _is_whole(v) or float(v).is_integer() else None for v in values]
     try:
-        return np.array([int(value) for value in values], target)
+        return np.array(whole, target)
+    except (OverflowError, TypeError):
+        return _checked(field, flat, target)
+
+
+def _checked(field: Field, flat: list[Any], target: np.dtype[Any]) -> AnyArray:
+    """The same one by one; an `InputError` names the first that the type does not hold."""
+    made = []
+    for row, value in enumerate(flat):
+        if is_missing(value):
+            continue
+        if not _holds(target, value):
+            raise InputError(
+                f"{field.title} is {field.dtype}, found {brief(value)} at row {row}, which {field.dtype} cannot hold; "
+                f"convert the values first"
+            )
+        made.append(int(value) if target.kind in "iu" else float(value))
+    return np.array(made, target)
+
+
+def _holds(target: np.dtype[Any], value: Any) -> bool:
+    if target.kind in "iu":
+        ends = np.iinfo(target)
+        return (_is_whole(value) or float(value).is_integer()) and ends.min <= int(value) <= ends.max
+    try:
+        with np.errstate(over="ignore"):
+            made = float(target.type(float(value)))
     except OverflowError:
-        return np.array(values)
+        return False
+    if np.isinf(made):
+        return not _is_whole(value) and np.isinf(value)
+    return not _is_whole(value) or int(made) == int(value)
 
 
 def _first_stranger(array: AnyArray) -> str:

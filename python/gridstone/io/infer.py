@@ -1,6 +1,7 @@
 """Infers what columns are: types that widen from block to block, domains, tile extents."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,14 @@ from ..schema.arrow import metadata_categories
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.tile_shape import auto_tile
-from . import integers
+from . import integers, numbers
 
 _TILES_PER_DATA_TILE = 16
 _TILES_MAX = 1 << 20
 _NUMBERS = (pa.int64(), pa.uint64(), integers.LONG, pa.float64())
 """The types of numbers that a CSV file is inferred to have, each with what the ones before it hold."""
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
+"""A date or time in ISO 8601, whether the calendar has it or not."""
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -44,12 +47,16 @@ class Column:
     negative: bool = False
     """Whether a column of int64 has had values below zero, which uint64 does not hold."""
     numeric: bool = False
-    """Whether a column of texts has many that are numbers, so that the others may be mistakes."""
+    """Whether a column of texts has many that are numbers or times, so that the others may be mistakes."""
+    zeros: bool = False
+    """Whether whole numbers with leading zeros are among its texts, which are names then."""
     entries: list[Any] | None = None
     """The categories seen in dictionaries so far; None: values of any kind."""
     ordered: bool = False
     known_categories: dict[str, Any] | None = None
     """The categories that the field's own metadata tells, as arguments of `Attr`."""
+    nat: bool = False
+    """Whether the field's own metadata tells that a missing time is NaT, and no null."""
 
     @classmethod
     def of_field(cls, field: Any) -> "Column":
@@ -64,6 +71,7 @@ class Column:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
         # Parquet gives dictionaries of text only; what this package wrote says what there were.
         made.known_categories = metadata_categories(field)
+        made.nat = datatype.is_time(dtype) and arrow_types.metadata_nullable(field) is False
         if made.known_categories is None and pa.types.is_dictionary(field.type) and category.may_be(dtype):
             made.entries, made.ordered = [], field.type.ordered
         return made
@@ -106,7 +114,8 @@ class Column:
         if bounds and self.type is not None and pa.types.is_string(kind) != pa.types.is_string(self.type):
             self.numeric = True
         if bounds and pa.types.is_string(kind):
-            self.numeric = self.numeric or _mostly_numbers(found)
+            self.numeric = self.numeric or _mostly_values(found)
+            self.zeros = self.zeros or _any_zeros(found)
             self.see_texts(found)
         if pa.types.is_int64(kind) and not self.negative:
             self.negative = bool(pc.any(pc.less(found, 0)).as_py())
@@ -154,8 +163,8 @@ def _plain(found: Any) -> Any:
     """The type of a block's column, reduced to those that a column of an array can have."""
     kind = found.type
     if pa.types.is_timestamp(kind):
-        if kind.unit == "s":
-            return pa.timestamp("s")
+        if kind.unit != "ns":
+            return pa.timestamp("us" if kind.unit == "ms" else kind.unit)
         ticks = found.cast(pa.timestamp(kind.unit)).cast(pa.int64()).drop_null()
         fine = pc.any(pc.not_equal(pc.subtract(ticks, pc.multiply(pc.divide(ticks, 1000), 1000)), 0)).as_py()
         return pa.timestamp("ns" if fine else "us")
@@ -173,18 +182,17 @@ def _range(found: Any, zoned: bool) -> tuple[Any, Any]:
     return ends["min"], ends["max"]
 
 
-def _mostly_numbers(found: Any) -> bool:
-    """Whether more than half of the first texts of a block are numbers."""
+def _mostly_values(found: Any) -> bool:
+    """Whether more than half of the first texts of a block are numbers, or times."""
     texts = [text for text in found.slice(0, 1_000).to_pylist() if text]
-    return sum(map(_is_number, texts)) * 2 > len(texts)
+    return any(
+        sum(1 for text in texts if is_one(text)) * 2 > len(texts) for is_one in (numbers.is_number, _ISO.fullmatch)
+    )
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _any_zeros(found: Any) -> bool:
+    """Whether a text is a whole number with leading zeros."""
+    return bool(numbers.matches(numbers.bare(found), integers.ZEROS).any())
 
 
 def _wider(a: Any, b: Any) -> Any:
@@ -236,7 +244,7 @@ def schema_of(
     """
     by_name = {column.name: column for column in columns}
     attrs = [
-        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, fill=c.fill, **c.enumeration)
+        Attr(c.name, c.dtype, nullable=(c.nulls and not c.nat) or c.type is None, fill=c.fill, **c.enumeration)
         for c in columns
         if c.name not in dims
     ]
@@ -281,10 +289,10 @@ def _check_integers(column: Column) -> None:
 
 
 def _text_dim(column: Column) -> Dim:
-    if column.numeric:
+    if column.numeric and not column.zeros:
         raise UnsupportedError(
-            f"column {column.name!r} has numbers and other texts; correct the values that are no numbers, or give a "
-            f"schema with gridstone.Dim({column.name!r}, dtype='string') if it is to be a dimension of texts"
+            f"column {column.name!r} has numbers and other texts, or times and others; correct those that are none, or "
+            f"give a schema with gridstone.Dim({column.name!r}, dtype='string') if it is to be a dimension of texts"
         )
     return Dim(column.name, dtype="string", max_bytes=max(8, -(-column.longest // 8) * 8))
 

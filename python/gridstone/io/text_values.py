@@ -5,7 +5,8 @@ and `1+2j` is read too. Lengths of time are ticks. Bytes of a fixed length lose 
 """
 
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +16,13 @@ import pyarrow.compute as pc
 
 from ..column import arrow, arrow_types, datatype, encode
 from ..column.columns import Column, Field
+from ..column.datatype import AnyArray
 from ..errors import InputError, UnsupportedError
 
+TICKS = pa.duration("ns")
+"""What a column of ticks is parsed as: whole numbers, or NaT."""
 _DAY_SECONDS = 86_400
+_NAT = int(np.iinfo(np.int64).min)
 
 
 def written_schema(schema: "pa.Schema") -> "pa.Schema":
@@ -51,6 +56,39 @@ def written(batch: "pa.RecordBatch", fields: "pa.Schema") -> "pa.RecordBatch":
     )
 
 
+def nat_of(batch: "pa.RecordBatch") -> dict[str, AnyArray]:
+    """The rows that are NaT, by column, of the columns that have some and come with NaT as a value."""
+    found = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type) or _is_ticks(field):
+            nat = np.asarray(pc.equal(column.cast(pa.int64()), _NAT).fill_null(False))
+            if nat.any():
+                found[field.name] = nat
+    return found
+
+
+def _is_ticks(field: "pa.Field") -> bool:
+    return pa.types.is_int64(field.type) and datatype.is_time(arrow_types.metadata_dtype(field) or "")
+
+
+def without_nat(batch: "pa.RecordBatch", nat: Mapping[str, AnyArray]) -> "pa.RecordBatch":
+    """A batch with null in the place of NaT."""
+    columns = [
+        pc.if_else(pa.array(nat[field.name]), pa.scalar(None, field.type), column) if field.name in nat else column
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def with_nat(batch: "pa.RecordBatch", nat: Mapping[str, AnyArray]) -> "pa.RecordBatch":
+    """A batch of what is written, with the text `NaT` in the place of NaT."""
+    columns = {
+        name: pc.if_else(pa.array(nat[name]), "NaT", column.cast(pa.string())) if name in nat else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
 def _in_own_ticks(column: Any, field: "pa.Field") -> Any:
     """Lengths of time as numbers of their own unit, which Arrow has none of if it is coarser than seconds."""
     if pa.types.is_dictionary(column.type) and pa.types.is_duration(column.type.value_type):
@@ -76,7 +114,7 @@ def _written(column: Any, kind: Any) -> Any:
 
 
 def read_type(dtype: str) -> Any:
-    """The Arrow type to parse a column with; lengths of time are ticks in text.
+    """The Arrow type to parse a column with; lengths of time are ticks in text (`TICKS`).
 
     Days are read as times: as dates Arrow takes ISO 8601 alone, and none with midnight behind it.
     """
@@ -87,7 +125,7 @@ def read_type(dtype: str) -> Any:
     if dtype == "float16":
         return pa.float32()
     found = arrow_types.type_of(dtype)
-    return pa.int64() if pa.types.is_duration(found) else found
+    return TICKS if datatype.is_time(dtype) and not pa.types.is_timestamp(found) else found
 
 
 def read(field: Field, column: Any) -> Column:
@@ -150,10 +188,12 @@ def _parsed(field: Field, text: str) -> Any:
     wrong = f"{field.title} is {field.dtype}: {text!r} is none; such a value is written as {form}"
     try:
         if datatype.is_complex(field.dtype) and not text.startswith("["):
-            return complex(text.replace(" ", ""))
-        found = json.loads(text)
+            return _complex_of(text.replace(" ", ""))
+        found = json.loads(text, parse_float=_finite)
         if datatype.is_complex(datatype.base_of(field.dtype)):
             found = _complex(found)
+        if datatype.is_time(datatype.base_of(field.dtype)):
+            found = _with_nat(found)
         inner = datatype.shape_of(field.dtype)
         if inner and np.shape(found) != inner:
             raise InputError(wrong)
@@ -162,6 +202,29 @@ def _parsed(field: Field, text: str) -> Any:
     if not isinstance(found, list | complex):
         raise InputError(wrong)
     return found
+
+
+def _finite(text: str) -> float:
+    """The number of a JSON text; a `ValueError` if float64 has none so large."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is beyond float64")
+    return value
+
+
+def _complex_of(text: str) -> complex:
+    """The complex number of a text; a `ValueError` for what only Python takes for one, and for parts without end."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"{text} is no number")
+    value = complex(text)
+    if (math.isinf(value.real) or math.isinf(value.imag)) and "inf" not in text.lower():
+        raise ValueError(f"{text} is beyond complex128")
+    return value
+
+
+def _with_nat(value: Any) -> Any:
+    """Lists of times with NaT for what is null."""
+    return [_with_nat(part) for part in value] if isinstance(value, list) else "NaT" if value is None else value
 
 
 def _complex(value: Any) -> Any:

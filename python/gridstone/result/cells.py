@@ -16,7 +16,7 @@ from ..errors import BudgetError, InputError, UnsupportedError, _NoColumnError
 from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..schema.fields import column_of, empty_of
-from . import interop
+from . import interop, nat
 from .damage import Skipped
 
 if TYPE_CHECKING:
@@ -112,15 +112,16 @@ class Result(interop.Tabular):
         return {name: decode.numpy_of(column) for name, column in self._columns.items()}
 
     def to_arrow(self) -> "pa.Table":
-        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types)."""
-        import pyarrow as pa
+        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types).
 
-        from ..column import arrow
+        NaT is null in Arrow. A nullable attribute that holds NaT loses it, with a `NatWarning`.
+        """
+        import pyarrow as pa
 
         found = dict(self._columns)
         if self._shape is not None:
             found = {**self._coordinate_columns(), **found}
-        return pa.Table.from_arrays([arrow.array_of(column) for column in found.values()], schema=self.schema)
+        return pa.Table.from_arrays(nat.arrays_of(self._schema, found, nat.WARN), schema=self.schema)
 
     def to_scipy(self, attr: str | None = None, *, repeats: str = "last") -> Any:
         """One attribute of a two-dimensional box as a sparse array of SciPy; positions count from the box's low corner.

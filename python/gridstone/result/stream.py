@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..schema.fields import column_of, empty_of
+from . import nat
 from .cells import Result
 from .damage import Skipped
 from .interop import Tabular
@@ -44,6 +45,12 @@ class Stream(Tabular):
         self._arrow_schema = schema._arrow_of(names)
         self._stats: dict[str, int] = {}
         self._lost = False
+        self._nat = nat.WARN
+
+    def _with_nat(self, how: str) -> "Stream":
+        """The stream itself; `how` says what becomes of NaT in nullable attributes (`nat`)."""
+        self._nat = how
+        return self
 
     @property
     def schema(self) -> "pa.Schema":
@@ -66,14 +73,11 @@ class Stream(Tabular):
     def __next__(self) -> "pa.RecordBatch":
         import pyarrow as pa
 
-        from ..column import arrow
-
         found = self._next_columns()
         if found is None:
             raise StopIteration
-        return pa.RecordBatch.from_arrays(
-            [arrow.array_of(column) for column in found.values()], schema=self._arrow_schema
-        )
+        arrays = nat.arrays_of(self._array_schema, found, self._nat)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._arrow_schema)
 
     def _next_columns(self) -> "dict[str, columns.Column] | None":
         """The next batch by column; None at the end."""

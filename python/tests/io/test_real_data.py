@@ -69,9 +69,10 @@ def _plain(column: Any) -> Any:
 
 
 def as_pyarrow_reads(file: Path) -> pa.Table:
-    """The CSV by another reader, empty text as null; whole, so that a column's type is one."""
+    """The CSV by another reader, empty text as null, postcodes as text; whole, so that a column's type is one."""
     data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    options = pa_csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
+    texts = {"zip_code": pa.string()}
+    options = pa_csv.ConvertOptions(null_values=[""], strings_can_be_null=True, column_types=texts)
     return pa_csv.read_csv(pa.BufferReader(data), pa_csv.ReadOptions(block_size=1 << 28), convert_options=options)
 
 

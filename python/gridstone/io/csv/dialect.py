@@ -8,18 +8,20 @@ from typing import Any
 
 from ...base.printable import brief
 from ...errors import InputError
+from .. import date_formats
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The marks and words of a CSV file. One character each, None: there is no such mark.
 
-    `names` are the columns' names, in place of the header's or where there is no `header`. `times` are strptime
-    formats tried before ISO 8601; times without an offset are in `timezone` (None: UTC, as they stand).
+    `nulls` are words that mean null besides the empty field. `names` are the columns' names, in place of the header's
+    or where there is no `header`. `times` are strptime formats tried before ISO 8601; times without an offset are in
+    `timezone` (None: UTC, as they stand).
     """
 
     delimiter: str = ","
-    nulls: tuple[str, ...] = ("",)
+    nulls: tuple[str, ...] = ()
     quote: str | None = '"'
     escape: str | None = None
     decimal: str = "."
@@ -48,6 +50,13 @@ class Dialect:
             _check_names("names=", self.names)
         if self.timezone is not None:
             _check_zone(self.timezone)
+        for form in self.times:
+            date_formats.check(form)
+
+    @property
+    def null_words(self) -> tuple[str, ...]:
+        """All texts that mean null."""
+        return ("", *self.nulls)
 
     def rows(self, data: bytes) -> Iterator[list[str]]:
         """The rows of some text by Python's slow reader, which knows its line (`line_num`)."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...column import arrow, codes, datatype, decode
 from ...column.columns import Field
+from ...column.datatype import AnyArray
 from ...context.settings import Context, size_bytes
 from ...errors import InputError
 from ...schema.array_schema import Schema
@@ -269,14 +270,13 @@ class CsvFeed:
         texts = dims if set(self._dialect.nulls) <= {""} else ()
         for name in names:
             column = table.column(name)
-            no_nan = name in dims and pa.types.is_floating(column.type)
-            if (name in texts and pa.types.is_string(column.type)) or (column.null_count == 0 and not no_nan):
+            if name in texts and pa.types.is_string(column.type):
                 continue
-            for row in np.flatnonzero(np.asarray(column.is_null(nan_is_null=no_nan))):
+            for row in np.flatnonzero(_missing(column, coordinate=name in dims)):
                 yield (
                     int(row),
                     name,
-                    "the value is empty or not a number; "
+                    "the value is empty, not a number or NaT; "
                     "fill it, drop the row, or make the attribute nullable (a dimension never is)",
                 )
 
@@ -318,8 +318,17 @@ class _Sieve:
         if self.bad and not self._tolerant:
             return
         place = self.table.schema.get_field_index(field.name)
-        made = arrow.array_of(text_values.read(field, self.table.column(place)))
+        made = arrow.array_of(text_values.read(field, self.table.column(place)), keep_nat=True)
         self.table = self.table.set_column(place, field.name, made)
+
+
+def _missing(column: Any, *, coordinate: bool) -> AnyArray:
+    """Which values of a column are null; of coordinates NaN and NaT are as good as null."""
+    floating = coordinate and pa.types.is_floating(column.type)
+    found: AnyArray = np.asarray(column.is_null(nan_is_null=floating))
+    if coordinate and (pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)):
+        found = found | np.isnat(np.asarray(column.to_numpy()))
+    return found
 
 
 def _fields(schema: Schema) -> list[Field]:

@@ -3,22 +3,31 @@
 import csv as python_csv
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ...base.printable import brief
+from ...column import arrow_types
+from ...column.datatype import AnyArray
 from ...errors import InputError
-from .. import integers
+from .. import integers, zones
+from . import conversion
 from .dialect import Dialect, header_names
 from .rows import Block
 
 Types = Mapping[str, Any]
 """Arrow types by column; a column without one is inferred."""
+Span = tuple[int, int, list[str]]
+"""First line, last line and values of a row."""
+Wrong = list[tuple[str, AnyArray]]
+"""The rows whose text makes no value, by column."""
 
+_NAT = int(np.iinfo(np.int64).min)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _TRUE = ("1", "True", "TRUE", "true")
 _FALSE = ("0", "False", "FALSE", "false")
 _POOL = pa.system_memory_pool()
@@ -68,32 +77,101 @@ def check_columns(block: Block, wanted: Sequence[str]) -> None:
 
 def table(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> Any:
     """The wanted columns of a block; an `InputError` names file, line and column of what cannot be read."""
-    try:
-        made = _read(dialect, block.data, block.names, types, wanted)
-    except pa.ArrowInvalid as error:
-        fault = next(faults(dialect, block, types, wanted), None)
-        if fault is None:
-            raise InputError(f"{block.file}, from line {block.line}: {error}") from error
-        raise fault.error(block) from error
+    made = _quick(dialect, block, types, wanted)
+    found: Iterator[Fault] = iter(())
+    if made is None:
+        made, found = _exact(dialect, block, types, wanted)
+    else:
+        made, wrong = _inferred(dialect, block, types, made)
+        if wrong:
+            found = _of_texts(dialect, block, types, _spans_or_error(dialect, block), wrong)
+    for fault in found:
+        raise fault.error(block)
     for name in wanted:
         if pa.types.is_binary(made.schema.field(name).type) and name not in types:
-            fault = next(_undecoded(dialect, block, types, wanted), None)
-            raise InputError(f"{block.file}: not UTF-8") if fault is None else fault.error(block)
-    return _with_integers(dialect, block, types, made)
-
-
-def _with_integers(dialect: Dialect, block: Block, types: Types, made: Any) -> Any:
-    """The table, no column of inferred type with whole numbers that lost digits."""
-    for place, field in enumerate(made.schema):
-        if field.name in types:
-            continue
-
-        def texts(name: str = field.name) -> Any:
-            return _read(dialect, block.data, block.names, {name: pa.string()}, [name]).column(0)
-
-        found = integers.exact(made.column(place), texts)
-        made = made if found.type == field.type else made.set_column(place, field.name, found)
+            for fault in _undecoded(dialect, block, types, wanted):
+                raise fault.error(block)
+            raise InputError(f"{block.file}: not UTF-8")
     return made
+
+
+def _quick(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> Any:
+    """The columns as Arrow makes them, and exactly those in which it may be wrong; None if any text makes no value."""
+    typed = {name: types[name] for name in wanted if name in types}
+    looked_at = conversion.by_text(dialect, block.data, typed)
+    plain = {name: pa.string() if name in looked_at else conversion.plain(kind) for name, kind in typed.items()}
+    try:
+        made = _read(dialect, block.data, block.names, plain, wanted)
+    except pa.ArrowInvalid:
+        return None
+    for name, kind in typed.items():
+        column = made.column(name)
+        if name not in looked_at:
+            if not conversion.is_doubtful(column, block.data):
+                continue
+            column = _texts(dialect, block, name)
+        values, bad = conversion.converted(dialect, arrow_types.joined(column), kind)
+        if bad.any():
+            return None
+        made = _replaced(made, name, values)
+    return made
+
+
+def _exact(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> tuple[Any, Iterator[Fault]]:
+    """The columns of a block made of text, and the faults of its rows; without columns if rows cannot be told apart."""
+    spans = _spans_or_error(dialect, block)
+    found = [*_of_other_width(block, spans), *_undecoded(dialect, block, types, wanted)]
+    if found:
+        return None, iter(found)
+    typed = {name: types[name] for name in wanted if name in types}
+    by_text = {name: pa.string() if conversion.is_exact(kind) else kind for name, kind in typed.items()}
+    try:
+        made = _read(dialect, block.data, block.names, by_text, wanted)
+    except pa.ArrowInvalid as error:
+        return None, _unconverted(dialect, block, by_text, spans, error)
+    wrong: Wrong = []
+    for name, kind in typed.items():
+        if conversion.is_exact(kind):
+            values, bad = conversion.converted(dialect, arrow_types.joined(made.column(name)), kind)
+            made = _replaced(made, name, values)
+            wrong.append((name, np.flatnonzero(bad)))
+    made, others = _inferred(dialect, block, types, made)
+    wrong += others
+    return made, _of_texts(dialect, block, types, spans, wrong)
+
+
+def _replaced(made: Any, name: str, values: Any) -> Any:
+    return made.set_column(made.schema.get_field_index(name), name, values)
+
+
+def _texts(dialect: Dialect, block: Block, name: str) -> Any:
+    return _read(dialect, block.data, block.names, {name: pa.string()}, [name]).column(0)
+
+
+def _inferred(dialect: Dialect, block: Block, types: Types, made: Any) -> tuple[Any, Wrong]:
+    """The table, no column of inferred type with numbers or times that are not those of the text; and its faults."""
+    names, wrong = [name for name in made.column_names if name not in types], Wrong()
+    if not names:
+        return made, wrong
+    hints = integers.Hints.of(block.data, dialect.delimiter, dialect.quote, dialect.escape)
+    nat = b"NaT" in block.data
+    plain = [name for name in names if not pa.types.is_string(made.schema.field(name).type)]
+
+    @cache
+    def written() -> Any:
+        """The columns as text, which few blocks need: all of them in one pass."""
+        return _read(dialect, block.data, block.names, dict.fromkeys(plain, pa.string()), plain)
+
+    def texts(name: str) -> Any:
+        return arrow_types.joined(written().column(name))
+
+    for name in names:
+        column = arrow_types.joined(made.column(name))
+        found, bad = conversion.inferred(dialect, column, hints, nat, partial(texts, name))
+        made = made if found is column else _replaced(made, name, found)
+        if bad is not None and bad.any():
+            wrong.append((name, np.flatnonzero(bad)))
+    return made, wrong
 
 
 def blanked(block: Block, found: Sequence[Fault]) -> Block:
@@ -116,7 +194,6 @@ def _text(lines: list[bytes], block: Block, first: int, last: int) -> bytes:
 
 
 def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wanted: Sequence[str]) -> Any:
-    times = [*dialect.times, pa_csv.ISO8601] if dialect.times else None
     return pa_csv.read_csv(
         pa.BufferReader(_owned(data)),
         pa_csv.ReadOptions(column_names=list(names), block_size=max(len(data) + 1, 1 << 16), use_threads=True),
@@ -129,13 +206,12 @@ def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wan
         pa_csv.ConvertOptions(
             column_types={name: types[name] for name in wanted if name in types},
             include_columns=list(wanted),
-            null_values=list(dialect.nulls),
+            null_values=list(dialect.null_words),
             true_values=[*_TRUE, *dialect.true_words],
             false_values=[*_FALSE, *dialect.false_words],
             decimal_point=dialect.decimal,
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
-            timestamp_parsers=times,
         ),
         memory_pool=_POOL,
     )
@@ -159,17 +235,23 @@ def in_utc(dialect: Dialect, made: Any, days: Container[str]) -> tuple[Any, list
         is_naive = pa.types.is_timestamp(field.type) and field.type.tz is None
         if field.name in days or dialect.timezone is None or not is_naive:
             continue
-        early, late = (
-            pc.assume_timezone(made.column(place), dialect.timezone, ambiguous=which, nonexistent=which)
-            for which in ("earliest", "latest")
-        )
-        differ = pc.not_equal(early, late).fill_null(False)
-        if pc.any(differ).as_py():
+        utc, differ = _in_utc(arrow_types.joined(made.column(place)), dialect.timezone)
+        if differ.any():
             doubtful.append((field.name, differ))
-        # Times in UTC, without the zone.
-        utc = early.cast(pa.timestamp(field.type.unit, "UTC")).cast(pa.timestamp(field.type.unit))
         made = made.set_column(place, field.name, utc)
     return made, doubtful
+
+
+def _in_utc(times: Any, zone: str) -> tuple[Any, AnyArray]:
+    """Local times of a zone in UTC, without the zone, and which of them its clocks skip or repeat."""
+    per, present = _PER_SECOND[times.type.unit], np.asarray(times.is_valid())
+    ticks = np.asarray(times.cast(pa.int64()).fill_null(0))
+    rows = np.flatnonzero(present & (ticks != _NAT))
+    found = zones.offsets(ticks[rows] // per, zone)
+    made, differ = ticks.copy(), np.zeros(len(ticks), np.bool_)
+    made[rows] -= found.seconds * per
+    differ[rows] = found.doubtful
+    return pa.array(made, mask=~present).cast(times.type), differ
 
 
 def fault_at(dialect: Dialect, block: Block, rows: Mapping[int, tuple[str, str]]) -> list[Fault]:
@@ -188,8 +270,8 @@ def _fault(block: Block, lines: list[bytes], span: tuple[int, int], column: str,
     return Fault(*span, column, reason, _text(lines, block, *span).decode(errors="replace"))
 
 
-def _spans(dialect: Dialect, block: Block) -> list[tuple[int, int, list[str]]]:
-    """First line, last line and values of each row that is not empty."""
+def _spans(dialect: Dialect, block: Block) -> list[Span]:
+    """The rows that are not empty."""
     rows: Any = dialect.rows(block.data)
     before, found = 0, []
     with _long_values:
@@ -219,34 +301,52 @@ _long_values = _LongValues()
 
 
 def faults(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> Iterator[Fault]:
-    """The rows of a block that pyarrow cannot read: those with another number of values, then, if there are none, those
-    with a value that is not of its column's type, column by column.
+    """The rows of a block that cannot be read: those with another number of values, those that are not UTF-8, and, if
+    there are none, those with a value that is not of its column's type, column by column.
     """
-    width, lines = len(block.names), _lines(block)
+    return _exact(dialect, block, types, wanted)[1]
+
+
+def _spans_or_error(dialect: Dialect, block: Block) -> list[Span]:
     try:
-        spans = _spans(dialect, block)
+        return _spans(dialect, block)
     except python_csv.Error as problem:
         raise InputError(f"{block.file}, from line {block.line}: {problem}") from problem
-    odd = [(first, last, len(values)) for first, last, values in spans if len(values) != width]
-    for first, last, count in odd:
-        reason = f"{count} values where the header has {width} columns"
-        yield _fault(block, lines, (first, last), "", reason)
-    if odd:
-        return
-    yield from _undecoded(dialect, block, types, wanted)
-    raw = [_text(lines, block, first, last) for first, last, _ in spans]
-    for name in wanted:
-        if name not in types:
-            continue
-        for row in _unconverted(dialect, block, name, types[name], raw):
+
+
+def _of_other_width(block: Block, spans: Sequence[Span]) -> Iterator[Fault]:
+    width, lines = len(block.names), _lines(block)
+    for first, last, values in spans:
+        if len(values) != width:
+            reason = f"{len(values)} values where the header has {width} columns"
+            yield _fault(block, lines, (first, last), "", reason)
+
+
+def _of_texts(dialect: Dialect, block: Block, types: Types, spans: Sequence[Span], wrong: Wrong) -> Iterator[Fault]:
+    """The faults of the rows whose text makes no value, by column."""
+    lines = _lines(block)
+    for name, rows in wrong:
+        for row in rows:
             first, last, values = spans[row]
-            text = values[block.names.index(name)]
-            reason = f"{text!r} is no {types[name]}; correct the file or give another schema"
+            kind = types.get(name, pa.timestamp("s"))
+            reason = conversion.reason(dialect, values[block.names.index(name)], kind)
             yield _fault(block, lines, (first, last), name, reason)
 
 
-def _unconverted(dialect: Dialect, block: Block, name: str, wanted: Any, raw: list[bytes]) -> Iterator[int]:
-    """The rows whose value in this column pyarrow cannot convert, found by halving."""
+def _unconverted(
+    dialect: Dialect, block: Block, types: Types, spans: Sequence[Span], error: Exception
+) -> Iterator[Fault]:
+    """The rows whose value is not of a type that Arrow alone converts, found by halving."""
+    lines = _lines(block)
+    raw = [_text(lines, block, first, last) for first, last, _ in spans]
+    wrong = [(name, np.array(list(_halved(dialect, block, name, kind, raw)), int)) for name, kind in types.items()]
+    if not any(len(rows) for _, rows in wrong):
+        raise InputError(f"{block.file}, from line {block.line}: {error}") from error
+    yield from _of_texts(dialect, block, types, spans, wrong)
+
+
+def _halved(dialect: Dialect, block: Block, name: str, wanted: Any, raw: list[bytes]) -> Iterator[int]:
+    """The rows whose value in this column pyarrow cannot convert."""
     pending = [(0, len(raw))]
     while pending:
         low, high = pending.pop()

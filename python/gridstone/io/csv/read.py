@@ -10,6 +10,7 @@ from ...arrays.array import Array
 from ...base.arguments import checked, files, instance, several, text
 from ...base.progress import Progress, reporting
 from ...context.settings import Context, default
+from ...errors import InputError
 from ...schema.array_schema import Schema
 from ...stores import store
 from ..files import Source, delimiter_of, expand
@@ -29,7 +30,7 @@ def from_csv(
     progress: Progress = None,
     *,
     delimiter: str | None = None,
-    nulls: Sequence[str] = ("",),
+    nulls: Sequence[str] = (),
     quote: str | None = '"',
     escape: str | None = None,
     decimal: str = ".",
@@ -50,7 +51,8 @@ def from_csv(
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
 
     Without a schema or an array at `uri`, a first pass over the files infers types and domains: integers, floats, ISO
-    dates and times, true/false, else text; an attribute with empty values is nullable. Columns are matched by name.
+    dates and times, true/false, else text; an attribute with empty values is nullable. Whole numbers with leading zeros
+    are text. Columns are matched by name.
 
     Args:
         uri: the store.
@@ -62,7 +64,7 @@ def from_csv(
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         delimiter: what separates values; None: a comma, or a tab in files that end in `.tsv` or `.tab`.
-        nulls: unquoted texts that mean null.
+        nulls: unquoted texts that mean null, besides the empty field.
         quote: what values with delimiters or line breaks in them stand between, doubled within; None: there is none.
         escape: what takes the meaning from the character behind it; None: there is none.
         decimal: the decimal point of floats.
@@ -71,8 +73,10 @@ def from_csv(
         names: names of the columns, in place of the header's; without either they are column_1, column_2 …
         skip_lines: lines to leave out before the header.
         true_words, false_words: what means true and false, besides true, false, 1 and 0 where bools are expected.
-        times: strptime formats of times (`"%d.%m.%Y %H:%M"`), tried before ISO 8601.
-        timezone: the zone of times without an offset (`"Europe/Berlin"`); None: UTC. Times are stored in UTC.
+        times: formats of times (`"%d.%m.%Y %H:%M"`), tried before ISO 8601. A text is a time if Python's `strptime`
+            takes it, and has its value. Text in the shape of a format that is no date (31.02.2020) is refused.
+        timezone: the zone of times without an offset (`"Europe/Berlin"`), by the tz database of every year; None: UTC.
+            Times are stored in UTC.
         encoding: of the files; a byte order mark is skipped.
         on_error: what becomes of rows that cannot be loaded (another number of values, values that are not of their
             column's type, no coordinates, outside the domain): "fail" raises an error that names the first one,
@@ -93,13 +97,20 @@ def from_csv(
     found = expand(source)
     mark = delimiter_of(found) if delimiter is None else delimiter
     dialect = Dialect(
-        mark, tuple(nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
-        tuple(true_words), tuple(false_words), tuple(times), timezone,
+        mark, _words("nulls", nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
+        _words("true_words", true_words), _words("false_words", false_words), _words("times", times), timezone,
     )  # fmt: skip
     chosen = Options.of(options)
     rejects = Rejects(on_error, rejected)
     feed = CsvFeed(found, dialect, encoding, block_bytes, context_or_default(context), rejects)
     return load(Place(uri, dims, schema, sparse, chosen), feed, progress)
+
+
+def _words(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Words of a dialect; a text alone would be taken for as many words as it has characters."""
+    if isinstance(given, str):
+        raise InputError(f"{what}= is a list of texts, such as {what}=[{given!r}], not the text {given!r} itself")
+    return tuple(given)
 
 
 def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:

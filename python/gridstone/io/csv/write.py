@@ -45,7 +45,8 @@ def to_csv(
         array, box, attrs, where, order, damaged: as in `to_arrow`.
         target: the file; it appears, or is replaced, once all is written.
         delimiter: what separates values; None: a comma, or a tab where the target ends in `.tsv` or `.tab`.
-        null: the text of nulls and NaT, which stands without quotes; `from_csv` takes it as null with `nulls=[null]`.
+        null: the text of nulls, which stands without quotes; `from_csv` takes it as null with `nulls=[null]`. NaT is
+            written so too where the attribute is not nullable, and else as `NaT`, which `from_csv` takes as NaT.
         progress: True for a bar, or a callable `f(rows, 0)`.
 
     Returns:
@@ -59,7 +60,7 @@ def to_csv(
     options = csv_options(delimiter_of([final]) if delimiter is None else delimiter, null)
     source = opened(array)
     inside = box_of(source.schema, box)
-    stream = source.scan(inside, attrs, where, order, "16MiB", damaged=damaged)
+    stream = source.scan(inside, attrs, where, order, "16MiB", damaged=damaged)._with_nat("keep")
     rows = 0
 
     def write(part: Path) -> None:
@@ -94,12 +95,25 @@ def csv_into(file: IO[Any], schema: Any, batches: Iterable[Any], options: Any, p
     with pa_csv.CSVWriter(file, fields, write_options=options) as out:
 
         def write_batch(batch: Any) -> None:
+            nat = text_values.nat_of(batch)
             try:
-                out.write_batch(text_values.written(batch, fields))
+                if not nat:
+                    out.write_batch(text_values.written(batch, fields))
+                    return
+                made = text_values.written(text_values.without_nat(batch, nat), fields)
+                pa_csv.write_csv(text_values.with_nat(made, nat), file, _headless(options))
             except pa.ArrowInvalid as error:
                 raise no_text(error) from error
 
         return pour(batches, write_batch, progress)
+
+
+def _headless(options: Any) -> Any:
+    """The same options, for rows behind others."""
+    made = pa_csv.WriteOptions(include_header=False, delimiter=options.delimiter)
+    if getattr(options, "null_string", ""):
+        made.null_string = options.null_string
+    return made
 
 
 def no_text(error: Exception) -> InputError:

@@ -207,9 +207,10 @@ class _Columns:
         before = 0
         for runs in zip(*(self._columns[name] for name in names), strict=True):
             for first in range(0, len(runs[0]), _PIECE_ROWS):
+                cells = {name: run[first : first + _PIECE_ROWS] for name, run in zip(names, runs, strict=True)}
                 made = {
-                    name: arrow.array_of(from_values(self._field(name), np.array(run[first : first + _PIECE_ROWS])))
-                    for name, run in zip(names, runs, strict=True)
+                    name: arrow.array_of(from_values(self._field(name), np.array(part)), keep_nat=True)
+                    for name, part in cells.items()
                 }
                 table = pa.table(made)
                 yield Piece(table, self.title, before + first, before + first + table.num_rows)

@@ -205,7 +205,7 @@ class TableFeed:
         ):
             return data
         try:
-            return arrow.array_of(column_of(field, data))
+            return arrow.array_of(column_of(field, data), keep_nat=True)
         except (InputError, pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             row = _first_bad(field, data)
             raise _unfit(field, piece, data, row, error) from error
