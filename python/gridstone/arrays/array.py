@@ -14,11 +14,12 @@ from .. import _native
 from ..base.arguments import checked
 from ..base.printable import printable
 from ..base.progress import Progress, reporting
+from ..base.refusals import read_only
 from ..column import datatype
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..context.settings import Context
-from ..errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
+from ..errors import BoundsError, GridstoneError, InputError, UnsupportedError
 from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
@@ -209,7 +210,12 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     # Versions.
 
     def refresh(self) -> int:
-        """Moves to the newest version and returns it; a `BoundsError` on an array opened at a version."""
+        """Moves to the newest version and returns it.
+
+        Raises:
+            BoundsError: the array was opened at a version.
+            NotFoundError: the store was deleted, or the array removed or replaced.
+        """
         if self._is_pinned:
             raise BoundsError(
                 f"this array is opened at version {self.version}; open it without one to follow the store"
@@ -218,7 +224,10 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             # The core opened it at the version that was pickled, and holds it there.
             self._native = pickling.newest_of(self.native, self._context, False)
             self._unpickled = False
+        before = self.native.version
         version = self.native.refresh()
+        if version == before:
+            history.check_kept(self._context.native, self._uri)
         self._load_schema(self.native)
         return version
 
@@ -392,9 +401,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
 
     def _writable(self) -> "_native.Array":
-        if not self.native.writable:
-            raise AccessError(f"{self._uri!r} is opened for reading; open it with mode='r+' to write")
-        return self.native
+        native = self.native
+        if not native.writable:
+            past = native.version if self._is_pinned else None
+            raise read_only(f"the array {self._path!r} of {self._uri!r}", past)
+        return native
 
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
         self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
