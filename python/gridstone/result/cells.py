@@ -135,9 +135,9 @@ class Result(interop.Tabular):
     def to_scipy(self, attr: str | None = None, *, format: str | None = None, repeats: str = "last") -> Any:
         """One attribute of two dimensions as a sparse array of SciPy: `a[rows].to_scipy(format="csr")`.
 
-        Of `a[rows]`, `a[rows, cols]` and `a.oindex[rows, cols]` it has the shape (len(rows), len(cols)), an integer
-        counting as a list of one: rows and columns in the order asked for, repeated ones repeated. Else positions
-        count from the low corner of the box. A dense box gives the values that are not zero, so that `.toarray()` is
+        The matrix of `a[rows]`, `a[rows, cols]` or `a.oindex[rows, cols]` has the shape (len(rows), len(cols)), where
+        an integer counts as a list of one. Rows and columns come in the order asked for, repeated ones repeated. The
+        positions of other results count from the low corner of the box. A dense box gives the values that are not zero, so that `.toarray()` is
         what `to_dense()` gives.
 
         Args:

@@ -1,4 +1,4 @@
-"""Who may write: every member of every handle, in mode "r", in mode "r+" and at an old version."""
+"""Every member of every handle, in mode "r", in mode "r+" and at an old version: which of them may write."""
 
 import importlib
 import inspect
