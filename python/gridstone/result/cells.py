@@ -137,8 +137,8 @@ class Result(interop.Tabular):
 
         The matrix of `a[rows]`, `a[rows, cols]` or `a.oindex[rows, cols]` has the shape (len(rows), len(cols)), where
         an integer counts as a list of one. Rows and columns come in the order asked for, repeated ones repeated. The
-        positions of other results count from the low corner of the box. A dense box gives the values that are not zero, so that `.toarray()` is
-        what `to_dense()` gives.
+        positions of other results count from the low corner of the box. A dense box gives the values that are not zero,
+        so that `.toarray()` is what `to_dense()` gives.
 
         Args:
             attr: the attribute; None: the only one.
