@@ -360,7 +360,7 @@ WRITERS: dict[type, set[str]] = {
 NO_HANDLES = set(
     _words(
         "Erasable Evolvable Readable Writable Mergeable Checked Retained Tabular "  # parts of handles
-        "Picks Plan Part _Part Target Entry Skipped DamageWarning NoCommit LoadKey Keyed Version "  # values
+        "Picks Plan Part _Part Along Target Entry Skipped DamageWarning NoCommit LoadKey Keyed Version "  # values
         "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )
