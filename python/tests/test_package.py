@@ -86,7 +86,7 @@ def test_stores(store_uri: str) -> None:
 
 
 def test_groups(store_uri: str) -> None:
-    root = gs.group(store_uri)
+    root = gs.group(store_uri, mode="a")
     root.create("a", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", int)]))
     inner = root.group("inner")
     gs.array(store_uri, np.arange(3), path="/inner/b")

@@ -14,12 +14,13 @@ from .. import _native
 from ..base.arguments import checked
 from ..base.printable import brief, printable
 from ..base.progress import Progress, reporting
+from ..base.refusals import read_only
 from ..column import datatype
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..column.stored import Stored
 from ..context.settings import Context
-from ..errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
+from ..errors import BoundsError, GridstoneError, InputError, UnsupportedError
 from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
@@ -218,7 +219,12 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     # Versions.
 
     def refresh(self) -> int:
-        """Moves to the newest version and returns it; a `BoundsError` on an array opened at a version."""
+        """Moves to the newest version and returns it.
+
+        Raises:
+            BoundsError: the array was opened at a version.
+            NotFoundError: the store was deleted, or the array removed or replaced.
+        """
         if self._is_pinned:
             raise BoundsError(
                 f"this array is opened at version {self.version}; open it without one to follow the store"
@@ -227,7 +233,10 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             # The core opened it at the version that was pickled, and holds it there.
             self._native = pickling.newest_of(self.native, self._context, self._lags)
             self._unpickled = self._lags = False
+        before = self.native.version
         version = self.native.refresh()
+        if version == before:
+            history.check_kept(self._context.native, self._uri)
         self._load_schema(self.native)
         return version
 
@@ -423,9 +432,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             pickling.check_current(self.native, native, judged)
             self._native, self._unpickled, self._lags = native, False, False
             self._load_schema(native)
-        if not self.native.writable:
-            raise AccessError(f"{self._uri!r} is opened for reading; open it with mode='r+' to write")
-        return self.native
+        native = self.native
+        if not native.writable:
+            past = native.version if self._is_pinned else None
+            raise read_only(f"the array {self._path!r} of {self._uri!r}", past)
+        return native
 
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
         self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}

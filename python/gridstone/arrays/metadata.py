@@ -47,9 +47,10 @@ class Metadata(MutableMapping[str, Any]):
         self.update({key: value})
 
     def __delitem__(self, key: str) -> None:
+        writer = self._writer()
         if key not in self:
             raise KeyError(key)
-        self._writer().meta_set({key: None})
+        writer.meta_set({key: None})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._reader().meta_keys())
@@ -66,6 +67,7 @@ class Metadata(MutableMapping[str, Any]):
 
     def update(self, other: Any = (), /, **more: Any) -> None:
         """Sets every key given, in one commit."""
+        writer = self._writer()
         items: Iterable[tuple[Any, Any]] = other.items() if isinstance(other, Mapping) else other
         changes: dict[str, str | None] = {}
         for key, value in [*items, *more.items()]:
@@ -74,13 +76,14 @@ class Metadata(MutableMapping[str, Any]):
             _check_text(key, key)
             changes[key] = json.dumps(encode(value, key), allow_nan=False)
         if changes:
-            self._writer().meta_set(changes)
+            writer.meta_set(changes)
 
     def clear(self) -> None:
         """Removes every key, in one commit."""
+        writer = self._writer()
         keys = self._reader().meta_keys()
         if keys:
-            self._writer().meta_set(dict.fromkeys(keys))
+            writer.meta_set(dict.fromkeys(keys))
 
     def items(self) -> ItemsView[str, Any]:
         """Pairs of key and value; each pass is over those of one moment."""

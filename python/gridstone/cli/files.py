@@ -100,6 +100,7 @@ def _kind_of(file: Path) -> str:
 @click.option("--dims", help="The columns that are the dimensions (npy: their names), parted by commas.")
 @click.option("--attrs", help="The columns to load as attributes, parted by commas.  [default: all others]")
 @click.option("--name", help="Of the attribute that a npy or mtx file makes.  [default: value]")
+@click.option("--offset", help="Where the first row of a matrix goes (mtx, npz): ROW, or ROW,COL.")
 @click.option("--schema", "schema_file", type=_FILE, help="The schema of a new array, as JSON.")
 @click.option(
     "--sparse/--dense", default=None, help="What a new array is.  [default: sparse; npy, npz: as the file says]"
@@ -123,6 +124,7 @@ def load(
     dims: str | None,
     attrs: str | None,
     name: str | None,
+    offset: str | None,
     schema_file: Path | None,
     sparse: bool | None,
     duplicates: bool | None,
@@ -140,6 +142,7 @@ def load(
         raise click.UsageError(f"{uri} is a new array: name its dimensions, --dims lat,lon, or give --schema FILE")
     rest |= {"dims": _names(dims), "attrs": _names(attrs), "context": options.context_of(memory, threads)}
     rest |= {} if name is None else {"name": name}
+    rest |= {} if offset is None else {"offset": _offset(offset)}
     rest |= {} if sparse is None else {"sparse": sparse}
     rest |= {} if duplicates is None else {"duplicates": duplicates}
     rest |= _csv_arguments(csv) if kind == "csv" else {}
@@ -172,13 +175,21 @@ def loaded(kind: str, uri: str, files: Sequence[str | Path], **arguments: Any) -
 
 def _check_use(context: click.Context, kind: str) -> None:
     """Options of another format are a mistake."""
-    own = {"csv": _CSV_NAMES, "npy": ["name"], "mtx": ["name"]}
-    for names, forms in ((_CSV_NAMES, "CSV"), (["name"], "npy and mtx")):
+    own = {"csv": _CSV_NAMES, "npy": ["name"], "npz": ["offset"], "mtx": ["name", "offset"]}
+    for names, forms in ((_CSV_NAMES, "CSV"), (["name"], "npy and mtx"), (["offset"], "mtx and npz")):
         for name in names:
             given = context.get_parameter_source(name) not in (ParameterSource.DEFAULT, None)
             if given and name not in own.get(kind, []):
                 option = next(p.opts[0] for p in context.command.params if p.name == name)
                 raise click.UsageError(f"{option} is for {forms} files; these are {kind}")
+
+
+def _offset(text: str) -> list[int]:
+    """The numbers of `--offset`."""
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--offset is the number of a row, or ROW,COL; found {text!r}") from None
 
 
 def _csv_arguments(given: dict[str, Any]) -> dict[str, Any]:

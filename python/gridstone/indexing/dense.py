@@ -59,6 +59,7 @@ def _read_strided(array: Handle, schema: Schema, names: Sequence[str], axes: Seq
 
 def write(array: Handle, name: str | None, axes: Sequence[Axis], value: Any) -> None:
     """`array[axes] = value`: a scalar, an array that broadcasts, or a dict of them by attribute."""
+    array._writable()
     schema = array.schema
     shape = tuple(axis.count for axis in axes if not axis.drop)
     full = tuple(axis.count for axis in axes)

@@ -161,6 +161,7 @@ def read_at(array: Handle, schema: Schema, names: Sequence[str], key: Any) -> Ar
 
 def assign(array: Handle, name: str | None, key: Any, value: Any) -> None:
     """`array[key] = value` of a dense array, or of one of its attributes."""
+    array._writable()
     schema = array.schema
     asked = parsed(schema, key)
     if asked is None:

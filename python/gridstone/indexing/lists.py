@@ -53,6 +53,7 @@ def assign(
     array: Handle, name: str | None, choices: Sequence["_native._Chosen"], shape: tuple[int, ...], value: Any
 ) -> None:
     """Writes the cells at these positions, from values of `shape`."""
+    array._writable()
     schema = array.schema
     given = by_attribute(schema, value, name)
     made = {n: dense.row_major(encode.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..column import datatype
 from ..column.datatype import AnyArray
 from ..errors import UnsupportedError
 from ..query.axis import axis_of, expand
 from ..query.box import box_of_parts, whole
 from ..result.cells import Result, of_selected
+from ..result.selection import Along
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
 from ..schema.fields import asked_of_core
@@ -31,6 +34,8 @@ class _Part:
     """As the core takes it."""
     ends: tuple[int, int] | None
     """The lowest and the highest position, (0, -1) if there is none; None: all, of texts and floats too."""
+    along: Along | None
+    """In the order asked for; None: all of texts or floats."""
 
 
 def read(array: Handle, schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
@@ -72,16 +77,19 @@ def orthogonal(array: Handle, schema: Schema, key: Any, names: Sequence[str] | N
             asked.append(_along(dim, part, i))
         else:
             positions, _ = lists.axis_list(dim, part, i)
-            asked.append(_Part(chosen.listed(positions), _ends(positions)))
+            low, high = _ends(positions)
+            along = Along(positions.size, listed=positions - np.uint64(low))
+            asked.append(_Part(chosen.listed(positions), (low, high), along))
     return _read(array, schema, asked, names)
 
 
 def _along(dim: Dim, part: Any, axis: int) -> _Part:
     """What a slice or an integer asks for along one axis."""
     if isinstance(part, slice) and part == slice(None):
-        return _Part(None, None)
+        return _Part(None, None, None if dim.is_text or datatype.is_float(dim.dtype) else Along(dim.size))
     found = axis_of(dim, part, axis)
-    return _Part(chosen.ascending(found, dim.size), found.covering if found.count else (0, -1))
+    ends = found.covering if found.count else (0, -1)
+    return _Part(chosen.ascending(found, dim.size), ends, Along(found.count, found.step))
 
 
 def _ends(positions: AnyArray) -> tuple[int, int]:
@@ -92,7 +100,8 @@ def _read(array: Handle, schema: Schema, parts: Sequence[_Part], names: Sequence
     wanted = [attr.name for attr in schema.attrs] if names is None else names
     cells = array._read_positions([part.chosen for part in parts], None, asked_of_core(schema, wanted))
     box = box_of_parts(schema.dims, [_range(dim, part) for dim, part in zip(schema.dims, parts, strict=True)])
-    return of_selected(schema, box, wanted, "row", cells, array.context.memory_budget)
+    selection = tuple([part.along for part in parts])
+    return of_selected(schema, box, wanted, "row", cells, array.context.memory_budget, selection)
 
 
 def _range(dim: Dim, part: _Part) -> Any:

@@ -24,7 +24,8 @@ from ..stores import store
 from . import infer
 from .files import Scratch, compression_of, expand, path_of, written
 from .handles import opened, stored
-from .load import Keywords, Options, Place, context_or_default, existing_schema, load
+from .load import Keywords, Options, Place, context_or_default, existing_array, load
+from .matrix_place import Layout, Offset, Tile, check_rows_free, offsets_of
 from .numpy.dense import from_array
 from .table.feed import Known, Piece, TableFeed
 
@@ -41,12 +42,18 @@ def from_scipy(
     progress: Progress = None,
     *,
     name: str | None = None,
+    offset: Offset = None,
+    tile: Tile = "auto",
+    by: str | None = None,
     **options: Unpack[Keywords],
 ) -> Array:
     """Loads a sparse matrix or array of SciPy, or an array of pydata/sparse, in one commit.
 
     Each stored value becomes a cell, zeros too; the dimensions are int64, from 0 to the side less one. Values at one
     place are added up first, as SciPy means them, so that a new array has no duplicates unless `duplicates=True`.
+
+    More rows go into an array that is there with `offset=`, within its domain: `from_scipy("m.gs", more, offset=1000)`.
+    It also says that cells which are there may be replaced.
 
     Args:
         uri: the store.
@@ -58,27 +65,38 @@ def from_scipy(
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
         name: of the attribute; None: that of the array or schema, else "value".
+        offset: the coordinates of the matrix's first position, one per dimension; a number: of its first row. None:
+            0, and the rows of an array that is there have to be empty.
+        tile: of a new array: the extent of a space tile per dimension (None: the whole side), or one number for all.
+            "auto": as `by` says.
+        by: what a new sparse array is read by: "rows" (cells lie in row order: batches of rows are quick; None means
+            this), "cols" (column order), or "boxes" (square tiles, for blocks of a matrix).
         options: `path overwrite duplicates capacity dedup message commit_key`: see `gridstone.io.Options`.
 
     Returns the array, open for reading and writing.
 
     Raises:
-        InputError: a side of length 0, or positions outside the shape.
+        InputError: a side of length 0, positions outside the shape or domain, or rows that hold cells and no `offset`.
         UnsupportedError: the dtype cannot be stored.
     """
     chosen, used = Options.of({"duplicates": False, **options}), context_or_default(context)
-    target = schema or existing_schema(uri, chosen, used)
+    layout = Layout.of(tile, by, sparse)
+    existing = existing_array(Place(uri, dims, schema, sparse, chosen), used)
+    target = schema if existing is None else existing.schema
     if target is not None:
         dims = dims or [dim.name for dim in target.dims]
         name = name or target.attrs[0].name
-    matrix = _Matrix(source, dims, name or "value", canonical=not chosen.duplicates)
-    return load(Place(uri, dims, schema, sparse, chosen), _MatrixFeed(matrix, used), progress)
+        layout.check_unused()
+    matrix = _Matrix(source, dims, name or "value", offset, canonical=not chosen.duplicates)
+    if existing is not None and offset is None and matrix.total:
+        check_rows_free(existing, matrix.shape[0], chosen.load_key)
+    return load(Place(uri, dims, schema, sparse, chosen), _MatrixFeed(matrix, used, layout), progress)
 
 
 class _Matrix:
     """The stored values of a matrix as a source of columns."""
 
-    def __init__(self, source: Any, dims: Sequence[str] | None, name: str, *, canonical: bool) -> None:
+    def __init__(self, source: Any, dims: Sequence[str] | None, name: str, offset: Offset, *, canonical: bool) -> None:
         if not hasattr(source, "nnz") or not getattr(source, "shape", ()):
             raise InputError(f"from_scipy takes a sparse array of SciPy or pydata/sparse, not {type(source).__name__}")
         self.title, self.name = "the matrix", name
@@ -89,6 +107,7 @@ class _Matrix:
         self.dims = plain if dims is None else list(dims)
         if len(self.dims) != len(self.shape):
             raise InputError(f"dims= names {len(self.dims)} dimensions, the matrix has {len(self.shape)}")
+        self.offset = offsets_of(offset, self.shape)
         self.fill = getattr(source, "fill_value", None)
         self.dtype = datatype.parse(source.dtype)
         self._source = _readable(source, canonical)
@@ -105,7 +124,10 @@ class _Matrix:
         for first in range(0, self.total, _PIECE_CELLS):
             last = min(self.total, first + _PIECE_CELLS)
             places, values = _stored(self._source, first, last)
-            made = {dim: pa.array(place.astype(np.int64)) for dim, place in zip(self.dims, places, strict=True)}
+            made = {
+                dim: pa.array(place.astype(np.int64) + low)
+                for dim, place, low in zip(self.dims, places, self.offset, strict=True)
+            }
             native = values.astype(datatype.numpy_of(self.dtype), copy=False)
             made[self.name] = arrow.array_of(Column(self.dtype, np.ascontiguousarray(native)))
             yield Piece(pa.table(made).select(list(names)), self.title, first, last)
@@ -123,23 +145,24 @@ class _Matrix:
 
 
 class _MatrixFeed(TableFeed):
-    """A matrix, whose domain is its shape."""
+    """A matrix, whose domain is its shape, and what lies before its offset."""
 
-    def __init__(self, matrix: _Matrix, context: Context) -> None:
+    def __init__(self, matrix: _Matrix, context: Context, layout: Layout) -> None:
         super().__init__(matrix, context)
-        self._matrix = matrix
+        self._matrix, self._layout = matrix, layout
 
     def inferred(self, dims: Sequence[str] | None, sparse: bool, options: Options) -> Schema:
         matrix = self._matrix
         made = [
-            infer.Column(name, pa.int64(), low=pa.scalar(0), high=pa.scalar(side - 1))
-            for name, side in zip(matrix.dims, matrix.shape, strict=True)
+            infer.Column(name, pa.int64(), low=pa.scalar(min(0, low)), high=pa.scalar(low + side - 1))
+            for name, side, low in zip(matrix.dims, matrix.shape, matrix.offset, strict=True)
         ]
         kind = arrow_types.type_of(matrix.dtype)  # Which of a complex number is that of a pair.
         made.append(infer.Column(matrix.name, kind, known_dtype=matrix.dtype, fill=matrix.fill))
-        return infer.schema_of(
+        plain = infer.schema_of(
             made, matrix.dims, matrix.total, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity
         )
+        return self._layout.of_schema(plain)
 
 
 def _readable(source: Any, canonical: bool) -> Any:
@@ -177,12 +200,16 @@ def from_mtx(
     progress: Progress = None,
     *,
     name: str | None = None,
+    offset: Offset = None,
+    tile: Tile = "auto",
+    by: str | None = None,
     **options: Unpack[Keywords],
 ) -> Array:
     """Loads a Matrix Market file, which SciPy reads whole into memory; see `from_scipy`.
 
     Args:
-        uri, dims, schema, context, progress, name, options: as in `from_scipy`.
+        uri, dims, schema, context, progress, name, offset, tile, by, options: as in `from_scipy`; the last three before
+            options are for matrices that become sparse arrays.
         source: one file; `.gz .bz2 .xz .zst .lz4` are decompressed. A symmetric matrix becomes a whole one.
         sparse: None: as the file says: sparse for its format "coordinate", dense for "array".
 
@@ -203,9 +230,16 @@ def from_mtx(
         if sparse:
             matrix = needed("scipy.sparse", "scipy", "from_mtx").coo_array(matrix)
         else:
+            if (offset, tile, by) != (None, "auto", None):
+                raise InputError(
+                    f"{files[0]} holds a dense matrix: offset=, tile= and by= are for sparse ones; pass "
+                    f"sparse=True, or write the part: array.write(matrix, box=...)"
+                )
             return from_array(uri, matrix, dims, schema, context, progress, name=name, **options)
     kept = sparse is not False
-    return from_scipy(uri, matrix, dims, schema, kept, context, progress, name=name, **options)
+    return from_scipy(
+        uri, matrix, dims, schema, kept, context, progress, name=name, offset=offset, tile=tile, by=by, **options
+    )
 
 
 @checked(array=stored, target=file)

@@ -18,6 +18,7 @@ from ..schema.array_schema import Schema
 from ..schema.fields import column_of, empty_of
 from . import interop, nat
 from .damage import Skipped
+from .selection import Selection, placed, shape_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,9 +32,16 @@ class Result(interop.Tabular):
     A read of a sparse array, of points, or with a condition gives a list of cells: each column has length n. In a dense
     box each attribute has the box's shape (`order="global"`: one flat vector in global order). `result[name]` is one
     column as NumPy; in a dense box a dimension's name gives the coordinates along that dimension.
+
+    Positions of a sparse array, as `a[rows]` and `a.oindex[rows, cols]` choose them, give a list of cells too, each
+    once. `to_scipy`, `to_sparse` and `to_dense` know what was chosen: their sides are these positions, in the order
+    asked for, repeated ones repeated.
     """
 
-    __slots__ = ("_box", "_budget", "_columns", "_count", "_damage", "_names", "_order", "_schema", "_shape", "_stats")
+    __slots__ = (
+        *("_box", "_budget", "_chosen", "_columns", "_count", "_damage", "_names", "_order", "_schema", "_shape"),
+        "_stats",
+    )
 
     def __init__(
         self,
@@ -46,11 +54,13 @@ class Result(interop.Tabular):
         budget: int,
         *,
         listed: bool = False,
+        chosen: Selection | None = None,
     ) -> None:
         self._schema, self._box, self._names, self._order = schema, box, tuple(names), order
         self._columns, self._stats, self._budget = dict(found), dict(stats), budget
         self._shape = None if schema.sparse or listed else box.shape
         self._damage: tuple[Skipped, ...] = ()
+        self._chosen = chosen
         first = next(iter(self._columns.values()))
         self._count = len(first)
 
@@ -123,14 +133,17 @@ class Result(interop.Tabular):
             found = {**self._coordinate_columns(), **found}
         return pa.Table.from_arrays(nat.arrays_of(self._schema, found, nat.WARN), schema=self.schema)
 
-    def to_scipy(self, attr: str | None = None, *, repeats: str = "last") -> Any:
-        """One attribute of a two-dimensional box as a sparse array of SciPy; positions count from the box's low corner.
+    def to_scipy(self, attr: str | None = None, *, format: str | None = None, repeats: str = "last") -> Any:
+        """One attribute of two dimensions as a sparse array of SciPy: `a[rows].to_scipy(format="csr")`.
 
-        Cells (of a sparse array, or points) make a `coo_array`. A dense box makes a `csr_array` of the values that are
-        not zero, so that `.toarray()` is what `to_dense()` gives.
+        The matrix of `a[rows]`, `a[rows, cols]` or `a.oindex[rows, cols]` has the shape (len(rows), len(cols)), where
+        an integer counts as a list of one. Rows and columns come in the order asked for, repeated ones repeated. The
+        positions of other results count from the low corner of the box. A dense box gives the values that are not zero,
+        so that `.toarray()` is what `to_dense()` gives.
 
         Args:
             attr: the attribute; None: the only one.
+            format: "csr", "csc" or "coo"; None: "csr" of a dense box, "coo" of cells (of a sparse array, or points).
             repeats: of several cells at one place, take the "last" one written (as `to_dense` does) or the "first",
                 their "sum", or raise an "error".
 
@@ -139,11 +152,11 @@ class Result(interop.Tabular):
             InputError: several attributes and none chosen, or a null.
             SchemaError: a dimension is float.
         """
-        return interop.to_scipy(self, attr, repeats)
+        return interop.to_scipy(self, attr, repeats, format)
 
     def to_sparse(self, attr: str | None = None, *, repeats: str = "last") -> Any:
-        """One attribute of a box as a `COO` array of pydata/sparse, of any number of dimensions; positions count from
-        the box's low corner. What is not stored is the attribute's fill. Arguments and errors as in `to_scipy`.
+        """One attribute of a box as a `COO` array of pydata/sparse, of any number of dimensions. What is not stored
+        is the attribute's fill. Shape, arguments and errors as in `to_scipy`.
         """
         return interop.to_sparse(self, attr, repeats)
 
@@ -173,7 +186,8 @@ class Result(interop.Tabular):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_dense(self, fill: Any = None) -> AnyArray | dict[str, AnyArray]:
-        """The attributes as arrays over the box (that around all, of a list): one array, or a dict of several.
+        """The attributes as arrays over the box (that around all, of a list), or over the positions that brackets chose
+        of a sparse array, as in `to_scipy`: one array, or a dict of several.
 
         Args:
             fill: the value of cells that are empty; None: the attribute's own fill, masked if it is nullable.
@@ -188,7 +202,7 @@ class Result(interop.Tabular):
         if self._shape is not None:
             made = {name: self._dense_column(name) for name in self._names}
         else:
-            shape = self._box.shape
+            shape = self._sides
             width = sum(datatype.cell_bytes(self._schema.attr(name).dtype) for name in self._names)
             need = int(np.prod(np.array(shape, object))) * width
             if need > self._budget:
@@ -196,8 +210,8 @@ class Result(interop.Tabular):
                     f"a dense array of shape {shape} takes {need:,} bytes, the memory budget is {self._budget:,}; "
                     f"read a smaller box or fewer attributes, or give the context more memory"
                 )
-            place = self._places()
-            made = {name: self._scatter(name, shape, place, fill) for name in self._names}
+            place, cells = self._places()
+            made = {name: self._scatter(name, shape, place, cells, fill) for name in self._names}
         return next(iter(made.values())) if len(made) == 1 else made
 
     def _dense_column(self, name: str) -> AnyArray:
@@ -216,31 +230,40 @@ class Result(interop.Tabular):
 
     def _positions(self) -> tuple[AnyArray, ...]:
         """The position in the box of each cell, an array per dimension."""
-        made = []
-        for axis, dim in enumerate(self._schema.dims):
-            low = np.int64(_wrapped(int(self._box.bounds[axis][0])))
-            values = self._columns[dim.name].values
-            ticks = values.view(np.int64) if values.dtype.kind in "mM" else values.astype(np.int64)
-            made.append(ticks - low)
-        return tuple(made)
+        return tuple([self._position_along(axis) for axis in range(self._schema.ndim)])
 
-    def _places(self) -> AnyArray:
-        """The row-major position in the box of each cell."""
-        place = np.zeros(self._count, np.int64)
-        for axis, along in enumerate(self._positions()):
-            place = place * self._box.shape[axis] + along
-        return place
+    def _position_along(self, axis: int) -> AnyArray:
+        """The position in the box of each cell along one dimension."""
+        low = np.int64(_wrapped(int(self._box.bounds[axis][0])))
+        values = self._columns[self._schema.dims[axis].name].values
+        ticks: AnyArray = values.view(np.int64) if values.dtype.kind in "mM" else values.astype(np.int64, copy=False)
+        return ticks - low
 
-    def _scatter(self, name: str, shape: tuple[int, ...], place: AnyArray, fill: Any) -> AnyArray:
+    @property
+    def _sides(self) -> tuple[int, ...]:
+        """The shape of a matrix or array of the cells: of what was chosen, or of the box."""
+        return shape_of(self._chosen, self._box.shape)
+
+    def _places(self) -> "tuple[AnyArray, AnyArray | slice]":
+        """Row-major positions of the cells in an array of these sides, and which cell lies at each."""
+        places, cells = placed(self._chosen, self._positions())
+        place = np.zeros(places[0].size, np.int64)
+        for side, along in zip(self._sides, places, strict=True):
+            place = place * side + along
+        return place, cells
+
+    def _scatter(
+        self, name: str, shape: tuple[int, ...], place: AnyArray, cells: "AnyArray | slice", fill: Any
+    ) -> AnyArray:
         attr, column = self._schema.attr(name), self._columns[name]
         empty = attr.fill if fill is None else datatype.scalar(attr.dtype, fill, f"attribute {name!r}: the fill")
         made = np.empty(math.prod(shape), datatype.cell_of(attr.dtype))
         made[...] = decode.one_cell(attr.dtype, empty)
-        made[place] = decode.cells_of(column)
+        made[place] = decode.cells_of(column)[cells]
         if not attr.nullable:
             return decode.shown(made.reshape(shape), None)
         mask = np.full(made.size, fill is None)
-        mask[place] = False if column.validity is None else ~column.validity
+        mask[place] = False if column.validity is None else ~column.validity[cells]
         return decode.shown(made.reshape(shape), mask.reshape(shape))
 
     @property
@@ -330,9 +353,16 @@ def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budge
 
 
 def of_selected(
-    schema: Schema, box: Box, names: Sequence[str], order: str, cells: "_native.Cells | None", budget: int
+    schema: Schema,
+    box: Box,
+    names: Sequence[str],
+    order: str,
+    cells: "_native.Cells | None",
+    budget: int,
+    chosen: Selection | None = None,
 ) -> Result:
-    """The cells of a box that a condition selects, with their coordinates; none where nothing was read."""
+    """The cells of a box that a condition or a choice of positions selects, with their coordinates; none where nothing
+    was read."""
     if cells is None:
         found = {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
         for attr in map(schema.attr, names):
@@ -341,4 +371,4 @@ def of_selected(
     found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     given = cells.attrs
     found |= {name: column_of(schema.attr(name), given[name]) for name in names}
-    return Result(schema, box, names, order, found, cells.stats, budget, listed=True)
+    return Result(schema, box, names, order, found, cells.stats, budget, listed=True, chosen=chosen)

@@ -14,6 +14,7 @@ from ..column.datatype import AnyArray
 from ..errors import InputError, UnsupportedError
 from ..query.box import Box
 from ..schema.array_schema import Schema
+from .selection import Selection, placed, runs, segments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,10 +32,17 @@ class Readout(Protocol):
     _names: tuple[str, ...]
     _columns: dict[str, Column]
     _shape: tuple[int, ...] | None
+    _order: str
+    _chosen: Selection | None
+
+    @property
+    def _sides(self) -> tuple[int, ...]: ...
 
     def _dense_column(self, name: str) -> AnyArray: ...
 
     def _positions(self) -> tuple[AnyArray, ...]: ...
+
+    def _position_along(self, axis: int) -> AnyArray: ...
 
 
 class Tabular:
@@ -63,19 +71,51 @@ class Tabular:
         return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
 
-def to_scipy(result: Readout, attr: str | None, repeats: str) -> Any:
+def to_scipy(result: Readout, attr: str | None, repeats: str, form: str | None) -> Any:
     """See `Result.to_scipy`."""
     sparse = needed("scipy.sparse", "scipy", "to_scipy()")
-    name, shape = _attribute(result, attr, "to_scipy()"), result._box.shape
+    if form is not None:
+        known("format", form, ("csr", "csc", "coo"))
+    known("repeats", repeats, _REPEATS)
+    name, shape = _attribute(result, attr, "to_scipy()"), result._sides
     if len(shape) != 2:
         raise UnsupportedError(
             f"to_scipy() makes a matrix, the result has {len(shape)} dimensions; use to_sparse() or to_dense()"
         )
     _check_type(result, name, "SciPy's sparse arrays")
     if result._shape is not None:
-        return sparse.csr_array(_without_nulls(name, result._dense_column(name)))
+        return sparse.csr_array(_without_nulls(name, result._dense_column(name))).asformat(form or "csr")
+    if form == "csr":
+        parts = _csr_parts(result, name)
+        if parts is not None:
+            return sparse.csr_array(parts, shape=shape)
     places, values = _triplets(result, name, repeats)
-    return sparse.coo_array((values, places), shape=shape)
+    return sparse.coo_array((values, places), shape=shape).asformat(form or "coo")
+
+
+_ROWS_MIN = 1 << 16
+
+
+def _csr_parts(result: Readout, name: str) -> tuple[AnyArray, AnyArray, AnyArray] | None:
+    """Values, columns and ends of rows of a CSR matrix of chosen positions, without a look at each cell's row. None
+    where that cannot be: cells at one place, repeated columns, many rows of few cells."""
+    if result._chosen is None or result._schema.duplicates:
+        return None
+    rows, across = result._chosen
+    held = result._columns[result._schema.dims[0].name].values
+    if rows is None or across is None or across.repeats or rows.count > max(_ROWS_MIN, held.size):
+        return None
+    found = segments(rows, held, int(result._box.bounds[0][0]))
+    if found is None:
+        return None
+    values = _without_nulls(name, decode.numpy_of(result._columns[name]))
+    (columns,), _ = placed((across,), (result._position_along(1),))
+    firsts, counts = found
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    if not np.array_equal(firsts, ends[:-1]):
+        at = runs(firsts, counts)
+        columns, values = columns[at], values[at]
+    return values, columns, ends
 
 
 def to_sparse(result: Readout, attr: str | None, repeats: str) -> Any:
@@ -87,9 +127,7 @@ def to_sparse(result: Readout, attr: str | None, repeats: str) -> Any:
     if result._shape is not None:
         return sparse.COO.from_numpy(_without_nulls(name, result._dense_column(name)), fill_value=fill)
     places, values = _triplets(result, name, repeats)
-    return sparse.COO(
-        np.array(places, np.int64), values, shape=result._box.shape, fill_value=fill, has_duplicates=False
-    )
+    return sparse.COO(np.array(places, np.int64), values, shape=result._sides, fill_value=fill, has_duplicates=False)
 
 
 def only_attribute(result: Readout, what: str) -> str:
@@ -136,13 +174,20 @@ def _without_nulls(name: str, values: AnyArray) -> AnyArray:
 
 
 def _triplets(result: Readout, name: str, repeats: str) -> tuple[tuple[AnyArray, ...], AnyArray]:
-    """The positions of the cells in the box, an array per dimension, and their values; each position once."""
+    """The positions of the cells in the result's sides, an array per dimension, and their values; each place once."""
     known("repeats", repeats, _REPEATS)
-    shape = result._box.shape
+    shape = result._sides
     if any(size > np.iinfo(np.int64).max for size in shape):
         raise UnsupportedError(f"a box of shape {shape} has more positions than 64 bits count; read a smaller box")
+    places, values = _once(result, name, repeats)
+    at, cells = placed(result._chosen, places)
+    return at, values[cells]
+
+
+def _once(result: Readout, name: str, repeats: str) -> tuple[tuple[AnyArray, ...], AnyArray]:
+    """The positions of the cells in the box, and their values; each position once."""
     values, places = _without_nulls(name, decode.numpy_of(result._columns[name])), result._positions()
-    if len(values) == 0:
+    if len(values) == 0 or (result._order == "row" and _ascend(places)):
         return places, values
     order = np.lexsort(places[::-1])
     ranked = [place[order] for place in places]
@@ -161,3 +206,12 @@ def _triplets(result: Readout, name: str, repeats: str) -> tuple[tuple[AnyArray,
     chosen = order[starts] if repeats == "first" else order[np.append(starts[1:], len(order)) - 1]
     chosen = np.sort(chosen)
     return tuple(place[chosen] for place in places), values[chosen]
+
+
+def _ascend(places: tuple[AnyArray, ...]) -> bool:
+    """Whether positions are in row order, each once."""
+    # From the last dimension on: behind, or level and ascending along those that follow.
+    ascending = np.zeros(len(places[0]) - 1, np.bool_)
+    for place in reversed(places):
+        ascending = (place[1:] > place[:-1]) | ((place[1:] == place[:-1]) & ascending)
+    return bool(ascending.all())

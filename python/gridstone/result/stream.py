@@ -134,9 +134,9 @@ class Stream(Tabular):
         """Everything that is left as arrays over the box; see `Result.to_dense`."""
         return self._result().to_dense(fill)
 
-    def to_scipy(self, attr: str | None = None, *, repeats: str = "last") -> Any:
-        """Everything that is left as a `coo_array` of SciPy; see `Result.to_scipy`."""
-        return self._result().to_scipy(attr, repeats=repeats)
+    def to_scipy(self, attr: str | None = None, *, format: str | None = None, repeats: str = "last") -> Any:
+        """Everything that is left as a sparse array of SciPy; see `Result.to_scipy`."""
+        return self._result().to_scipy(attr, format=format, repeats=repeats)
 
     def to_sparse(self, attr: str | None = None, *, repeats: str = "last") -> Any:
         """Everything that is left as a `COO` array of pydata/sparse; see `Result.to_sparse`."""

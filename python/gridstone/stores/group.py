@@ -12,12 +12,13 @@ from ..base import html
 from ..base.arguments import checked, text, utf8
 from ..base.printable import printable
 from ..base.progress import Progress
+from ..base.refusals import read_only
 from ..context.settings import Context
-from ..errors import AccessError, BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
+from ..errors import BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
 from ..maintain import health
 from ..maintain.retention import Retained
 from ..schema.array_schema import Schema
-from ..version.history import Version, version_of
+from ..version.history import Version, check_kept, version_of
 from .nodes import Entry, entries
 
 
@@ -79,13 +80,21 @@ class Group(Retained):
         return Metadata(self._now, self._writable)
 
     def refresh(self) -> int:
-        """The store's newest version; a `BoundsError` on a group opened at a version. An array has to be refreshed to
-        get there; a group is there without it."""
+        """The store's newest version. An array has to be refreshed to get there; a group is there without it.
+
+        Raises:
+            BoundsError: the group was opened at a version.
+            NotFoundError: the store was deleted, or the group removed or replaced.
+        """
         if self._is_pinned:
             raise BoundsError(
                 f"this group is opened at version {self.version}; open it without one to follow the store"
             )
-        return self.version
+        before = self.native.version
+        version = self.version
+        if version == before:
+            check_kept(self._context.native, self._uri)
+        return version
 
     def refreshed(self) -> "Group":
         """A handle of the group that follows the store, also of a group that was opened at a version."""
@@ -190,18 +199,20 @@ class Group(Retained):
 
     @checked()
     def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
-        """Creates an array in this group, wherever that lies when it is done."""
-        self._check_newest()
+        """Creates an array in this group, wherever that lies when it is done, and opens it for reading and writing. An
+        `AccessError` unless the group is opened with mode "r+"."""
+        native = self._writable()
         if not isinstance(schema, Schema):
             raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
-        made = self.native.create_array(self._context.native, utf8("name", name), schema.to_json(), overwrite)
+        made = native.create_array(self._context.native, utf8("name", name), schema.to_json(), overwrite)
         return Array(made, self._context)
 
     @checked()
     def group(self, name: str) -> "Group":
-        """The group of this name, created if it does not exist."""
-        self._check_newest()
-        return Group(self.native.create_group(self._context.native, utf8("name", name)), self._context, "r+")
+        """The group of this name for reading and writing, created if it does not exist. An `AccessError` unless this
+        one is opened with mode "r+"; `g[name]` opens what is there in either mode."""
+        native = self._writable()
+        return Group(native.create_group(self._context.native, utf8("name", name)), self._context, "r+")
 
     @checked(target=text)
     def move(self, name: str, target: str, *, message: str | None = None) -> int:
@@ -215,7 +226,6 @@ class Group(Retained):
         """Removes what is called `name` in this group, with everything below it: earlier versions keep it until a
         vacuum forgets them. `del group[name]` does the same; returns the version. What is not there is a
         `NotFoundError` that is a `KeyError` too. A `ConflictError`: another commit moved or replaced it meanwhile."""
-        self._check_newest()
         native = self._writable()
         try:
             return native.remove(self._context.native, utf8("name", name), message)
@@ -226,17 +236,12 @@ class Group(Retained):
     def __delitem__(self, name: str) -> None:
         self.remove(name)
 
-    def _check_newest(self) -> None:
-        if self._is_pinned:
-            raise InputError(
-                f"the group {self._path!r} was opened at version {self.version}, which is the past and cannot be "
-                "written; open it without a version"
-            )
-
-    def _writable(self) -> "_native.Group":
+    def _writable(self, to: str = "write") -> "_native.Group":
+        native = self.native
         if self._mode != "r+":
-            raise AccessError(f'the group {self._path!r} was opened for reading; open it with mode="r+" to write')
-        return self.native
+            past = native.version if self._is_pinned else None
+            raise read_only(f"the group {self._path!r} of {self._uri!r}", past, to)
+        return native
 
     @checked()
     def verify(self, *, progress: Progress = None) -> health.Report:
@@ -248,9 +253,8 @@ class Group(Retained):
         return health.verify(self.native.uri, context=self._context, progress=progress)
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
-        if self._mode != "r+" and not dry_run:
-            raise AccessError('this group was opened for reading; open it with mode="r+" to vacuum its store')
-        return self.native.vacuum(self._context.native, *options)
+        native = self.native if dry_run else self._writable("vacuum its store")
+        return native.vacuum(self._context.native, *options)
 
     def _tags(self) -> list[tuple[str, int]]:
         return self._now().tags

@@ -261,13 +261,29 @@ def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Ent
 
 
 @checked()
-def group(uri: Uri, *, path: str = "/", context: Context | None = None) -> Group:
-    """The group at `path`, created (and its store) if it does not exist."""
+def group(uri: Uri, *, path: str = "/", mode: str = "r", context: Context | None = None) -> Group:
+    """Opens the group at `path`, or creates it: `gs.group("seas.gs", path="/north", mode="a")`.
+
+    Args:
+        uri: the store.
+        path: its place in the store; "/" is the root.
+        mode: "r" to read; "r+" to write; "a" to write, and to create the group, those above it and the store if they
+            are missing.
+        context: budget, threads and durability; None: the process's default.
+
+    Raises:
+        NotFoundError: no store, or nothing at the path (modes "r" and "r+").
+        InputError: there is an array at the path.
+    """
+    known("mode", mode, ("r", "r+", "a"))
     used = context or default()
     try:
-        found = open(uri, path=path, mode="r+", context=used)
-    except NotFoundError:
-        return Group(_native.create_group(used.native, _text(uri), path), used, "r+")
+        found = open(uri, path=path, mode="r" if mode == "r" else "r+", context=used)
+    except NotFoundError as error:
+        if mode == "a":
+            return Group(_native.create_group(used.native, _text(uri), path), used, "r+")
+        hint = 'gridstone.group(..., mode="a") creates the group, and its store if there is none'
+        raise NotFoundError(f"{error}; {hint}") from None
     if isinstance(found, Array):
         raise InputError(f"{_text(uri)!r} holds an array at {path!r}, not a group")
     return found

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import _native
 from ..base.printable import brief
-from ..errors import InputError, UnsupportedError
+from ..errors import InputError, NotFoundError, UnsupportedError
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -52,6 +53,15 @@ def version_of(text: str) -> Version:
         found.get("commit_id", ""),
         tuple(found.get("tags", ())),
     )
+
+
+def check_kept(context: "_native.Context", uri: str) -> None:
+    """A `NotFoundError` if the store of an open handle was deleted: a log without news looks the same."""
+    if not _native.exists(context, uri):
+        raise NotFoundError(
+            f"the store {uri!r} was deleted: this handle shows its last version, whose cells may be gone; open what is "
+            f"there now, or read a copy"
+        )
 
 
 def time_of(microseconds: int) -> dt.datetime:

@@ -436,7 +436,7 @@ def test_metadata_of_every_kind(store_uri: str, case: str) -> None:
 
 def test_walking_a_tree(store_uri: str) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 3))], [gs.Attr("v", int)])
-    root = gs.group(store_uri)
+    root = gs.group(store_uri, mode="a")
     for path in ("a", "b/c", "b/d/e", "ü/f g"):
         gs.create(store_uri, schema, path=f"/{path}")[...] = len(path)
     root.group("empty").meta["why"] = "not yet"

@@ -187,7 +187,7 @@ def test_someone_opens_a_version_at_a_time_beyond_64_bits(tmp_path: Path) -> Non
 @pytest.mark.parametrize("mark", ["\0", "\n", "\x1b[2J", "\x7f", "\x85", "\u2028", "\u202e", "\u2066"])
 def test_someone_gives_a_name_that_acts_on_a_terminal(tmp_path: Path, mark: str) -> None:
     a = made(tmp_path / "a")
-    group = gs.group(tmp_path / "g")
+    group = gs.group(tmp_path / "g", mode="a")
     schemas = [
         gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr(f"v{mark}", "int8")]),
         gs.Schema([gs.Dim(f"x{mark}", (0, 9))], [gs.Attr("v", "int8")]),
@@ -199,7 +199,7 @@ def test_someone_gives_a_name_that_acts_on_a_terminal(tmp_path: Path, mark: str)
     for refuse in (
         lambda: gs.tag(tmp_path / "a", f"n{mark}"),
         lambda: group.group(f"n{mark}"),
-        lambda: gs.group(tmp_path / "g", path=f"/n{mark}/m"),
+        lambda: gs.group(tmp_path / "g", path=f"/n{mark}/m", mode="a"),
     ):
         with pytest.raises(InputError) as wrong:
             refuse()

@@ -85,7 +85,7 @@ class World:
         self.loose.write_cells({"t": ["a", "b"], "n": [1, 2]}, {"v": [5, 6]})
         self.receipt: gs.Receipt = self.dense.write({"v": np.zeros((10, 10), np.int64)}, commit=False)
         gs.tag(self.uri, "first", 1)
-        self.group = gs.group(self.uri)
+        self.group = gs.group(self.uri, mode="a")
         self.other = f"mem://arguments-{next(NUMBERS)}"
 
     def transaction(self) -> gs.Transaction:

@@ -101,14 +101,14 @@ def test_info_of_a_dense_array(stores: Stores, call) -> None:
     gs.array(stores("d"), np.zeros((10, 10))).meta["unit"] = "m"
     code, out, _ = call("info", stores("d"))
     assert code == 0 and "dense" in out and "unit" in out
-    gs.group(stores("g")).create("a", gs.open(stores("d")).schema)
+    gs.group(stores("g"), mode="a").create("a", gs.open(stores("d")).schema)
     assert "a" in call("info", stores("g"))[1]
 
 
 @pytest.fixture
 def tree(stores: Stores) -> str:
     """A store of groups: /a/b, /a/g/c, and /e without anything."""
-    root = gs.group(stores("tree"))
+    root = gs.group(stores("tree"), mode="a")
     root.meta["title"] = "of trees"
     array = root.create("a/b", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int8")]))
     array.write(np.arange(10, dtype="int8"), message="numbers")

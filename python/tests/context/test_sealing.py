@@ -244,7 +244,7 @@ def test_the_command_line_takes_the_key_from_the_environment(tmp_path: Path) -> 
 
 def test_info_says_what_is_not_sealed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     gs.array(tmp_path / "a.gs", values()).close()
-    gs.group(tmp_path / "g.gs", path="/inner")
+    gs.group(tmp_path / "g.gs", path="/inner", mode="a")
     for store in ("a.gs", "g.gs"):
         assert cli.run(["info", str(tmp_path / store)]) == 0
         assert "not sealed" in capfd.readouterr().out
@@ -253,7 +253,7 @@ def test_info_says_what_is_not_sealed(tmp_path: Path, capfd: pytest.CaptureFixtu
 def test_sealed_stores_work_as_others_do(store_uri: str) -> None:
     context = gs.Context(key=KEY, threads=2)
     schema = gs.Schema([gs.Dim("x", (0, 9_999), 100, "int64")], [gs.Attr("v", "float64")], sparse=True)
-    group = gs.group(store_uri, path="/city", context=context)
+    group = gs.group(store_uri, path="/city", context=context, mode="a")
     array = group.create("rain", schema)
     for step in range(70):
         array.write_cells({"x": [step, step + 5_000]}, {"v": [step, -step]})

@@ -73,13 +73,13 @@ def test_explicit_zeros_and_repeats(store_uri: str, stores: Stores) -> None:
 def test_appending_takes_the_names_that_are_there(store_uri: str) -> None:
     first, second = matrix((6, 6), 0.5).tocsr(), matrix((4, 5), 0.5).tocsc()
     io.from_scipy(store_uri, first, ["i", "j"], name="w")
-    array = io.from_scipy(store_uri, second)
+    array = io.from_scipy(store_uri, second, offset=0)
     expected = first.toarray()
     block = second.toarray()
     expected[:4, :5][block != 0] = block[block != 0]
     np.testing.assert_array_equal(array.read().to_dense(), expected)
     with pytest.raises(gs.errors.InputError, match="outside the domain"):
-        io.from_scipy(store_uri, sps.coo_array(([1.0], ([6], [0])), shape=(7, 7)))
+        io.from_scipy(store_uri, sps.coo_array(([1.0], ([6], [0])), shape=(7, 7)), offset=0)
     assert gs.open(store_uri).version == array.version
 
 

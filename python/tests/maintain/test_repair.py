@@ -44,7 +44,7 @@ def test_a_sound_store(stores: Stores) -> None:
 
 
 def test_a_group_checks_its_store(tmp_path: Path) -> None:
-    group = gs.group(tmp_path / "g.gs")
+    group = gs.group(tmp_path / "g.gs", mode="a")
     group.create("a", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")])).write(np.arange(10))
     assert group.verify()["damage"] == []
     (tmp_path / "g.gs" / "_log" / f"{2:020}").unlink()
@@ -109,7 +109,7 @@ def stored_bytes(path: Path) -> int:
 def test_checks_tell_how_far_they_are(tmp_path: Path, threads: int) -> None:
     context = gs.Context(threads=threads, durability="close")
     path = tmp_path / "a.gs"
-    group = gs.group(path, context=context)
+    group = gs.group(path, context=context, mode="a")
     for name in "ab":
         a = group.create(name, gs.Schema([gs.Dim("x", (0, 99_999), 500)], [gs.Attr("v", "int64", filters="none")]))
         a.write(np.arange(100_000))

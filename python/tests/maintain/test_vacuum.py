@@ -164,7 +164,7 @@ def test_durations(text, seconds):
 
 def test_a_group_vacuums_its_store(store_uri):
     uri = store_uri
-    group = gs.group(uri)
+    group = gs.group(uri, mode="a")
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")])
     made = group.create("a", schema)
     for value in range(5):

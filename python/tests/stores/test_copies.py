@@ -180,7 +180,7 @@ def test_tags_and_what_was_vacuumed(ends: tuple[Stores, Stores]) -> None:
 
 
 def test_what_was_vacuumed_cannot_be_tagged_in_a_history_that_ends_before_the_vacuum(stores: Stores) -> None:
-    root = gs.group(stores("a"))
+    root = gs.group(stores("a"), mode="a")
     root.group("x")
     assert root.vacuum("0s").committed == 3
     gs.copy(stores("a"), stores("b"), version=2, history=True)
@@ -218,7 +218,7 @@ def test_moves(store_uri: str) -> None:
     old = gs.open(uri, path="/g/a", version=before)
     assert isinstance(old, gs.Array) and old.path == "/g/a"
     assert [v.message for v in a.history() if v.version == version] == ["tidied"]
-    group = gs.group(uri, path="/h")
+    group = gs.group(uri, path="/h", mode="r+")
     group.move("b", "c/d")
     assert "/h/c/d" in repr(gs.open(uri, path="/h/c/d"))
     group.move("c", "/top")

@@ -47,7 +47,7 @@ class Stores(VersionRules, RuleBasedStateMachine):
             self.stores.append(self.new_store(r))
         for store in self.stores:
             assert not gs.exists(store.uri, context=store.context)
-            assert gs.group(store.uri, context=store.context).version == 1
+            assert gs.group(store.uri, context=store.context, mode="a").version == 1
             store.model.now = {"/": Node("group")}
             store.model.commit(1)
             for _ in range(r.choice([0, 3, 6])):

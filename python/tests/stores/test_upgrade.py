@@ -45,7 +45,7 @@ def test_an_older_store_is_read_upgraded_and_written(tmp_path: Path) -> None:
     assert isinstance(ships, gs.Array)
     for write in (
         lambda: ships.write_cells({"p": [1]}, {"v": np.array([5], np.int16)}),
-        lambda: gs.group(uri)["city"].meta.update(new=1),
+        lambda: gs.group(uri, mode="r+")["city"].meta.update(new=1),
         lambda: gs.tag(uri, "old", 2),
     ):
         with pytest.raises(UnsupportedError, match="gridstone upgrade"):

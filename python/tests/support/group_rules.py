@@ -129,7 +129,7 @@ class GroupRules:
                 if isinstance(above, gs.Group):
                     used.append(above)
                     return above.group(path[len(above.path.rstrip("/")) + 1 :])
-            return gs.group(store.uri, path=path, context=store.context)
+            return gs.group(store.uri, path=path, context=store.context, mode="a")
 
         found = self.attempt(
             store, lambda tree: add_groups(tree, groups), act, commits=not set(groups) <= set(store.model.now)
@@ -287,7 +287,7 @@ class GroupRules:
         if tree[path].is_array:
             assert listed == [(path.rpartition("/")[2], path, "array")]
             with pytest.raises(errors.InputError):
-                gs.group(store.uri, path=path, context=store.context)
+                gs.group(store.uri, path=path, context=store.context, mode="a")
             return
         lead = path.rstrip("/")
         found = children(tree, path)

@@ -183,7 +183,7 @@ class VersionRules(GroupRules):
             if free in trial:
                 return set()
             add_groups(trial, [*parents(free), free])
-            gs.group(store.uri, path=free, context=store.context)
+            gs.group(store.uri, path=free, context=store.context, mode="a")
         store.follow(trial)
         return set()
 
@@ -298,7 +298,7 @@ class VersionRules(GroupRules):
         assert root.version == version
         look(root, tree)
         for write in (lambda: root.create("z", SCHEMAS["dense"]), lambda: root.group("z")):
-            with pytest.raises(errors.InputError, match="the past"):
+            with pytest.raises(errors.AccessError, match="the past"):
                 write()
 
     @precondition(any_array)

@@ -25,6 +25,7 @@ from ...stores import store
 from ..files import Scratch, Source, expand, shown
 from ..load import Keywords, Options, Place, context_or_default, load
 from ..matrix import from_scipy
+from ..matrix_place import Offset
 from ..table.feed import Known, Piece, TableFeed
 from .dense import Beside, Stacked, check_filled, load_dense
 
@@ -92,6 +93,7 @@ def from_npz(
     progress: Progress = None,
     *,
     box: BoxLike = None,
+    offset: Offset = None,
     **options: Unpack[Keywords],
 ) -> Array:
     """Loads a `.npz` file. Its arrays are unpacked into temporary files and read from there.
@@ -103,6 +105,7 @@ def from_npz(
         sparse: False: every array (of `attrs`) has one shape and becomes an attribute of a dense array. True: every
             array has one axis (of vectors, more) and becomes a column of cells of a sparse array. None: False, unless
             the file is a matrix written by `scipy.sparse.save_npz`, which is loaded as by `from_scipy`.
+        offset: of such a matrix, as in `from_scipy`.
         options: as in `from_npy`.
     """
     files, scratch, chosen = expand(source), Scratch(), Options.of(options)
@@ -113,7 +116,9 @@ def from_npz(
         members = _unpacked(plain, files[0], scratch)
         if sparse is None and {"format.npy", "shape.npy", "data.npy"} <= set(members):
             matrix = _matrix(plain, files[0])
-            return from_scipy(uri, matrix, dims, schema, True, context, progress, **options)
+            return from_scipy(uri, matrix, dims, schema, True, context, progress, offset=offset, **options)
+        if offset is not None:
+            raise InputError(f"offset= is for matrices of scipy.sparse.save_npz, {files[0]} is none; box= says where")
         arrays = {
             name.removesuffix(".npy"): _mapped(path, f"{files[0]}, {name}", listed=bool(sparse))
             for name, path in members.items()
