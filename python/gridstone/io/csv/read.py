@@ -12,8 +12,10 @@ from ...base.progress import Progress, reporting
 from ...context.settings import Context, default
 from ...schema.array_schema import Schema
 from ...stores import store
+from ..dimensions import Dims
+from ..dimensions import of as dimensions_of
 from ..files import Source, delimiter_of, expand
-from ..load import Keywords, Options, Place, context_or_default, load
+from ..load import Place, Request, TableKeywords, TableOptions, context_or_default, load
 from ..rejects import Rejected, Rejects
 from .dialect import Dialect
 from .feed import CsvFeed
@@ -22,7 +24,7 @@ from .feed import CsvFeed
 def from_csv(
     uri: store.Uri,
     source: Source,
-    dims: Sequence[str] | None = None,
+    dims: Dims = None,
     schema: Schema | None = None,
     sparse: bool = True,
     context: Context | None = None,
@@ -45,7 +47,7 @@ def from_csv(
     on_error: str = "fail",
     rejected: list[Rejected] | str | os.PathLike[str] | None = None,
     block_bytes: int | str | None = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[TableKeywords],
 ) -> Array:
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
 
@@ -81,7 +83,8 @@ def from_csv(
             How many there were is logged, and `stats["rows_rejected"]` of the array.
         rejected: for "collect": a list that `Rejected` rows are appended to, or the path of a CSV file for them.
         block_bytes: how much text is parsed at once; None: 8 MiB, less where the memory budget is below 1 GiB.
-        options: `path overwrite duplicates attrs capacity dedup message commit_key`: see `gridstone.io.Options`.
+        options: `path overwrite duplicates attrs capacity dedup message commit_key`: and `evolve union domain`: see
+            `gridstone.io.Options` and `TableOptions`.
 
     Returns the array, open for reading and writing.
 
@@ -96,10 +99,11 @@ def from_csv(
         mark, tuple(nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
         tuple(true_words), tuple(false_words), tuple(times), timezone,
     )  # fmt: skip
-    chosen = Options.of(options)
+    chosen = TableOptions.of(options)
+    columns, said = dimensions_of(dims, chosen.domain)
     rejects = Rejects(on_error, rejected)
     feed = CsvFeed(found, dialect, encoding, block_bytes, context_or_default(context), rejects)
-    return load(Place(uri, dims, schema, sparse, chosen), feed, progress)
+    return load(Place(uri, columns, schema, sparse, chosen, said), feed, progress)
 
 
 def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -137,6 +141,7 @@ def read_csv(
     found = expand(source)
     dialect = dialect or Dialect(delimiter_of(found))
     feed = CsvFeed(found, dialect, encoding, None, default(), Rejects("fail", None))
+    feed.request = Request(attrs, reads=True)
     with reporting(progress, "reading") as feed.meter.report:
         tables: list[Any] = list(feed.typed(schema, attrs))
     return pa.concat_tables(tables) if tables else schema._arrow_of(list(attrs or [])).empty_table()
