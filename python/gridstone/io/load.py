@@ -272,22 +272,29 @@ def _appended(place: Place, existing: Array, feed: Feed) -> Array:
         _fill(existing, end, feed, dedup)
         return existing
     nulls, array = set[str](), existing
+    conflict: ConflictError | None = None
     for tries in range(_TRIES):
         if tries:
             feed.meter.passes = feed.meter.passed + 1
             array = store.open_array(place.uri, path=place.options.path, mode="r+", context=feed.context)
         try:
-            # A load with a key, tried again, finds the version that the first try has read in a transaction only.
-            if not nulls and end.commit_key is None and not _added(place, array.schema, feed):
+            if not (nulls or conflict or _added(place, array.schema, feed)):
                 _fill(array, end, feed, dedup, _lenient(array.schema, feed))
                 return array
             return _evolved(place, feed, nulls)
         except _FirstNulls as found:
             nulls |= found.names
-        except ConflictError:
-            now = store.open_array(place.uri, path=place.options.path, context=feed.context)
-            if now.schema == array.schema:
+        except NotFoundError:
+            if conflict is None:
                 raise
+            # The first commit with the key made the array.
+            raise conflict from None
+        except ConflictError as error:
+            now = store.open_array(place.uri, path=place.options.path, context=feed.context)
+            if now.schema == array.schema and (conflict or end.commit_key is None):
+                raise
+            # The first try with this key may have changed the schema: a transaction reads what it has read.
+            conflict = error if end.commit_key is not None else None
     raise ConflictError(
         f"{os.fspath(place.uri)!r}: others changed the schema {_TRIES} times while this load was tried; load again"
     )

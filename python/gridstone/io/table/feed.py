@@ -122,7 +122,7 @@ class TableFeed(ColumnFeed):
     def parts(self) -> list[Part]:
         """The columns of each file, or of the whole; those that cannot be taken too."""
         if isinstance(self._source, Files):
-            return list(self._source.parts)
+            return [part._replace(names=[*part.names, *self._refused]) for part in self._source.parts]
         return [Part(self._source.title, [*self._source.schema.names, *self._refused])]
 
     def inferred(self, dims: Sequence[str] | None, sparse: bool, options: Options) -> Schema:
