@@ -104,6 +104,25 @@ def box_of(array: Array, parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | N
     return box or None
 
 
+def pairs_of(parts: Sequence[str], option: str) -> dict[str, str]:
+    """The values by name that several `NAME=VALUE` give."""
+    found: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not equals or not name or name in found:
+            raise click.BadParameter(f"{part!r} is not NAME=VALUE, each name once", param_hint=option)
+        found[name] = value
+    return found
+
+
+def count_of(text: str, option: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no whole number", param_hint=option) from None
+
+
 def domains_of(parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | None:
     """The domains that `--domain` options choose, before types are known: numbers, or text as it is."""
     found: dict[str, tuple[Any, Any]] = {}
