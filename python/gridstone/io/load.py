@@ -317,7 +317,7 @@ def _evolved(place: Place, feed: Any, nulls: set[str]) -> Array:
         nullable = [attr.name for attr in schema.attrs if attr.name in nulls and not attr.nullable]
         if added or nullable:
             try:
-                staged.alter(add=feed.new_attrs(added), nullable=nullable)
+                staged.alter(add=feed.new_attrs(added) if added else [], nullable=nullable)
             except SchemaError:
                 if nullable:  # What was added to a sparse array stays as it is: the row is named.
                     _fill(staged, End(), feed, options.dedup)

@@ -113,6 +113,19 @@ def test_frames_and_tables_with_a_new_column(store_uri: str, source: Any, load: 
     assert cells(a) == {"x": [1, 2, 3, 4], "v": [10, 20, 30, 40], "w": [None, None, "a", "b"]}
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_only_some_of_the_new_files_have_new_columns(tmp_path: Path, store_uri: str, form: str) -> None:
+    LOAD[form](store_uri, put(tmp_path, form, ONE), ["x"], domain={"x": (0, 99)})
+    files = put(tmp_path, form, {"x": [3], "v": [None]}, MORE | {"x": [4, 5]}, {"u": [1], "x": [6], "v": [3]})
+    a = LOAD[form](store_uri, files, evolve=True)
+    assert cells(a) == {
+        "x": [1, 2, 3, 4, 5, 6],
+        "v": [10, 20, None, 30, 40, 3],
+        "w": [None, None, None, "a", "b", None],
+        "u": [None] * 5 + [1],
+    }
+
+
 def test_a_new_column_of_every_kind_comes_back(store_uri: str) -> None:
     io.from_arrow(store_uri, pa.table(ONE), ["x"], domain={"x": (0, 99)})
     more = pa.table(

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from places import Stores
 
@@ -25,7 +27,7 @@ def cells(array: gs.Array) -> dict[str, list[Any]]:
 
 
 def sources(tmp_path: Path) -> dict[str, tuple[Any, Any]]:
-    NEXT.to_pandas().to_csv(tmp_path / "n.csv", index=False)
+    pyarrow.csv.write_csv(NEXT, tmp_path / "n.csv")
     pa.parquet.write_table(NEXT, tmp_path / "n.parquet")
     return {
         "table": (io.from_arrow, NEXT),

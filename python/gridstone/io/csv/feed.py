@@ -122,9 +122,14 @@ class CsvFeed(ColumnFeed):
         lacking = {name for name in wanted if any(name not in part.names for part in self.parts())}
         of_file: dict[tuple[Path, str], infer.Column] = {}
         rows, kept_bytes = 0, 0
-        for block, found in self._tables(lambda block: [name for name in wanted if name in block.names], types):
-            table = self._checked(block, found, dims, dims, None)
-            for name in table.column_names:
+
+        def own(block: Block) -> list[str]:
+            # Arrow takes no names for all of them.
+            return [name for name in wanted if name in block.names] or list(block.names[:1])
+
+        for block, read in self._tables(own, types):
+            table = self._checked(block, read, dims, dims, None)
+            for name in {*wanted} & {*table.column_names}:
                 column = of_file.setdefault((block.file, name), infer.Column(name))
                 column.see(table.column(name).combine_chunks(), name in dims)
             rows, kept_bytes = rows + table.num_rows, kept_bytes + table.nbytes
