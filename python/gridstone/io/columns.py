@@ -7,16 +7,12 @@
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from ..base.printable import brief
-from ..column import arrow, arrow_types, datatype, encode
 from ..errors import InputError
 from ..schema.array_schema import Schema
-from ..schema.attribute import Attr
-from ..schema.fields import field_of
+from ..schema.fields import has_own_fill
 
 
 class Part(NamedTuple):
@@ -95,20 +91,3 @@ def taken(parts: Sequence[Part], schema: Schema, attrs: Sequence[str] | None, *,
             f"the column, or make the attribute nullable: alter(nullable={attr.name!r}) (gridstone alter --nullable)"
         )
     return [attr.name for attr in wanted if attr.name in known] if partly else [attr.name for attr in schema.attrs]
-
-
-def has_own_fill(attr: Attr) -> bool:
-    """Whether an attribute has a fill that was chosen: another one than its type has anyway."""
-    known = attr.enumeration
-    if known is not None:
-        return bool(known.values) and repr(attr.fill) != repr(known.values[0])
-    return repr(attr.fill) != repr(datatype.default_fill(attr.dtype))
-
-
-def without_values(attr: Attr, rows: int) -> Any:
-    """The Arrow array of an attribute that there is no column of: nulls, or its fill."""
-    if attr.nullable:
-        return pa.nulls(rows, arrow_types.type_of(attr.dtype))
-    plain = field_of(attr)._replace(categories=None)
-    one = arrow.array_of(encode.from_values(plain, [attr.fill]))
-    return one.take(pa.nulls(rows, pa.int64()).fill_null(0))

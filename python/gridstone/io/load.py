@@ -178,12 +178,14 @@ class Request:
         target: the array that is appended to; None: the array is new.
         chosen: what the caller says of dimensions that are inferred.
         reads: nothing is loaded, the columns are only read.
+        again: what `tables` gives may be asked for once more.
     """
 
     attrs: Sequence[str] | None = None
     union: bool = True
     stated: bool = False
     reads: bool = False
+    again: bool = False
     target: Target | None = None
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
 
@@ -279,8 +281,11 @@ def _appended(place: Place, existing: Array, feed: Feed) -> Array:
             array = store.open_array(place.uri, path=place.options.path, mode="r+", context=feed.context)
         try:
             if not (nulls or conflict or _added(place, array.schema, feed)):
-                _fill(array, end, feed, dedup, _lenient(array.schema, feed))
+                reading = _lenient(array.schema, feed)
+                feed.request.again = reading != array.schema or end.commit_key is not None
+                _fill(array, end, feed, dedup, reading)
                 return array
+            feed.request.again = True
             return _evolved(place, feed, nulls)
         except _FirstNulls as found:
             nulls |= found.names
@@ -291,7 +296,7 @@ def _appended(place: Place, existing: Array, feed: Feed) -> Array:
             raise conflict from None
         except ConflictError as error:
             now = store.open_array(place.uri, path=place.options.path, context=feed.context)
-            if now.schema == array.schema and (conflict or end.commit_key is None):
+            if not feed.request.again or (now.schema == array.schema and (conflict or end.commit_key is None)):
                 raise
             # The first try with this key may have changed the schema: a transaction reads what it has read.
             conflict = error if end.commit_key is not None else None
@@ -408,6 +413,8 @@ def existing_array(place: Place, context: Context) -> Array | None:
     """The array to append to, if there is one and it is not to be replaced."""
     if place.schema is not None and not isinstance(place.schema, Schema):
         raise InputError(f"schema= takes a gridstone.Schema, found {type(place.schema).__name__}")
+    if isinstance(place.dims, Mapping):
+        raise InputError("dims= of this load is a list of the names of its dimensions, such as dims=['lat', 'lon']")
     if place.options.overwrite or not store.exists(place.uri, context=context):
         return None
     try:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import Stores
@@ -85,6 +86,8 @@ def test_what_is_no_dimension_is_named(tmp_path: Path, stores: Stores) -> None:
             io.from_arrow(stores("a"), TABLE, dims, **options)
     with pytest.raises(gs.errors.GridstoneError, match="id"):
         io.from_arrow(stores("a"), TABLE, ["id"], domain={"id": ("x", "y")})
+    with pytest.raises(InputError, match="dims= of this load is a list"):
+        io.from_scipy(stores("a"), scipy.sparse.eye_array(3, format="csr"), {"a": None, "b": None})  # type: ignore[arg-type]
     texts = pa.table({"s": ["a"], "v": [1]})
     with pytest.raises(InputError, match="'s' is text, which has no domain"):
         io.from_arrow(stores("a"), texts, ["s"], domain={"s": ("a", "b")})

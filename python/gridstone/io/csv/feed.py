@@ -20,7 +20,7 @@ from ...context.settings import Context, size_bytes
 from ...errors import InputError
 from ...schema.array_schema import Schema
 from ...schema.attribute import Attr
-from ...schema.fields import attr_field, dim_fields
+from ...schema.fields import attr_field, dim_fields, without_values
 from .. import bounds, columns, infer, text_values
 from ..columns import Part
 from ..files import shown
@@ -195,7 +195,7 @@ class CsvFeed(ColumnFeed):
             table = self._checked(block, found, dims + own, dims, schema)
             for name in attrs:
                 if name not in table.column_names:
-                    table = table.append_column(name, columns.without_values(schema.attr(name), table.num_rows))
+                    table = table.append_column(name, without_values(schema.attr(name), table.num_rows))
             yield table
 
     def _taken(self, schema: Schema, names: Sequence[str] | None) -> list[str]:

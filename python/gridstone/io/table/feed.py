@@ -15,7 +15,7 @@ from ...context.settings import Context
 from ...errors import GridstoneError, InputError
 from ...schema.array_schema import Schema
 from ...schema.attribute import Attr
-from ...schema.fields import field_of
+from ...schema.fields import field_of, without_values
 from .. import bounds, columns, infer
 from ..columns import Part
 from ..load import ColumnFeed, Meter, Options, column_of, named_dims
@@ -207,8 +207,7 @@ class TableFeed(ColumnFeed):
 
     def tables(self, schema: Schema) -> Iterator[Any]:
         """All rows, as the schema's types. Nulls may make another pass necessary."""
-        target = self.request.target
-        return self._typed(schema, again=target is not None and not self.request.stated and schema.sparse)
+        return self._typed(schema, again=self.request.again)
 
     def _typed(self, schema: Schema, *, again: bool) -> Iterator[Any]:
         names = self._taken(schema)
@@ -263,7 +262,7 @@ class TableFeed(ColumnFeed):
     def _column(self, field: Field, piece: Piece, schema: Schema) -> Any:
         """One column in the field's type; an `InputError` names the first row that does not fit."""
         if field.name not in piece.table.column_names:
-            return columns.without_values(schema.attr(field.name), piece.table.num_rows)
+            return without_values(schema.attr(field.name), piece.table.num_rows)
         data = _one(piece.table.column(field.name), dictionary=field.categories is not None)
         if self.nan_is_null and not field.nullable and field.kind == "attribute":
             data = arrow.with_nan_for_null(data, field.dtype)
