@@ -273,7 +273,7 @@ def schema_of(
     their extents rounded to two digits; texts may be twice as long as the longest (see `target.room`).
     Dense: tiles as `gridstone.array` makes them.
     """
-    told = {name: found.dim for name, found in chosen.items() if found.dim is not None}
+    stated = {name: found.dim for name, found in chosen.items() if found.dim is not None}
     columns = [_as_chosen(column, chosen.get(column.name)) if column.name in dims else column for column in columns]
     by_name = {column.name: column for column in columns}
     attrs = [
@@ -287,27 +287,25 @@ def schema_of(
             "other; values without coordinates go into a dense array: gridstone.array(uri, values)"
         )
     for name in dims:
-        if name not in told:
+        if name not in stated:
             _check_integers(by_name[name])
     texts = {name for name in dims if by_name[name].is_text}
     if texts and not sparse:
         raise UnsupportedError(f"column {min(texts)!r} is string, which only sparse arrays have as a dimension")
     bounds = [None if name in texts else _bounds(by_name[name], chosen.get(name, Chosen())) for name in dims]
-    lengths = _lengths([by_name[name] for name in dims], told)
+    lengths = _lengths([by_name[name] for name in dims], stated)
     if sparse:
         data_tiles = max(1.0, rows / capacity)
         numbers = max(1, len(dims) - len(texts))
         parts = max(1, round(min(_TILES_MAX, _TILES_PER_DATA_TILE * data_tiles) ** (1 / numbers)))
-        pairs = zip(dims, bounds, strict=True)
-        spans = [None if b is None or n in told else _domain(by_name[n]) for n, b in pairs]
-        named = zip(dims, spans, strict=True)
-        extents: list[Any] = [None if b is None else _extent(by_name[n].dtype, b, parts) for n, b in named]
+        pairs = [(by_name[name], ends) for name, ends in zip(dims, bounds, strict=True)]
+        extents: list[Any] = [None if b is None or c.name in stated else _extent_of(c, b, parts) for c, b in pairs]
     else:
         sizes = [datatype.ticks_of(b[1]) - datatype.ticks_of(b[0]) + 1 for b in bounds if b is not None]
         width = max(datatype.numpy_of(attr.dtype).itemsize for attr in attrs) if attrs else 8
         extents = list(auto_tile(sizes, width))
     made = [
-        told.get(name)
+        stated.get(name)
         or (_text_dim(by_name[name], lengths[name], chosen.get(name)) if bound is None else None)
         or Dim(name, bound, extent, by_name[name].dtype)
         for name, bound, extent in zip(dims, bounds, extents, strict=True)
@@ -341,10 +339,11 @@ def _bounds(column: Column, found: Chosen) -> tuple[Any, Any]:
     return low, high
 
 
-def _lengths(columns: Sequence[Column], told: Mapping[str, Dim]) -> dict[str, int]:
+def _lengths(columns: Sequence[Column], stated: Mapping[str, Dim]) -> dict[str, int]:
     """`max_bytes` of each dimension of texts: with room, as far as the axes of an array allow for all of them."""
-    texts = [column for column in columns if column.is_text and column.name not in told]
-    others = sum(-(-(told[c.name].max_bytes or 8) // 8) if c.name in told else 1 for c in columns if c not in texts)
+    texts = [column for column in columns if column.is_text and column.name not in stated]
+    others = len(columns) - len(texts)  # Each one axis, or as many as the texts of a stated dimension have words.
+    others += sum(-(-dim.max_bytes // 8) - 1 for dim in stated.values() if dim.max_bytes is not None)
     least = {column.name: max(8, -(-column.longest // 8) * 8) for column in texts}
     made = {column.name: room(column.longest) for column in texts}
     while made != least and others + sum(made.values()) // 8 > _AXES_MAX:
@@ -386,6 +385,12 @@ def _as(bound: Any, kind: Any) -> Any:
     if pa.types.is_float64(kind) and bound.type in (pa.uint64(), integers.LONG):
         return float(bound.as_py())
     return bound.cast(kind)
+
+
+def _extent_of(column: Column, ends: tuple[Any, Any], parts: int) -> Any:
+    """A tile extent for where the data lies; for the whole domain if all of it has one coordinate."""
+    low, high = _domain(column)
+    return _extent(column.dtype, ends if low == high else (low, high), parts)
 
 
 def _extent(dtype: str, bounds: tuple[Any, Any], parts: int) -> Any:

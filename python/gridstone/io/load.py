@@ -237,7 +237,7 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
 
 
 def _prepare(place: Place, existing: Array | None, feed: Feed) -> None:
-    """Tells a feed of columns what is asked, which must not contradict itself or the array."""
+    """Hands the request to a feed of columns; an `InputError` if it contradicts itself or the array."""
     options, schema = place.options, place.schema if existing is None else existing.schema
     tables = options if isinstance(options, TableOptions) else TableOptions()
     if place.schema is not None and tables.evolve:
@@ -342,14 +342,14 @@ def _lenient(schema: Schema, feed: ColumnFeed) -> Schema:
     """
     if not schema.sparse:
         return schema
-    told, parts, attrs = schema._json(), feed.parts(), feed.request.attrs
-    for attr in told["attrs"]:
+    options, parts, attrs = schema._json(), feed.parts(), feed.request.attrs
+    for attr in options["attrs"]:
         kind = attr["dtype"]
         if any(attr["name"] not in part.names for part in parts) or (attrs is not None and attr["name"] not in attrs):
             continue
         of_nan = feed.nan_is_null and (datatype.is_float(kind) or datatype.is_complex(kind))
         attr["nullable"] = attr["nullable"] or not (datatype.is_time(kind) or datatype.is_var(kind) or of_nan)
-    return Schema.from_json(json.dumps(told))
+    return Schema.from_json(json.dumps(options))
 
 
 @contextlib.contextmanager

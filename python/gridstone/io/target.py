@@ -31,8 +31,8 @@ def type_advice(target: Target | None, name: str, dtype: str, value: Any) -> str
     if target is None:
         return ""
     wanted = type_for(dtype, value)
-    told = "; the type of a column never changes"
-    return told if wanted is None else f"{told}: {target.copy('--type', f'{name}={wanted}')}"
+    advice = "; the type of a column never changes"
+    return advice if wanted is None else f"{advice}: {target.copy('--type', f'{name}={wanted}')}"
 
 
 def length_advice(target: Target | None, name: str, length: int) -> str:

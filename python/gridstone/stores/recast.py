@@ -73,8 +73,8 @@ def recast_schema(schema: Schema, types: Mapping[str, Any], max_bytes: Mapping[s
         raise SchemaError(f"no dimension or attribute {unknown[0]!r}; there are {', '.join(map(repr, names))}")
     dims = [_dim(dim, types.get(dim.name), max_bytes.get(dim.name)) for dim in schema.dims]
     attrs = [_attr(attr, types.get(attr.name), max_bytes.get(attr.name)) for attr in schema.attrs]
-    told = {**schema._json(), "dims": [dim._json() for dim in dims], "attrs": [attr._json() for attr in attrs]}
-    return Schema.from_json(json.dumps(told))
+    options = {**schema._json(), "dims": [dim._json() for dim in dims], "attrs": [attr._json() for attr in attrs]}
+    return Schema.from_json(json.dumps(options))
 
 
 def _dim(dim: Dim, dtype: Any, longest: int | None) -> Dim:

@@ -129,6 +129,20 @@ def test_only_some_of_the_new_files_have_new_columns(tmp_path: Path, store_uri: 
     }
 
 
+def test_times_with_a_zone_in_some_files(tmp_path: Path, stores: Stores) -> None:
+    texts = ["x,v\n1,5\n", "x,v,t\n2,6,2026-07-01T12:00:00+02:00\n", "x,u,v\n3,2026-07-01T12:00:00Z,7\n"]
+    files = [tmp_path / f"{at}.csv" for at in range(3)]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    io.from_csv(stores("a"), files[0], ["x"], domain={"x": (0, 9)})
+    a = io.from_csv(stores("a"), files[:2], evolve=True)
+    a = io.from_csv(stores("a"), files, evolve=True)
+    whole = io.from_csv(stores("b"), files, ["x"])
+    for made in (a, whole):
+        found = {tuple(map(str, row.values())) for row in made.read(order="row").to_arrow().to_pylist()}
+        assert {("2", "6", "2026-07-01 10:00:00", "None"), ("3", "7", "None", "2026-07-01 12:00:00")} <= found
+
+
 def test_a_new_column_of_every_kind_comes_back(store_uri: str) -> None:
     io.from_arrow(store_uri, pa.table(ONE), ["x"], domain={"x": (0, 99)})
     more = pa.table(

@@ -46,6 +46,16 @@ def test_domains_are_chosen(tmp_path: Path, stores: Stores) -> None:
             assert not gs.exists(stores("new"))
 
 
+def test_tiles_of_a_chosen_domain(store_uri: str) -> None:
+    table = pa.table({"lon": [4.0], "n": [7], "v": [1]})
+    a = io.from_arrow(store_uri, table, {"lon": (-180, 180), "n": (0, 999)})
+    lon, n = a.schema.dims
+    assert lon.tile == 90.0 and n.tile == 250  # one cell tells nothing: 4 x 4 tiles of the domain
+    more = pa.table({"lon": [4.0, 5.0], "n": [7, 8], "v": [1, 2]})
+    a = io.from_arrow(store_uri, more, {"lon": (-180, 180), "n": (0, 999)}, overwrite=True)
+    assert a.schema.dims[0].tile == 0.25 and a.schema.dims[1].tile == 1  # where the data lies
+
+
 def test_a_mapping_says_types_domains_and_dims(tmp_path: Path, stores: Stores) -> None:
     t = gs.Dim("t", ("1970-01-01", "1970-12-31"), np.timedelta64(1, "D"), "datetime64[s]")
     dims = {"id": "float64", "LON": (-180, 180), "t": t}

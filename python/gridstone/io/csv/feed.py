@@ -295,21 +295,27 @@ class CsvFeed(ColumnFeed):
         return parser.blanked(block, found)
 
     def _with_zones(self, types: dict[str, Any]) -> dict[str, Any]:
-        """Times with a zone need a type with one: told by the first block of each pass that has a schema."""
+        """Times with a zone need a type with one: the first block of each file that has the column decides."""
         times = [name for name, kind in types.items() if pa.types.is_timestamp(kind)]
         if not times or self._zoned:
             return types
-        block = self._reader(self._files, 1 << 16).first(self._header)
-        if block is None:
-            return types
-        present = [name for name in times if name in block.names]
+        pending = set(times)
+        for file in self._files:
+            block = self._reader([file], 1 << 16).first(self._header) if pending else None
+            if block is not None:
+                self._note_zones(block, types, sorted(pending & {*block.names}))
+                pending -= {*block.names}
+        return types | self._zoned
+
+    def _note_zones(self, block: Block, types: dict[str, Any], present: list[str]) -> None:
+        """Takes note which of these columns of times have a zone."""
+        if not present:
+            return
         if self._rejects.tolerant:
             block = parser.blanked(block, list(parser.faults(self._dialect, block, {}, present)))
-        found = parser.table(self._dialect, block, {}, present).schema if present else pa.schema([])
-        for field in found:
+        for field in parser.table(self._dialect, block, {}, present).schema:
             if pa.types.is_timestamp(field.type) and field.type.tz is not None:
                 self._zoned[field.name] = pa.timestamp(types[field.name].unit, "UTC")
-        return types | self._zoned
 
     def _checked(
         self, block: Block, table: Any, filled: Sequence[str], dims: Sequence[str], schema: Schema | None

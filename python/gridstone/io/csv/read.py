@@ -52,13 +52,15 @@ def from_csv(
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
 
     Without a schema or an array at `uri`, a first pass over the files infers types and domains: integers, floats, ISO
-    dates and times, true/false, else text; an attribute with empty values is nullable. Columns are matched by name.
+    dates and times, true/false, else text; an attribute with empty values is nullable. Columns are matched by name, and
+    none is dropped unless `attrs` or a schema leaves it out.
 
     Args:
         uri: the store.
         source: a path, a pattern or a list of them; `.gz .bz2 .xz .zst .lz4` are decompressed. Several files are read
             side by side and parsed in parallel, ahead of what is written meanwhile; rows stay in the files' order.
-        dims: the columns that are the dimensions; needed unless a schema is given.
+        dims: the columns that are the dimensions; needed unless a schema is given. A mapping also says what is not
+            inferred, by name a domain, a datatype, a `Dim`, or None: `{"lon": (-180, 180), "id": "string"}`.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
@@ -83,8 +85,8 @@ def from_csv(
             How many there were is logged, and `stats["rows_rejected"]` of the array.
         rejected: for "collect": a list that `Rejected` rows are appended to, or the path of a CSV file for them.
         block_bytes: how much text is parsed at once; None: 8 MiB, less where the memory budget is below 1 GiB.
-        options: `path overwrite duplicates attrs capacity dedup message commit_key`: and `evolve union domain`: see
-            `gridstone.io.Options` and `TableOptions`.
+        options: `path overwrite duplicates attrs capacity dedup message commit_key`, see `gridstone.io.Options`, and
+            `evolve union domain`, see `gridstone.io.TableOptions`.
 
     Returns the array, open for reading and writing.
 
@@ -100,10 +102,10 @@ def from_csv(
         tuple(true_words), tuple(false_words), tuple(times), timezone,
     )  # fmt: skip
     chosen = TableOptions.of(options)
-    columns, said = dimensions_of(dims, chosen.domain)
+    columns, stated = dimensions_of(dims, chosen.domain)
     rejects = Rejects(on_error, rejected)
     feed = CsvFeed(found, dialect, encoding, block_bytes, context_or_default(context), rejects)
-    return load(Place(uri, columns, schema, sparse, chosen, said), feed, progress)
+    return load(Place(uri, columns, schema, sparse, chosen, stated), feed, progress)
 
 
 def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -41,7 +41,7 @@ def unified(files: Sequence[Path], schemas: Sequence[Any]) -> Unified:
                 if kind is None:
                     conflicts.setdefault(field.name, _conflict(field, file, known, origins[field.name]))
                 elif kind != known.type:
-                    # The metadata told a datatype that is too narrow now.
+                    # The datatype of the metadata is too narrow now.
                     fields[field.name], origins[field.name] = pa.field(field.name, kind), file
     doubled = next((schema for schema in schemas if len(set(schema.names)) < len(schema.names)), None)
     made = schemas[0] if doubled is None else doubled

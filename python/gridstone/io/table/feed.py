@@ -129,7 +129,7 @@ class TableFeed(ColumnFeed):
         """The schema that the table itself tells, or what types and bounds make."""
         stored = (self._source.schema.metadata or {}).get(SCHEMA_KEY)
         if dims is None and stored is not None:
-            return self._told(self._stored_schema(stored), options.attrs)
+            return self._of_metadata(self._stored_schema(stored), options.attrs)
         dims, parts = named_dims(dims), self.parts()
         others = [name for name in columns.named(parts) if name not in dims]
         names = [*dims, *(others if options.attrs is None else options.attrs)]
@@ -163,14 +163,14 @@ class TableFeed(ColumnFeed):
                     _measure_piece(found[name], piece, False)
         return [Attr(name, column.dtype, nullable=True, **column.enumeration) for name, column in found.items()]
 
-    def _told(self, schema: Schema, attrs: Sequence[str] | None) -> Schema:
+    def _of_metadata(self, schema: Schema, attrs: Sequence[str] | None) -> Schema:
         """The schema that the table tells, with the columns that it has besides."""
         parts = self.parts()
         made = _restricted(schema, attrs, columns.named(parts))
         more = columns.new_names(parts, schema, attrs, evolve=True)
         if more:
-            told = {**schema._json(), "attrs": [attr._json() for attr in [*made.attrs, *self.new_attrs(more)]]}
-            made = Schema.from_json(json.dumps(told))
+            options = {**schema._json(), "attrs": [attr._json() for attr in [*made.attrs, *self.new_attrs(more)]]}
+            made = Schema.from_json(json.dumps(options))
         return made
 
     def _stored_schema(self, stored: bytes) -> Schema:

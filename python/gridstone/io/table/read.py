@@ -44,13 +44,13 @@ def from_arrow(
             (data frames of polars, relations of DuckDB, this package's own results and streams). What can be read only
             once is kept for the second pass: in memory up to a quarter of the budget, behind that in a temporary file
             (which is not sealed, even if the store is).
-        dims: the columns that are the dimensions.
+        dims: the columns that are the dimensions; or a mapping that also says types and domains, as in `from_csv`.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done, total)` (rows).
-        options: `path overwrite duplicates attrs capacity dedup message commit_key`: and `evolve union domain`: see
-            `gridstone.io.Options` and `TableOptions`.
+        options: `path overwrite duplicates attrs capacity dedup message commit_key`, see `gridstone.io.Options`, and
+            `evolve union domain`, see `gridstone.io.TableOptions`.
 
     Returns the array, open for reading and writing.
 
@@ -69,8 +69,8 @@ def from_arrow(
 
 def _place(uri: store.Uri, dims: Dims, schema: Schema | None, sparse: bool, options: Mapping[str, Any]) -> Place:
     chosen = TableOptions.of(options)
-    names, said = dimensions_of(dims, chosen.domain)
-    return Place(uri, names, schema, sparse, chosen, said)
+    names, found = dimensions_of(dims, chosen.domain)
+    return Place(uri, names, schema, sparse, chosen, found)
 
 
 def _tables_of(source: Any, context: Context) -> Tables:
