@@ -6,13 +6,12 @@ from typing import Any
 
 from .. import _native
 from ..arrays.array import Array
-from ..base.arguments import checked, place
+from ..base.arguments import checked, mapping, place
 from ..base.progress import Progress, reporting
 from ..context.settings import Context, default
 from ..errors import InputError, UnsupportedError
 from . import store
 from .group import Group
-from .recast import recast
 
 
 def _source(what: str, value: Any) -> None:
@@ -21,7 +20,7 @@ def _source(what: str, value: Any) -> None:
         place(what, value)
 
 
-@checked(source=_source, target=place)
+@checked(source=_source, target=place, types=mapping, max_bytes=mapping)
 def copy(
     source: "str | os.PathLike[str] | Array | Group",
     target: str | os.PathLike[str],
@@ -76,6 +75,8 @@ def copy(
     used = context or default()
     aimed = target_context or used
     if types or max_bytes:
+        from .recast import recast
+
         if history:
             raise InputError("types= and max_bytes= write one version anew; leave history= out")
         one = store.open_array(source, path=path, version=version, context=used)
