@@ -142,7 +142,7 @@ class Dataset:
 
     def __init__(self, dataset: Any, title: str) -> None:
         self.title, self.parts, found = title, list[Part](), dict[str, tuple[Any, str]]()
-        # Of a dataset in memory, or one of folders, a column need not be in the fragments.
+        # Columns that folders tell are in no fragment.
         derived = set(dataset.schema.names)
         for place, fragment in enumerate(dataset.get_fragments()):
             name = str(getattr(fragment, "path", "")) or f"{title}, part {place}"
