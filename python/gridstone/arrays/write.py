@@ -88,7 +88,8 @@ class Writable(Appendable):
 
         Args:
             coords: coordinates: a dict by dimension, an (n, ndim) array or a tuple of arrays; or, without `attrs`, one
-                Arrow table or data frame with a column for each dimension and attribute.
+                Arrow table or data frame with a column for each dimension and attribute. An attribute of a sparse
+                array without a column is null or its own fill; one that may be neither is an error.
             attrs: values: a dict by attribute, or one array if there is one attribute. A dense array takes a subset.
             sorted: the cells are in global order already.
             dedup: what to do with several cells at one place: "error", or keep the "first" or "last".

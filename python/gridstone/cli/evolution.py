@@ -56,9 +56,9 @@ def alter(
     array.alter(
         add=[options.attr_of(text) for text in add],
         drop=drop,
-        rename=_pairs(rename, "--rename"),
-        fill=_fills(array, _pairs(fill, "--fill")),
-        filters=_pairs(filters, "--filters"),
+        rename=options.pairs_of(rename, "--rename"),
+        fill=_fills(array, options.pairs_of(fill, "--fill")),
+        filters=options.pairs_of(filters, "--filters"),
         nullable=nullable,
         categories=_categories(array, category),
         message=message,
@@ -66,20 +66,10 @@ def alter(
     _tell(array, json_out)
 
 
-def _pairs(parts: Sequence[str], option: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for part in parts:
-        name, equals, value = part.partition("=")
-        if not equals or not name or name in found:
-            raise click.BadParameter(f"{part!r} is not NAME=VALUE, each name once", param_hint=option)
-        found[name] = value
-    return found
-
-
 def _categories(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for part in parts:
-        (name, value), *_ = _pairs([part], "--category").items()
+        (name, value), *_ = options.pairs_of([part], "--category").items()
         found.setdefault(name, []).append(
             options.typed(array.schema.attr(name).dtype, value, f"attribute {name!r}: the category")
         )

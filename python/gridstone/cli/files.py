@@ -60,6 +60,10 @@ _CSV_NAMES = [
 ]
 
 
+_TABLE_KINDS = ("csv", "parquet", "feather")
+_TABLE_NAMES = ["domain", "evolve", "union"]
+
+
 def _csv_options(command: Any) -> Any:
     for option in reversed(_CSV_OPTIONS):
         command = option(command)
@@ -109,6 +113,11 @@ def _kind_of(file: Path) -> str:
 @click.option("--dedup", type=click.Choice(["error", "first", "last"]), default="error", show_default=True)
 @click.option("--capacity", type=int, default=10_000, show_default=True, help="Cells per data tile of a new array.")
 @click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
+@click.option("--domain", multiple=True, metavar="DIM=LOW:HIGH", help="The domain of a dimension of a new array.")
+@click.option("--evolve", is_flag=True, help="Columns that an array lacks become nullable attributes of it.")
+@click.option(
+    "--union/--no-union", default=None, help="Whether the files may have different columns.  [default: union]"
+)
 @click.option("--message", "-m", help="Kept with the version.")
 @_csv_options
 @options.with_memory
@@ -146,6 +155,7 @@ def load(
     rest |= {} if sparse is None else {"sparse": sparse}
     rest |= {} if duplicates is None else {"duplicates": duplicates}
     rest |= _csv_arguments(csv) if kind == "csv" else {}
+    rest |= _table_arguments({key: rest.pop(key) for key in _TABLE_NAMES})
     schema = None if schema_file is None else Schema.from_json(schema_file.read_text())
     array = loaded(kind, uri, sources, schema=schema, **rest)
     if json_out:
@@ -175,8 +185,10 @@ def loaded(kind: str, uri: str, files: Sequence[str | Path], **arguments: Any) -
 
 def _check_use(context: click.Context, kind: str) -> None:
     """Options of another format are a mistake."""
-    own = {"csv": _CSV_NAMES, "npy": ["name"], "npz": ["offset"], "mtx": ["name", "offset"]}
-    for names, forms in ((_CSV_NAMES, "CSV"), (["name"], "npy and mtx"), (["offset"], "mtx and npz")):
+    own = {**dict.fromkeys(_TABLE_KINDS, _TABLE_NAMES), "npy": ["name"], "npz": ["offset"], "mtx": ["name", "offset"]}
+    own["csv"] = [*_CSV_NAMES, *_TABLE_NAMES]
+    tables = (_TABLE_NAMES, ", ".join(_TABLE_KINDS))
+    for names, forms in ((_CSV_NAMES, "CSV"), tables, (["name"], "npy and mtx"), (["offset"], "mtx and npz")):
         for name in names:
             given = context.get_parameter_source(name) not in (ParameterSource.DEFAULT, None)
             if given and name not in own.get(kind, []):
@@ -206,6 +218,14 @@ def _csv_arguments(given: dict[str, Any]) -> dict[str, Any]:
     if (given["rejected"] is not None) != (given["on_error"] == "collect"):
         raise click.UsageError("--on-error collect and --rejected FILE go together")
     return made
+
+
+def _table_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of tables as the arguments of `from_csv` and its kin."""
+    made = {key: value for key, value in given.items() if value not in (None, (), False) or key == "union"}
+    if made["union"] is None:
+        del made["union"]
+    return {**made, "domain": options.domains_of(given["domain"])} if given["domain"] else made
 
 
 def _mark(text: str) -> str:

@@ -107,7 +107,46 @@ def box_of(array: Array, parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | N
     return box or None
 
 
-def _ends(span: str) -> tuple[str, str]:
+def pairs_of(parts: Sequence[str], option: str) -> dict[str, str]:
+    """The values by name that several `NAME=VALUE` give."""
+    found: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not equals or not name or name in found:
+            raise click.BadParameter(f"{part!r} is not NAME=VALUE, each name once", param_hint=option)
+        found[name] = value
+    return found
+
+
+def count_of(text: str, option: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no whole number", param_hint=option) from None
+
+
+def domains_of(parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | None:
+    """The domains that `--domain` options choose, before types are known: numbers, or text as it is."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for part in parts:
+        name, equals, span = part.partition("=")
+        if not equals or not span or name.strip() in found:
+            raise click.BadParameter(f"{part!r} is not DIM=LOW:HIGH, each dimension once", param_hint="--domain")
+        low, high = _ends(span, "--domain")
+        found[name.strip()] = (_plain(low), _plain(high))
+    return found or None
+
+
+def _plain(text: str) -> Any:
+    text = text.strip()
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text or None
+
+
+def _ends(span: str, option: str = "--box") -> tuple[str, str]:
     """The two ends of "low:high"; times contain colons themselves, so ".." parts them too."""
     if ".." in span:
         low, _, high = span.partition("..")
@@ -116,7 +155,7 @@ def _ends(span: str) -> tuple[str, str]:
     if len(halves) == 1:
         return span, span
     if len(halves) % 2:
-        raise click.BadParameter(f"{span!r}: part times with two dots: LOW..HIGH", param_hint="--box")
+        raise click.BadParameter(f"{span!r}: part times with two dots: LOW..HIGH", param_hint=option)
     middle = len(halves) // 2
     return ":".join(halves[:middle]), ":".join(halves[middle:])
 

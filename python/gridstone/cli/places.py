@@ -1,6 +1,7 @@
 """The commands that copy, move, upgrade and compare arrays, groups and stores."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,6 +22,8 @@ from .output import emit_json
 @click.option("--version", callback=options.version_of, help="Copy this version: its number, or its tag.")
 @click.option("--history", is_flag=True, help="Copy a whole store with all its versions, to where there is none.")
 @click.option("--overwrite", is_flag=True, help="Replace what lies there.")
+@click.option("--type", "types", multiple=True, metavar="NAME=DTYPE", help="A wider type; writes the cells anew.")
+@click.option("--max-bytes", multiple=True, metavar="DIM=N", help="Longer texts of a dimension; likewise.")
 @options.with_memory
 @options.as_json
 def copy_command(
@@ -31,11 +34,14 @@ def copy_command(
     version: int | str | None,
     history: bool,
     overwrite: bool,
+    types: Sequence[str],
+    max_bytes: Sequence[str],
     memory: str,
     threads: int | None,
     json_out: bool,
 ) -> None:
     """Copy an array, a group or a store, at one version or with its history, to any other place."""
+    lengths = options.pairs_of(max_bytes, "--max-bytes")
     made = copy(
         source,
         target,
@@ -44,6 +50,8 @@ def copy_command(
         version=version,
         history=history,
         overwrite=overwrite,
+        types=options.pairs_of(types, "--type"),
+        max_bytes={name: options.count_of(text, "--max-bytes") for name, text in lengths.items()},
         context=options.context_of(memory, threads),
         progress=True if sys.stderr.isatty() else None,
     )

@@ -3,7 +3,7 @@
 from .csv.dialect import Dialect
 from .csv.read import from_csv, read_csv
 from .csv.write import to_csv
-from .load import Options
+from .load import Options, TableOptions
 from .matrix import from_mtx, from_scipy, to_mtx
 from .numpy.read import from_npy, from_npz
 from .numpy.write import to_npy, to_npz
@@ -15,6 +15,7 @@ __all__ = [
     "Dialect",
     "Options",
     "Rejected",
+    "TableOptions",
     "from_arrow",
     "from_csv",
     "from_feather",

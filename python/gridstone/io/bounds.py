@@ -10,12 +10,16 @@ from ..column.columns import Field
 from ..column.datatype import AnyArray
 from ..schema.dimension import Dim
 from .load import column_of
+from .target import Target, length_advice
 
 _WIDEN = "widen it with resize() if the array is there, or give a new one a schema with a wider domain"
 
 
-def outside(dim: Dim, data: Any) -> Iterator[tuple[int, str]]:
-    """The rows outside the domain, or of a text that is too long or holds NUL, each with what is wrong."""
+def outside(dim: Dim, data: Any, target: Target | None = None) -> Iterator[tuple[int, str]]:
+    """The rows outside the domain, or of a text that is too long or holds NUL, each with what is wrong.
+
+    `target`: the array that the rows are for, if it is there.
+    """
     column = column_of(Field(dim.name, dim.dtype, False, "dimension"), data)
     values = column.values
     if column.offsets is None:
@@ -24,10 +28,10 @@ def outside(dim: Dim, data: Any) -> Iterator[tuple[int, str]]:
         for row in np.flatnonzero((values < low) | (values > high)):
             yield int(row), f"{values[row]} is outside the domain {domain}; {_WIDEN}"
         return
-    yield from _texts(dim, values, column.offsets)
+    yield from _texts(dim, values, column.offsets, target)
 
 
-def _texts(dim: Dim, values: AnyArray, offsets: AnyArray) -> Iterator[tuple[int, str]]:
+def _texts(dim: Dim, values: AnyArray, offsets: AnyArray, target: Target | None) -> Iterator[tuple[int, str]]:
     lengths = np.diff(offsets)
     nul = np.searchsorted(offsets, np.flatnonzero(values == 0), side="right") - 1
     longest = dim.max_bytes or 0
@@ -37,7 +41,7 @@ def _texts(dim: Dim, values: AnyArray, offsets: AnyArray) -> Iterator[tuple[int,
             yield (
                 int(row),
                 f"{text!r} is {lengths[row]} bytes of UTF-8 long, the dimension takes {longest}; "
-                f"give a schema with a larger max_bytes",
+                f"{length_advice(target, dim.name, int(lengths[row]))}",
             )
         else:
             yield int(row), f"{text!r} holds a NUL character, which no coordinate may"

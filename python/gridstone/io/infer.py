@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +19,13 @@ from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.tile_shape import auto_tile
 from . import integers, numbers
+from .dimensions import Chosen, ends_of
+from .target import room
 
 _TILES_PER_DATA_TILE = 16
 _TILES_MAX = 1 << 20
+_AXES_MAX = 32
+"""Axes of an array: one for a number, one for each 8 bytes of text."""
 _NUMBERS = (pa.int64(), pa.uint64(), integers.LONG, pa.float64())
 """The types of numbers that a CSV file is inferred to have, each with what the ones before it hold."""
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
@@ -46,6 +51,8 @@ class Column:
     """Bytes of UTF-8 of the longest text, of columns whose bounds were asked for."""
     negative: bool = False
     """Whether a column of int64 has had values below zero, which uint64 does not hold."""
+    inexact: bool = False
+    """Whether it has had whole numbers beyond 2^53, not all of which float64 holds."""
     numeric: bool = False
     """Whether a column of texts has many that are numbers or times, so that the others may be mistakes."""
     zeros: bool = False
@@ -119,6 +126,7 @@ class Column:
             self.see_texts(found)
         if pa.types.is_int64(kind) and not self.negative:
             self.negative = bool(pc.any(pc.less(found, 0)).as_py())
+        self.inexact = self.inexact or _is_inexact(kind, found)
         self.type = kind if self.type is None else _wider(self.type, kind)
         if bounds and found.null_count < len(found):
             low, high = _range(found, zoned)
@@ -129,6 +137,24 @@ class Column:
         """Remembers the longest text of a block."""
         longest = pc.max(pc.binary_length(found.cast(pa.large_string()))).as_py()
         self.longest = max(self.longest, longest or 0)
+
+    def join(self, other: "Column") -> None:
+        """Widens the column by the same one of another file. Whole numbers that floats do not hold become text."""
+        self.nulls, self.zoned = self.nulls or other.nulls, self.zoned or other.zoned
+        self.negative, self.numeric = self.negative or other.negative, self.numeric or other.numeric
+        self.zeros, self.nat = self.zeros or other.zeros, self.nat and other.nat
+        self.longest = max(self.longest, other.longest)
+        if other.type is None:
+            return
+        if self.type is not None and pa.types.is_string(self.type) != pa.types.is_string(other.type):
+            self.numeric = True
+        pair = {self.type, other.type}
+        loses = pa.float64() in pair and any(c.inexact and c.type != pa.float64() for c in (self, other))
+        self.type = other.type if self.type is None else pa.string() if loses else _wider(self.type, other.type)
+        self.numeric, self.inexact = self.numeric or loses, self.inexact or other.inexact
+        if other.low is not None:
+            self.low = other.low if self.low is None else _least(self.low, other.low)
+            self.high = other.high if self.high is None else _greatest(self.high, other.high)
 
     @property
     def beyond(self) -> bool:
@@ -180,6 +206,13 @@ def _range(found: Any, zoned: bool) -> tuple[Any, Any]:
         return ends["min"].cast(found.type), ends["max"].cast(found.type)
     ends = pc.min_max(found.cast(pa.timestamp(found.type.unit)) if zoned else found)
     return ends["min"], ends["max"]
+
+
+def _is_inexact(kind: Any, found: Any) -> bool:
+    if not pa.types.is_int64(kind):
+        return kind in (pa.uint64(), integers.LONG)
+    ends = pc.min_max(found)
+    return any(end.is_valid and abs(end.as_py()) > 2**53 for end in (ends["min"], ends["max"]))
 
 
 def _mostly_values(found: Any) -> bool:
@@ -234,14 +267,23 @@ def _key(bound: Any) -> Any:
 
 
 def schema_of(
-    columns: Sequence[Column], dims: Sequence[str], rows: int, *, sparse: bool, duplicates: bool, capacity: int
+    columns: Sequence[Column],
+    dims: Sequence[str],
+    rows: int,
+    *,
+    sparse: bool,
+    duplicates: bool,
+    capacity: int,
+    chosen: Mapping[str, Chosen] = MappingProxyType({}),
 ) -> Schema:
-    """The schema for these columns.
+    """The schema for these columns; `chosen`: what the caller says of dimensions.
 
     Sparse: domains are exact, and there are about 16 space tiles per data tile, equally many along each dimension,
-    their extents rounded to two digits; texts may be as long as the longest, rounded up to whole words of 8 bytes.
+    their extents rounded to two digits; texts may be twice as long as the longest (see `target.room`).
     Dense: tiles as `gridstone.array` makes them.
     """
+    stated = {name: found.dim for name, found in chosen.items() if found.dim is not None}
+    columns = [_as_chosen(column, chosen.get(column.name)) if column.name in dims else column for column in columns]
     by_name = {column.name: column for column in columns}
     attrs = [
         Attr(c.name, c.dtype, nullable=(c.nulls and not c.nat) or c.type is None, fill=c.fill, **c.enumeration)
@@ -254,23 +296,27 @@ def schema_of(
             "other; values without coordinates go into a dense array: gridstone.array(uri, values)"
         )
     for name in dims:
-        _check_integers(by_name[name])
+        if name not in stated:
+            _check_integers(by_name[name])
     texts = {name for name in dims if by_name[name].is_text}
     if texts and not sparse:
         raise UnsupportedError(f"column {min(texts)!r} is string, which only sparse arrays have as a dimension")
-    bounds = [None if name in texts else _domain(by_name[name]) for name in dims]
+    bounds = [None if name in texts else _bounds(by_name[name], chosen.get(name, Chosen())) for name in dims]
+    lengths = _lengths([by_name[name] for name in dims], stated)
     if sparse:
         data_tiles = max(1.0, rows / capacity)
         numbers = max(1, len(dims) - len(texts))
         parts = max(1, round(min(_TILES_MAX, _TILES_PER_DATA_TILE * data_tiles) ** (1 / numbers)))
-        pairs = zip(dims, bounds, strict=True)
-        extents: list[Any] = [None if b is None else _extent(by_name[n].dtype, b, parts) for n, b in pairs]
+        pairs = [(by_name[name], ends) for name, ends in zip(dims, bounds, strict=True)]
+        extents: list[Any] = [None if b is None or c.name in stated else _extent_of(c, b, parts) for c, b in pairs]
     else:
         sizes = [datatype.ticks_of(b[1]) - datatype.ticks_of(b[0]) + 1 for b in bounds if b is not None]
         width = max(datatype.numpy_of(attr.dtype).itemsize for attr in attrs) if attrs else 8
         extents = list(auto_tile(sizes, width))
     made = [
-        _text_dim(by_name[name]) if bound is None else Dim(name, bound, extent, by_name[name].dtype)
+        stated.get(name)
+        or (_text_dim(by_name[name], lengths[name], chosen.get(name)) if bound is None else None)
+        or Dim(name, bound, extent, by_name[name].dtype)
         for name, bound, extent in zip(dims, bounds, extents, strict=True)
     ]
     if not sparse:
@@ -280,7 +326,7 @@ def schema_of(
 
 def _check_integers(column: Column) -> None:
     """No coordinates that would be compared as text, digit by digit, without being asked for."""
-    if column.beyond:
+    if column.beyond and column.known_dtype is None:
         raise InputError(
             f"column {column.name!r} has whole numbers from {column.low} to {column.high}, and neither int64 nor "
             f"uint64 holds all of them; correct those that are wrong, or give a schema with "
@@ -288,13 +334,42 @@ def _check_integers(column: Column) -> None:
         )
 
 
-def _text_dim(column: Column) -> Dim:
-    if column.numeric and not column.zeros:
+def _as_chosen(column: Column, found: Chosen | None) -> Column:
+    """The column as the type that the caller chose."""
+    return column if found is None or found.kind is None else replace(column, known_dtype=found.kind)
+
+
+def _bounds(column: Column, found: Chosen) -> tuple[Any, Any]:
+    """The domain of a dimension of numbers or times: as chosen, else that of the data."""
+    if found.dim is not None:
+        low, high = found.dim.domain
+        return low, high
+    low, high = ends_of(found, column.name, column.dtype, _domain(column))
+    return low, high
+
+
+def _lengths(columns: Sequence[Column], stated: Mapping[str, Dim]) -> dict[str, int]:
+    """`max_bytes` of each dimension of texts: with room, as far as the axes of an array allow for all of them."""
+    texts = [column for column in columns if column.is_text and column.name not in stated]
+    others = len(columns) - len(texts)  # Each one axis, or as many as the texts of a stated dimension have words.
+    others += sum(-(-dim.max_bytes // 8) - 1 for dim in stated.values() if dim.max_bytes is not None)
+    least = {column.name: max(8, -(-column.longest // 8) * 8) for column in texts}
+    made = {column.name: room(column.longest) for column in texts}
+    while made != least and others + sum(made.values()) // 8 > _AXES_MAX:
+        widest = max(made, key=lambda name: made[name] - least[name])
+        made[widest] -= 8
+    return made
+
+
+def _text_dim(column: Column, longest: int, found: Chosen | None) -> Dim:
+    if found is not None and found.domain is not None:
+        raise InputError(f"column {column.name!r} is text, which has no domain: every text is inside; leave it out")
+    if column.numeric and not column.zeros and (found is None or found.dtype is None):
         raise UnsupportedError(
             f"column {column.name!r} has numbers and other texts, or times and others; correct those that are none, or "
             f"give a schema with gridstone.Dim({column.name!r}, dtype='string') if it is to be a dimension of texts"
         )
-    return Dim(column.name, dtype="string", max_bytes=max(8, -(-column.longest // 8) * 8))
+    return Dim(column.name, dtype="string", max_bytes=longest)
 
 
 def _domain(column: Column) -> tuple[Any, Any]:
@@ -319,6 +394,12 @@ def _as(bound: Any, kind: Any) -> Any:
     if pa.types.is_float64(kind) and bound.type in (pa.uint64(), integers.LONG):
         return float(bound.as_py())
     return bound.cast(kind)
+
+
+def _extent_of(column: Column, ends: tuple[Any, Any], parts: int) -> Any:
+    """A tile extent for where the data lies; for the whole domain if all of it has one coordinate."""
+    low, high = _domain(column)
+    return _extent(column.dtype, ends if low == high else (low, high), parts)
 
 
 def _extent(dtype: str, bounds: tuple[Any, Any], parts: int) -> Any:

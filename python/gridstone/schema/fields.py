@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from .. import _native
 from ..base.printable import brief
-from ..column import columns, datatype
+from ..column import columns, datatype, encode
 from ..column.columns import Column, Field
 from ..errors import InputError
 from .array_schema import Schema
@@ -20,6 +21,27 @@ def dim_fields(schema: Schema) -> list[Field]:
 def field_of(attr: Attr) -> Field:
     """What the column of an attribute must hold."""
     return Field(attr.name, attr.dtype, attr.nullable, "attribute", attr.enumeration)
+
+
+def has_own_fill(attr: Attr) -> bool:
+    """Whether an attribute has a fill that was chosen: another one than its type has anyway."""
+    known = attr.enumeration
+    if known is not None:
+        return bool(known.values) and repr(attr.fill) != repr(known.values[0])
+    return repr(attr.fill) != repr(datatype.default_fill(attr.dtype))
+
+
+def without_values(attr: Attr, rows: int) -> Any:
+    """The Arrow array of an attribute that there is no column of: nulls, or its fill."""
+    import pyarrow as pa
+
+    from ..column import arrow, arrow_types
+
+    if attr.nullable:
+        return pa.nulls(rows, arrow_types.type_of(attr.dtype))
+    plain = field_of(attr)._replace(categories=None)
+    one = arrow.array_of(encode.from_values(plain, [attr.fill]))
+    return one.take(pa.nulls(rows, pa.int64()).fill_null(0))
 
 
 def attr_field(schema: Schema, name: str) -> Field:

@@ -1,11 +1,12 @@
 """Copies arrays, groups and whole stores to another place, and moves them within their store."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from .. import _native
 from ..arrays.array import Array
-from ..base.arguments import checked, place
+from ..base.arguments import checked, mapping, place
 from ..base.progress import Progress, reporting
 from ..context.settings import Context, default
 from ..errors import InputError, UnsupportedError
@@ -19,7 +20,7 @@ def _source(what: str, value: Any) -> None:
         place(what, value)
 
 
-@checked(source=_source, target=place)
+@checked(source=_source, target=place, types=mapping, max_bytes=mapping)
 def copy(
     source: "str | os.PathLike[str] | Array | Group",
     target: str | os.PathLike[str],
@@ -29,6 +30,8 @@ def copy(
     version: int | str | None = None,
     history: bool = False,
     overwrite: bool = False,
+    types: Mapping[str, Any] | None = None,
+    max_bytes: Mapping[str, int] | None = None,
     context: Context | None = None,
     target_context: Context | None = None,
     progress: Progress = None,
@@ -48,6 +51,9 @@ def copy(
         history: copy all versions that the source keeps, up to that one, with their times, messages and tags, so that
             each opens under the number that it has. For whole stores, to where there is none.
         overwrite: replace what lies at `target_path` (its history stays).
+        types: wider types by name of dimension or attribute of one array: `{"sog": "float64"}`. Its cells are read and
+            written anew, each value checked: integers and floats become wider ones, times finer ones, any of them text.
+        max_bytes: the bytes of the longest text by name of dimension of one array, `{"gene": 64}`; likewise.
         context: reaches and opens the source; None: the process's default.
         target_context: reaches and seals the target; None: as `context`.
         progress: True for a bar, or a callable `f(done, total)`: bytes; with `history` objects.
@@ -59,7 +65,7 @@ def copy(
         NotFoundError: no store, no such version, nothing at the path.
         ExistsError: something lies at `target_path`, or, with `history`, there is a store.
         InputError: a place within itself, or a part of a store with its history; `path` or `version` beside an array or
-            a group, which have their own.
+            a group, which have their own; a type that does not hold a value.
         SnapshotExpiredError: a vacuum of the source forgot the version while it was copied.
         CorruptionError: what is copied is damaged.
     """
@@ -68,6 +74,22 @@ def copy(
         source, path, version = _place_of(source, path, version)
     used = context or default()
     aimed = target_context or used
+    if types or max_bytes:
+        from .recast import recast
+
+        if history:
+            raise InputError("types= and max_bytes= write one version anew; leave history= out")
+        one = store.open_array(source, path=path, version=version, context=used)
+        return recast(
+            one,
+            target,
+            target_path,
+            types or {},
+            max_bytes or {},
+            overwrite=overwrite,
+            context=aimed,
+            progress=progress,
+        )
     with reporting(progress, "copying", "objects" if history else "bytes") as report:
         _native.copy(
             used.native,

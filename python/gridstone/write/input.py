@@ -10,7 +10,7 @@ from ..column import encode
 from ..column.columns import Column, Field
 from ..errors import InputError
 from ..schema.array_schema import Schema
-from ..schema.fields import attr_field, dim_fields
+from ..schema.fields import attr_field, dim_fields, field_of, has_own_fill, without_values
 
 Columns = dict[str, Column]
 
@@ -79,11 +79,32 @@ def _of_table(schema: Schema, data: Any) -> tuple[Columns, Columns]:
     missing = [name for name in dims if name not in named]
     if missing:
         raise InputError(f"the table has no column for dimension {missing[0]!r}; its columns are {list(named)}")
-    values = {name: _flat(attr_field(schema, name), named[name]) for name in named if name not in dims}
-    _check_complete(schema, values)
+    known = [attr.name for attr in schema.attrs]
+    unknown = [name for name in named if name not in dims and name not in known]
+    if unknown:
+        raise InputError(
+            f"the table has a column {brief(unknown[0])}, and no attribute {brief(unknown[0])} is in the array; there "
+            f"are {', '.join(map(repr, known))}; add it with alter(add=…), load with gridstone.io.from_arrow(…, "
+            f"evolve=True), or leave the column out"
+        )
+    values = {name: _flat(attr_field(schema, name), named[name]) for name in named if name in known}
     made = {field.name: _flat(field, named[field.name]) for field in dim_fields(schema)}
     check_lengths({**made, **values})
-    return made, values
+    values |= _absent(schema, values, len(next(iter(made.values()))))
+    _check_complete(schema, values)
+    return made, {name: values[name] for name in known if name in values}
+
+
+def _absent(schema: Schema, given: Columns, rows: int) -> Columns:
+    """The attributes of a sparse array that the table has no column of, and that may be null or have a fill."""
+    if not schema.sparse:
+        return {}
+    lacking = [attr for attr in schema.attrs if attr.name not in given and (attr.nullable or has_own_fill(attr))]
+    if not lacking:
+        return {}
+    from ..column import arrow
+
+    return {attr.name: arrow.column_of(field_of(attr), without_values(attr, rows)) for attr in lacking}
 
 
 def _is_table(data: Any) -> bool:

@@ -231,7 +231,7 @@ def test_dimensions_of_texts(tmp_path: Path, stores: Stores, source: str) -> Non
     for queries in (None, query):
         found = gs.advise(data, dims=dims_asked, queries=queries)
         gene = found.schema.dims[0]
-        assert gene.is_text and gene.max_bytes == (40 if dims_asked is None else 16)
+        assert gene.is_text and gene.max_bytes == (40 if dims_asked is None else 32)
         assert schema_of(found.code) == found.schema
         orders = [t.candidate for t in found.trials if t.what == "order"]
         assert "column order, one space tile" in orders and not any("Hilbert" in order for order in orders)

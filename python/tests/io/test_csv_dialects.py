@@ -193,10 +193,11 @@ def test_rows_are_collected(tmp_path: Path, store_uri: str, block_bytes: int, ca
     assert "4 values" in rejected[0].reason and "UTF-8" in rejected[7].reason and rejected[0].file.endswith("a.csv")
     # With an array that is there, and one that is replaced: counted once, though there are two passes.
     again: list[Rejected] = []
-    from_csv(store_uri, tmp_path / "a.csv", on_error="collect", rejected=again, block_bytes=block_bytes)
+    file = tmp_path / "a.csv"
+    from_csv(store_uri, file, schema=SCHEMA, on_error="collect", rejected=again, block_bytes=block_bytes)
     assert again == rejected
     again.clear()
-    made = from_csv(store_uri, tmp_path / "a.csv", schema=SCHEMA, overwrite=True, on_error="collect", rejected=again)
+    made = from_csv(store_uri, file, schema=SCHEMA, overwrite=True, on_error="collect", rejected=again)
     assert again == rejected and made.stats["rows_rejected"] == 10 and len(made.read()) == 3
 
 

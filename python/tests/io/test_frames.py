@@ -30,7 +30,7 @@ def test_columns_of_polars_without_a_type_are_named(stores: Stores, column: pl.S
             load(stores("a"), frame, dims, attrs=attrs)
         assert not gs.exists(stores("a"))
     a = load(stores("a"), frame, ["x"], attrs=["v"])
-    load(stores("a"), frame)  # the array's columns are wanted, no others
+    load(stores("a"), frame, attrs=["v"])  # the columns that are left out do not count
     a.refresh()
     assert a.read()["v"].tolist() == [3, 3, 4, 4]
 

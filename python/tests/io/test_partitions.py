@@ -68,7 +68,7 @@ def test_folders_are_columns_only_if_they_are_wanted(tmp_path: Path, stores: Sto
     files = str(put(tmp_path, "year=1/k=1", "year=1/k=2") / "*" / "*" / "part.parquet")
     a = io.from_parquet(stores("a"), files, dims=["x"], attrs=["v"])
     assert a.schema_names == ["v"]
-    io.from_parquet(stores("a"), files)
+    io.from_parquet(stores("a"), files, attrs=["v"])
     a.refresh()
     assert len(a.read()) == 8
     b = io.from_parquet(stores("b"), files, dims=["k"], attrs=["year"])

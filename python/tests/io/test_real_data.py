@@ -113,11 +113,11 @@ def test_ships_in_a_box_are_those_that_pandas_finds(stores: Stores) -> None:
 
 
 def test_both_ais_years_go_into_one_array(stores: Stores) -> None:
-    """Appending: a second load into an array that exists adds its rows; columns that it lacks are left out."""
+    """Appending: a second load into an array that exists adds its rows; `attrs` leaves out columns that it lacks."""
     a = gs.io.from_csv(stores("a"), path_of(FILES["ais-2022"][0]), SHIPS, attrs=["MMSI", "BaseDateTime"], context=SMALL)
     before = len(a.read())
     harbor = path_of(FILES["ny-harbor"][0])
-    again = gs.io.from_csv(a.uri, harbor, context=LARGE)
+    again = gs.io.from_csv(a.uri, harbor, attrs=a.schema_names, context=LARGE)
     assert len(again.read()) == before + as_pyarrow_reads(harbor).num_rows
     assert len(a.at(version=2).read()) == before
 

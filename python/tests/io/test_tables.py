@@ -344,8 +344,8 @@ def test_rows_that_do_not_fit_are_named(tmp_path: Path, store_uri: str, x: Any, 
     assert not gs.exists(store_uri)
     good = io.from_arrow(store_uri, pa.table({"x": [7], "v": [8], "s": ["c"]}), schema=SCHEMA)
     for options in ({}, {"schema": SCHEMA, "overwrite": True}):
-        if options and x == [1, 1]:
-            continue  # duplicates are seen when they are written
+        if (options and x == [1, 1]) or (not options and v == [1, None]):
+            continue  # duplicates are seen when they are written; a load may bring the first nulls
         with pytest.raises(gs.errors.InputError, match=word):
             io.from_parquet(store_uri, file, **options)
         assert gs.open(store_uri).version == good.version and gs.open(store_uri).read()["v"].tolist() == [8]
@@ -361,9 +361,9 @@ def test_a_second_row_group_and_file_are_named(tmp_path: Path, store_uri: str) -
         io.from_parquet(store_uri, tmp_path / "*.parquet", schema=SCHEMA)
     pq.write_table(pa.table({"x": [3], "v": [1]}), tmp_path / "b.parquet")
     with pytest.raises(gs.errors.InputError, match=r"b\.parquet has no column 's'"):
-        io.from_parquet(store_uri, tmp_path / "*.parquet", dims=["x"])
-    pq.write_table(pa.table({"s": ["c"], "v": ["no"], "x": [3]}), tmp_path / "b.parquet")
-    with pytest.raises(gs.errors.InputError, match=r"b\.parquet do not go with"):
+        io.from_parquet(store_uri, tmp_path / "*.parquet", dims=["x"], union=False)
+    pq.write_table(pa.table({"s": ["c"], "v": [False], "x": [3]}), tmp_path / "b.parquet")
+    with pytest.raises(gs.errors.InputError, match=r"column 'v' is bool in .*b\.parquet and int64 in .*a\.parquet"):
         io.from_parquet(store_uri, tmp_path / "*.parquet", dims=["x"])
     pq.write_table(
         pa.table({"s": ["c"], "v": pa.array([2**40]), "x": pa.array([3], pa.int8())}), tmp_path / "b.parquet"

@@ -54,7 +54,7 @@ def test_tables_in_and_out(kind: str, tmp_path: Path, stores: Stores) -> None:
         a = io.from_csv(uri, file, ["gene", "cell"])
     assert rows(a) == WANTED
     gene = a.schema.dim("gene")
-    assert (gene.dtype, gene.max_bytes, gene.domain) == ("string", 24, None)
+    assert (gene.dtype, gene.max_bytes, gene.domain) == ("string", 48, None)
     assert a.schema.dim("cell").domain == (1, 7)
     back = {
         "parquet": (io.to_parquet, io.from_parquet),

@@ -20,12 +20,15 @@ from ...column.datatype import AnyArray
 from ...context.settings import Context, size_bytes
 from ...errors import InputError
 from ...schema.array_schema import Schema
-from ...schema.fields import attr_field, dim_fields
-from .. import bounds, infer, text_values
+from ...schema.attribute import Attr
+from ...schema.fields import attr_field, dim_fields, without_values
+from .. import bounds, columns, infer, text_values
+from ..columns import Part
 from ..files import shown
-from ..load import Meter, Options, column_of, named_dims
+from ..load import ColumnFeed, Meter, Options, column_of, named_dims
 from ..readahead import side_by_side
 from ..rejects import Rejected, Rejects
+from ..target import Target, type_advice
 from . import parser
 from .dialect import Dialect
 from .rows import Block, Reader
@@ -43,7 +46,7 @@ def _block_bytes(context: Context) -> int:
     return min(8 << 20, max(128 << 10, context.memory_budget // share))
 
 
-class CsvFeed:
+class CsvFeed(ColumnFeed):
     """The rows of CSV files."""
 
     def __init__(
@@ -62,6 +65,9 @@ class CsvFeed:
         self._rejects = rejects
         self._kept: list[Any] | None = []
         self._zoned: dict[str, Any] = {}
+        self._new_zoned: dict[str, Any] = {}
+        self._headers: list[Part] | None = None
+        self._dtypes: dict[str, str] = {}
 
     def total(self) -> int:
         """Bytes of the files."""
@@ -72,26 +78,74 @@ class CsvFeed:
         self._rejects.close()
         return {"rows_rejected": self._rejects.count} if self._rejects.tolerant else {}
 
+    def parts(self) -> list[Part]:
+        """The columns of each file that says which it has."""
+        if self._headers is None:
+            self._headers = []
+            for file in self._files:
+
+                def header(block: Block) -> tuple[Block, tuple[str, ...]]:
+                    rest, names = self._header(block)
+                    line = f", line {rest.line - 1}" if self._dialect.header else ""
+                    self._headers.append(Part(f"{block.file}{line}", names))  # type: ignore[union-attr]
+                    return rest, names
+
+                self._reader([file], 1 << 16).first(header)
+        return self._headers
+
     def inferred(self, dims: Sequence[str] | None, sparse: bool, options: Options) -> Schema:
         """The first pass: types and domains of all columns."""
-        dims = named_dims(dims)
-        self.meter.passes, rows, kept_bytes = 2, 0, 0
-        columns: dict[str, infer.Column] = {}
-        for block, found in self._tables(lambda block: _wanted(block, dims, options.attrs), {}):
-            table = self._checked(block, found, dims, dims, None)
-            columns = columns or {name: infer.Column(name) for name in table.column_names}
-            for name, column in columns.items():
-                column.see(table.column(name).combine_chunks(), name in dims)
-            rows, kept_bytes = rows + table.num_rows, kept_bytes + table.nbytes
-            self._keep(table, kept_bytes)
+        dims, parts = named_dims(dims), self.parts()
+        wanted = [*dims, *(options.attrs or [name for name in columns.named(parts) if name not in dims])]
+        columns.check_dims(parts, dims)
+        columns.check_present(parts, wanted, union=self.request.union)
+        self.meter.passes = 2
+        chosen = self.request.chosen
+        types = {name: text_values.read_type(kind) for name, one in chosen.items() if (kind := one.kind) is not None}
+        found, rows = self._inferred_columns(wanted, dims, types, keep=True)
         if rows == 0:
             raise InputError(f"{shown(self._files)} has no rows to infer types and domains from; give a schema")
-        self._zoned = {name: column.read_type for name, column in columns.items() if column.zoned}
+        self._zoned = {name: column.read_type for name, column in found.items() if column.zoned}
         made = infer.schema_of(
-            list(columns.values()), dims, rows, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity
-        )
-        self._settle(columns)
+            list(found.values()), dims, rows,
+            sparse=sparse, duplicates=options.duplicates, capacity=options.capacity, chosen=chosen,
+        )  # fmt: skip
+        self._settle(found)
+        if chosen:
+            # What is kept was not checked against what was chosen.
+            self._kept = None
         return made
+
+    def _inferred_columns(
+        self, wanted: Sequence[str], dims: Sequence[str], types: dict[str, Any], *, keep: bool
+    ) -> tuple[dict[str, infer.Column], int]:
+        """What these columns are in all files, and the number of rows, after a pass."""
+        lacking = {name for name in wanted if any(name not in part.names for part in self.parts())}
+        of_file: dict[tuple[Path, str], infer.Column] = {}
+        rows, kept_bytes = 0, 0
+
+        def own(block: Block) -> list[str]:
+            # Arrow takes no names for all of them.
+            return [name for name in wanted if name in block.names] or list(block.names[:1])
+
+        for block, read in self._tables(own, types):
+            table = self._checked(block, read, dims, dims, None)
+            for name in {*wanted} & {*table.column_names}:
+                column = of_file.setdefault((block.file, name), infer.Column(name))
+                column.see(table.column(name).combine_chunks(), name in dims)
+            rows, kept_bytes = rows + table.num_rows, kept_bytes + table.nbytes
+            if keep:
+                self._keep(table, kept_bytes)
+        made = {name: infer.Column(name, nulls=name in lacking) for name in wanted}
+        for (_, name), column in of_file.items():
+            made[name].join(column)
+        return made, rows
+
+    def new_attrs(self, names: Sequence[str]) -> list[Attr]:
+        """Attributes of these columns, of the types that a pass over the files infers."""
+        found, _ = self._inferred_columns(names, [], {}, keep=False)
+        self._new_zoned = {name: column.read_type for name, column in found.items() if column.zoned}
+        return [Attr(name, column.dtype, nullable=True) for name, column in found.items()]
 
     def _keep(self, table: Any, kept_bytes: int) -> None:
         """Keeps what the first pass parsed while it is small, so that small files are parsed once."""
@@ -100,19 +154,20 @@ class CsvFeed:
         if self._kept is not None:
             self._kept.append(table)
 
-    def _settle(self, columns: dict[str, infer.Column]) -> None:
+    def _settle(self, found: dict[str, infer.Column]) -> None:
         """Brings the kept tables to the final types; those that must be read again as text are dropped."""
         if self._kept is None:
             return
-        wanted = pa.schema([(name, column.read_type) for name, column in columns.items()])
+        wanted = pa.schema([(name, column.read_type) for name, column in found.items()])
         for table in self._kept:
-            for found, field in zip(table.schema, wanted, strict=True):
-                textual = pa.types.is_string(field.type) and not pa.types.is_null(found.type)
-                if (textual and not pa.types.is_string(found.type)) or pa.types.is_decimal(found.type):
+            for own in table.schema:
+                field, kind = wanted.field(own.name), own.type
+                textual = pa.types.is_string(field.type) and not pa.types.is_null(kind)
+                if (textual and not pa.types.is_string(kind)) or pa.types.is_decimal(kind):
                     self._kept = None
                     return
         try:
-            self._kept = [table.cast(wanted) for table in self._kept]
+            self._kept = [_completed(table, wanted).cast(wanted) for table in self._kept]
         except pa.ArrowInvalid:
             # Whole numbers that floats cannot hold: what the text says decides, so that it is read again.
             self._kept = None
@@ -124,18 +179,36 @@ class CsvFeed:
 
     def tables(self, schema: Schema) -> Iterator[Any]:
         """What the first pass kept, or else the files again."""
-        return iter(self._kept) if self._kept else self.typed(schema)
+        return iter(self._kept) if self._kept else self.typed(schema, self.request.attrs)
 
     def typed(self, schema: Schema, names: Sequence[str] | None = None) -> Iterator[Any]:
         """Tables of the schema's columns (of the attributes named; None: all), every cell checked against it."""
         dims = [dim.name for dim in schema.dims]
-        attrs = [attr.name for attr in schema.attrs] if names is None else list(names)
+        attrs = self._taken(schema, names)
+        asked = [name for name in attrs if names is None or name in names]
         strict = [a.name for a in schema.attrs if a.name in attrs and not _holds_null(a.dtype, a.nullable)]
         types = {dim.name: text_values.read_type(dim.dtype) for dim in schema.dims}
         types |= {attr.name: text_values.read_type(attr.dtype) for attr in schema.attrs}
-        types |= self._zoned
-        for block, found in self._tables(lambda block: _wanted(block, dims, attrs), types):
-            yield self._checked(block, found, dims + strict, dims, schema)
+        types |= {name: kind for name, kind in (self._zoned | self._new_zoned).items() if name in types}
+        self._dtypes = {**{dim.name: dim.dtype for dim in schema.dims}, **{a.name: a.dtype for a in schema.attrs}}
+        for block, found in self._tables(lambda block: [n for n in [*dims, *asked] if n in block.names], types):
+            own = [name for name in strict if name in found.column_names]
+            table = self._checked(block, found, dims + own, dims, schema)
+            for name in attrs:
+                if name not in table.column_names:
+                    table = table.append_column(name, without_values(schema.attr(name), table.num_rows))
+            yield table
+
+    def _taken(self, schema: Schema, names: Sequence[str] | None) -> list[str]:
+        """The attributes that get values; all that are named of a table that only is read."""
+        parts, request = self.parts(), self.request
+        columns.check_dims(parts, [dim.name for dim in schema.dims])
+        wanted = [attr.name for attr in schema.attrs if names is None or attr.name in names]
+        if request.target is None or names is not None:
+            columns.check_present(parts, names if names is not None else wanted, union=True)
+        known = columns.named(parts)
+        columns.check_present(parts, [name for name in wanted if name in known], union=request.union)
+        return columns.taken(parts, schema, names, partly=not schema.sparse or request.reads)
 
     def _tables(self, wanted: _Wanted, types: dict[str, Any]) -> Iterator[_Parsed]:
         """Each block with its columns, parsed by a few threads ahead of the caller."""
@@ -153,7 +226,6 @@ class CsvFeed:
         ahead = side_by_side(reader.streams(self._header), lanes, room, lambda read: len(read[0].data))
         with ThreadPoolExecutor(workers, "gridstone-csv") as pool, closing(ahead) as blocks:
             yield from self._in_turn(pool, workers, parsed, blocks, reader.total)
-        self._check_headers(wanted)
         self.meter.tell(reader.total, reader.total)
         self.meter.passed += 1
 
@@ -200,45 +272,51 @@ class CsvFeed:
         """
         try:
             return block, parser.table(self._dialect, block, types, names)
-        except InputError:
+        except InputError as error:
             if not self._rejects.tolerant:
-                raise
+                raise self._advised(block, types, names) or error from error
         while found := list(parser.faults(self._dialect, block, types, names)):
             block = self._reject(block, found)
         return block, parser.table(self._dialect, block, types, names)
+
+    def _advised(self, block: Block, types: parser.Types, names: Sequence[str]) -> InputError | None:
+        """The error of a value that is not of its column's type in the array that is there; None of others."""
+        target = self.request.target
+        fault = next(parser.faults(self._dialect, block, types, names), None) if target is not None else None
+        if fault is None or not fault.column or fault.column not in types:
+            return None
+        row = next(iter(self._dialect.rows(fault.text.encode())), [])
+        text = row[block.names.index(fault.column)] if len(row) == len(block.names) else ""
+        advice = type_advice(target, fault.column, self._dtypes.get(fault.column, ""), text)
+        return fault._replace(reason=f"{fault.reason.partition(';')[0]}{advice}").error(block) if advice else None
 
     def _reject(self, block: Block, found: Sequence[parser.Fault]) -> Block:
         once = {fault.first: fault for fault in reversed(found)}
         self._rejects.add([Rejected(str(block.file), f.first, f.column, f.reason, f.text) for f in once.values()])
         return parser.blanked(block, found)
 
-    def _check_headers(self, wanted: _Wanted) -> None:
-        """Files without rows have no blocks; their columns are checked here."""
-
-        def checked(block: Block) -> tuple[Block, tuple[str, ...]]:
-            rest, names = self._header(block)
-            wanted(rest)
-            return rest, names
-
-        for file in self._files:
-            self._reader([file], 1 << 16).first(checked)
-
     def _with_zones(self, types: dict[str, Any]) -> dict[str, Any]:
-        """Times with a zone need a type with one: told by the first block of each pass that has a schema."""
+        """Times with a zone need a type with one: the first block of each file that has the column decides."""
         times = [name for name, kind in types.items() if pa.types.is_timestamp(kind)]
         if not times or self._zoned:
             return types
-        block = self._reader(self._files, 1 << 16).first(self._header)
-        if block is None:
-            return types
-        present = [name for name in times if name in block.names]
+        pending = set(times)
+        for file in self._files:
+            block = self._reader([file], 1 << 16).first(self._header) if pending else None
+            if block is not None:
+                self._note_zones(block, types, sorted(pending & {*block.names}))
+                pending -= {*block.names}
+        return types | self._zoned
+
+    def _note_zones(self, block: Block, types: dict[str, Any], present: list[str]) -> None:
+        """Takes note which of these columns of times have a zone."""
+        if not present:
+            return
         if self._rejects.tolerant:
             block = parser.blanked(block, list(parser.faults(self._dialect, block, {}, present)))
-        found = parser.table(self._dialect, block, {}, present).schema if present else pa.schema([])
-        for field in found:
+        for field in parser.table(self._dialect, block, {}, present).schema:
             if pa.types.is_timestamp(field.type) and field.type.tz is not None:
                 self._zoned[field.name] = pa.timestamp(types[field.name].unit, "UTC")
-        return types | self._zoned
 
     def _checked(
         self, block: Block, table: Any, filled: Sequence[str], dims: Sequence[str], schema: Schema | None
@@ -255,7 +333,7 @@ class CsvFeed:
                     (row, field.name, why) for row, why in text_values.unread(field, sieve.table.column(field.name))
                 )
                 sieve.settle(field)
-            sieve.sift(_outside(sieve.table, schema))
+            sieve.sift(_outside(sieve.table, schema, self.request.target))
             sieve.sift(_strangers(sieve.table, schema))
         if sieve.bad:
             found = parser.fault_at(self._dialect, block, sieve.bad)
@@ -342,10 +420,10 @@ def _judged(schema: Schema, table: Any) -> Iterator[Field]:
             yield field
 
 
-def _outside(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
+def _outside(table: Any, schema: Schema, target: Target | None) -> Iterator[tuple[int, str, str]]:
     """The rows outside the domain."""
     for dim in schema.dims:
-        yield from ((row, dim.name, reason) for row, reason in bounds.outside(dim, table.column(dim.name)))
+        yield from ((row, dim.name, reason) for row, reason in bounds.outside(dim, table.column(dim.name), target))
 
 
 def _strangers(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
@@ -363,11 +441,12 @@ def _strangers(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
             yield int(row), attr.name, reason
 
 
-def _wanted(block: Block, dims: Sequence[str], attrs: Sequence[str] | None) -> list[str]:
-    """The columns to read of this file, in one order for all files."""
-    names = [*dims, *(attrs if attrs is not None else [name for name in block.names if name not in dims])]
-    parser.check_columns(block, names)
-    return names
+def _completed(table: Any, wanted: Any) -> Any:
+    """The table with nulls in the columns that its file lacks, in the order wanted."""
+    for field in wanted:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(wanted.names)
 
 
 def _holds_null(dtype: str, nullable: bool) -> bool:

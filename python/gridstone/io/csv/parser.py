@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ...base.printable import brief
 from ...column import arrow_types
 from ...column.datatype import AnyArray
 from ...errors import InputError
@@ -64,15 +63,6 @@ def header(dialect: Dialect, block: Block) -> tuple[Block, tuple[str, ...]]:
         return Block(block.file, block.line, block.data, names), names
     end = sum(map(len, _lines(block)[: rows.line_num]))
     return Block(block.file, block.line + rows.line_num, block.data[end:], names), names
-
-
-def check_columns(block: Block, wanted: Sequence[str]) -> None:
-    """An `InputError` that lists the columns wanted and not there."""
-    missing = [name for name in wanted if name not in block.names]
-    if missing:
-        raise InputError(
-            f"{block.file} has no column {', '.join(map(brief, missing))}; its columns are {', '.join(block.names)}"
-        )
 
 
 def table(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> Any:

@@ -13,8 +13,10 @@ from ...context.settings import Context, default
 from ...errors import InputError
 from ...schema.array_schema import Schema
 from ...stores import store
+from ..dimensions import Dims
+from ..dimensions import of as dimensions_of
 from ..files import Source, delimiter_of, expand
-from ..load import Keywords, Options, Place, context_or_default, load
+from ..load import Place, Request, TableKeywords, TableOptions, context_or_default, load
 from ..rejects import Rejected, Rejects
 from .dialect import Dialect
 from .feed import CsvFeed
@@ -23,7 +25,7 @@ from .feed import CsvFeed
 def from_csv(
     uri: store.Uri,
     source: Source,
-    dims: Sequence[str] | None = None,
+    dims: Dims = None,
     schema: Schema | None = None,
     sparse: bool = True,
     context: Context | None = None,
@@ -46,19 +48,20 @@ def from_csv(
     on_error: str = "fail",
     rejected: list[Rejected] | str | os.PathLike[str] | None = None,
     block_bytes: int | str | None = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[TableKeywords],
 ) -> Array:
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
 
     Without a schema or an array at `uri`, a first pass over the files infers types and domains: integers, floats, ISO
     dates and times, true/false, else text; an attribute with empty values is nullable. Whole numbers with leading zeros
-    are text. Columns are matched by name.
+    are text. Columns are matched by name, and none is dropped unless `attrs` or a schema leaves it out.
 
     Args:
         uri: the store.
         source: a path, a pattern or a list of them; `.gz .bz2 .xz .zst .lz4` are decompressed. Several files are read
             side by side and parsed in parallel, ahead of what is written meanwhile; rows stay in the files' order.
-        dims: the columns that are the dimensions; needed unless a schema is given.
+        dims: the columns that are the dimensions; needed unless a schema is given. A mapping also says what is not
+            inferred, by name a domain, a datatype, a `Dim`, or None: `{"lon": (-180, 180), "id": "string"}`.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
@@ -85,7 +88,8 @@ def from_csv(
             How many there were is logged, and `stats["rows_rejected"]` of the array.
         rejected: for "collect": a list that `Rejected` rows are appended to, or the path of a CSV file for them.
         block_bytes: how much text is parsed at once; None: 8 MiB, less where the memory budget is below 1 GiB.
-        options: `path overwrite duplicates attrs capacity dedup message commit_key`: see `gridstone.io.Options`.
+        options: `path overwrite duplicates attrs capacity dedup message commit_key`, see `gridstone.io.Options`, and
+            `evolve union domain`, see `gridstone.io.TableOptions`.
 
     Returns the array, open for reading and writing.
 
@@ -100,10 +104,11 @@ def from_csv(
         mark, _words("nulls", nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
         _words("true_words", true_words), _words("false_words", false_words), _words("times", times), timezone,
     )  # fmt: skip
-    chosen = Options.of(options)
+    chosen = TableOptions.of(options)
+    columns, stated = dimensions_of(dims, chosen.domain)
     rejects = Rejects(on_error, rejected)
     feed = CsvFeed(found, dialect, encoding, block_bytes, context_or_default(context), rejects)
-    return load(Place(uri, dims, schema, sparse, chosen), feed, progress)
+    return load(Place(uri, columns, schema, sparse, chosen, stated), feed, progress)
 
 
 def _words(what: str, given: Sequence[str]) -> tuple[str, ...]:
@@ -148,6 +153,7 @@ def read_csv(
     found = expand(source)
     dialect = dialect or Dialect(delimiter_of(found))
     feed = CsvFeed(found, dialect, encoding, None, default(), Rejects("fail", None))
+    feed.request = Request(attrs, reads=True)
     with reporting(progress, "reading") as feed.meter.report:
         tables: list[Any] = list(feed.typed(schema, attrs))
     return pa.concat_tables(tables) if tables else schema._arrow_of(list(attrs or [])).empty_table()

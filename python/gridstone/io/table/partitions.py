@@ -13,16 +13,25 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from .feed import Known, Piece, Tables
+from ...errors import InputError
+from ..columns import Part
+from .feed import Files, Known, Piece
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"-?[0-9]{1,10}")
 
 
-def with_folders(files: Sequence[Path], source: Tables) -> Tables:
+def with_folders(files: Sequence[Path], source: Files) -> Files:
     """The source of these files, with the columns that the folders of all of them tell and they do not hold."""
     folders = [_folders_of(file) for file in files]
     names = [name for name in folders[0] if all(name in one for one in folders) and name not in source.schema.names]
+    for name in folders[0]:
+        own = [part for part in source.parts if name in part.names]
+        if own and len(own) < len(files) and all(name in one for one in folders):
+            other = next(part for part in source.parts if name not in part.names)
+            raise InputError(
+                f"{own[0].title} has a column {name!r}, and of {other.title} only the folder tells it; load them apart"
+            )
     if not names:
         return source
     columns = {name: _column([one[name] for one in folders]) for name in names}
@@ -45,10 +54,12 @@ def _column(texts: Sequence[str | None]) -> Any:
 class Partitioned:
     """The tables of several files, one stream for each, with more columns, whose value is one for each file."""
 
-    def __init__(self, source: Tables, columns: Mapping[str, Any]) -> None:
+    def __init__(self, source: Files, columns: Mapping[str, Any]) -> None:
         self._source, self._columns = source, columns
         self.title, self.total = source.title, source.total
         self.schema = source.schema
+        self.conflicts: Mapping[str, InputError] = source.conflicts
+        self.parts: Sequence[Part] = [part._replace(names=[*part.names, *columns]) for part in source.parts]
         for name, values in columns.items():
             self.schema = self.schema.append(pa.field(name, values.type))
 
@@ -64,7 +75,7 @@ class Partitioned:
             table = piece.table
             for name in self._columns.keys() & set(names):
                 table = table.append_column(name, pa.repeat(self._columns[name][place], table.num_rows))
-            yield piece._replace(table=table.select(names))
+            yield piece._replace(table=table.select([name for name in names if name in table.column_names]))
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
         """Bounds and nulls that the files hold of their columns, and all of the folders'."""

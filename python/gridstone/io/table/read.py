@@ -1,6 +1,6 @@
 """Loads tables: Arrow, Parquet, Feather, pandas and polars."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -13,8 +13,10 @@ from ...context.settings import Context
 from ...errors import InputError
 from ...schema.array_schema import Schema
 from ...stores import store
+from ..dimensions import Dims
+from ..dimensions import of as dimensions_of
 from ..files import Scratch, Source, expand
-from ..load import Keywords, Options, Place, context_or_default, load
+from ..load import Place, TableKeywords, TableOptions, context_or_default, load
 from . import frames, partitions
 from .feed import TableFeed, Tables
 from .sources import ArrowFiles, Dataset, Once, ParquetFiles, Whole
@@ -23,12 +25,12 @@ from .sources import ArrowFiles, Dataset, Once, ParquetFiles, Whole
 def from_arrow(
     uri: store.Uri,
     source: Any,
-    dims: Sequence[str] | None = None,
+    dims: Dims = None,
     schema: Schema | None = None,
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[TableKeywords],
 ) -> Array:
     """Loads Arrow data into a new array, or appends it to one that is there, in bounded memory and one commit.
 
@@ -42,12 +44,13 @@ def from_arrow(
             (data frames of polars, relations of DuckDB, this package's own results and streams). What can be read only
             once is kept for the second pass: in memory up to a quarter of the budget, behind that in a temporary file
             (which is not sealed, even if the store is).
-        dims: the columns that are the dimensions.
+        dims: the columns that are the dimensions; or a mapping that also says types and domains, as in `from_csv`.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done, total)` (rows).
-        options: `path overwrite duplicates attrs capacity dedup message commit_key`: see `gridstone.io.Options`.
+        options: `path overwrite duplicates attrs capacity dedup message commit_key`, see `gridstone.io.Options`, and
+            `evolve union domain`, see `gridstone.io.TableOptions`.
 
     Returns the array, open for reading and writing.
 
@@ -57,11 +60,17 @@ def from_arrow(
         ExistsError: the array exists, and a schema was given without `overwrite`.
     """
     used = context_or_default(context)
-    place = Place(uri, dims, schema, sparse, Options.of(options))
+    place = _place(uri, dims, schema, sparse, options)
     if arrow_capsule.is_polars(source) and hasattr(source, "to_arrow"):
         taken, refused = frames.of_polars(source)
         return load(place, TableFeed(Whole(taken, "the data frame"), used, refused=refused), progress)
     return load(place, TableFeed(_tables_of(source, used), used), progress)
+
+
+def _place(uri: store.Uri, dims: Dims, schema: Schema | None, sparse: bool, options: Mapping[str, Any]) -> Place:
+    chosen = TableOptions.of(options)
+    names, found = dimensions_of(dims, chosen.domain)
+    return Place(uri, names, schema, sparse, chosen, found)
 
 
 def _tables_of(source: Any, context: Context) -> Tables:
@@ -88,14 +97,14 @@ def _tables_of(source: Any, context: Context) -> Tables:
 def from_parquet(
     uri: store.Uri,
     source: Source,
-    dims: Sequence[str] | None = None,
+    dims: Dims = None,
     schema: Schema | None = None,
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
     *,
     statistics: bool = True,
-    **options: Unpack[Keywords],
+    **options: Unpack[TableKeywords],
 ) -> Array:
     """Loads Parquet files into a new array, or appends them, in bounded memory and one commit; see `from_arrow`.
 
@@ -108,7 +117,7 @@ def from_parquet(
         statistics: take domains from the files' footers where they are complete; False: from a pass over the values.
     """
     used = context_or_default(context)
-    place = Place(uri, dims, schema, sparse, Options.of(options))
+    place = _place(uri, dims, schema, sparse, options)
     files = expand(source)
     found = partitions.with_folders(files, ParquetFiles(files, statistics))
     return load(place, TableFeed(found, used, readahead=True), progress)
@@ -117,12 +126,12 @@ def from_parquet(
 def from_feather(
     uri: store.Uri,
     source: Source,
-    dims: Sequence[str] | None = None,
+    dims: Dims = None,
     schema: Schema | None = None,
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[TableKeywords],
 ) -> Array:
     """Loads Arrow IPC files or streams (Feather, version 2) into a new array, or appends them; see `from_arrow`.
 
@@ -133,7 +142,7 @@ def from_feather(
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
     """
     used = context_or_default(context)
-    place = Place(uri, dims, schema, sparse, Options.of(options))
+    place = _place(uri, dims, schema, sparse, options)
     files = expand(source)
     found = partitions.with_folders(files, ArrowFiles(files))
     return load(place, TableFeed(found, used, readahead=True), progress)
@@ -142,12 +151,12 @@ def from_feather(
 def from_pandas(
     uri: store.Uri,
     source: Any,
-    dims: Sequence[str] | None = None,
+    dims: Dims = None,
     schema: Schema | None = None,
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[TableKeywords],
 ) -> Array:
     """Loads a pandas data frame into a new array, or appends it; see `from_arrow`.
 
@@ -163,7 +172,7 @@ def from_pandas(
         raise InputError(f"from_pandas takes a data frame, not {type(source).__name__}")
     taken, refused = frames.of_pandas(source)
     used = context_or_default(context)
-    place = Place(uri, dims, schema, sparse, Options.of(options))
+    place = _place(uri, dims, schema, sparse, options)
     feed = TableFeed(Whole(taken, "the data frame"), used, nan_is_null=True, refused=refused)
     return load(place, feed, progress)
 
@@ -171,12 +180,12 @@ def from_pandas(
 def from_polars(
     uri: store.Uri,
     source: Any,
-    dims: Sequence[str] | None = None,
+    dims: Dims = None,
     schema: Schema | None = None,
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: Unpack[Keywords],
+    **options: Unpack[TableKeywords],
 ) -> Array:
     """Loads a polars data frame or lazy frame into a new array, or appends it; see `from_arrow`.
 
@@ -190,7 +199,7 @@ def from_polars(
             raise InputError(f"from_polars takes a data frame or lazy frame, not {type(source).__name__}")
         return from_arrow(uri, source, dims, schema, sparse, context, progress, **options)
     used = context_or_default(context)
-    place = Place(uri, dims, schema, sparse, Options.of(options))
+    place = _place(uri, dims, schema, sparse, options)
     scratch = Scratch()
     try:
         computed = scratch.file("lazy.arrow")

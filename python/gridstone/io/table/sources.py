@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from ...context.settings import Context
 from ...errors import InputError
+from ..columns import Part
 from ..files import Scratch, shown
+from .common_type import unified
 from .feed import Known, Piece
 
 _PIECE_BYTES = 8 << 20
@@ -136,10 +138,23 @@ class Once:
 
 
 class Dataset:
-    """A `pyarrow.dataset.Dataset`."""
+    """A `pyarrow.dataset.Dataset`, with the columns of all its files: pyarrow's own schema is that of the first one."""
 
     def __init__(self, dataset: Any, title: str) -> None:
-        self.title, self.schema, self._dataset = title, dataset.schema, dataset
+        self.title, self.parts, found = title, list[Part](), dict[str, tuple[Any, str]]()
+        # Columns that folders tell are in no fragment.
+        derived = set(dataset.schema.names)
+        for place, fragment in enumerate(dataset.get_fragments()):
+            name = str(getattr(fragment, "path", "")) or f"{title}, part {place}"
+            schema = fragment.physical_schema
+            self.parts.append(Part(name, schema.names))
+            derived -= set(schema.names)
+            for field in schema:
+                found.setdefault(field.name, (field, name))
+        more = [field for name, (field, _) in found.items() if name not in dataset.schema.names]
+        self.parts = [part._replace(names=[*part.names, *derived]) for part in self.parts]
+        self._dataset = dataset.replace_schema(pa.schema([*dataset.schema, *more], dataset.schema.metadata))
+        self.schema, self.conflicts = self._dataset.schema, dict[str, InputError]()
         self.total = dataset.count_rows()
 
     def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
@@ -149,9 +164,19 @@ class Dataset:
     def _pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
         """Its batches."""
         first = 0
-        for batch in self._dataset.to_batches(
+        batches = self._dataset.to_batches(
             columns=list(names), batch_size=_PIECE_ROWS, batch_readahead=2, fragment_readahead=1
-        ):
+        )
+        while True:
+            try:
+                batch = next(batches, None)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+                raise InputError(
+                    f"{self.title}, behind row {first}: {error}; the files have columns of several types: give the "
+                    f"dataset a schema that holds all of them, or load the files with from_parquet or from_feather"
+                ) from error
+            if batch is None:
+                return
             yield Piece(pa.Table.from_batches([batch]), self.title, first, first + batch.num_rows)
             first += batch.num_rows
 
@@ -167,19 +192,9 @@ class Dataset:
         """Nothing is held."""
 
 
-def _unified(files: Sequence[Path], schemas: Sequence[Any]) -> Any:
-    """One schema for several files, in which columns have the type that holds all of theirs."""
-    made = schemas[0]
-    for file, schema in zip(files[1:], schemas[1:], strict=True):
-        missing = [name for name in made.names if name not in schema.names]
-        if missing:
-            raise InputError(f"{file} has no column {missing[0]!r}, as {files[0]} does; load them one by one")
-        try:
-            merged = pa.unify_schemas([made.remove_metadata(), schema.remove_metadata()], promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise InputError(f"the columns of {file} do not go with those of {files[0]}: {error}") from error
-        made = pa.schema([merged.field(name) for name in made.names], made.metadata)
-    return made
+def _own(part: Part, names: Sequence[str]) -> list[str]:
+    """The columns to read of a file; one at least, since a table without columns has no rows."""
+    return [name for name in names if name in part.names] or list(part.names[:1])
 
 
 def _before(files: Sequence[Path]) -> list[int]:
@@ -195,7 +210,7 @@ class ParquetFiles:
         self.title, self.total = shown(files), sum(file.stat().st_size for file in files)
         try:
             self._footers = [self._opened(file).metadata for file in files]
-            self.schema = _unified(files, [self._opened(file).schema_arrow for file in files])
+            self.schema, self.parts, self.conflicts = unified(files, [self._opened(f).schema_arrow for f in files])
         except BaseException:
             self.close()
             raise
@@ -208,8 +223,8 @@ class ParquetFiles:
 
     def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
         """One of each file."""
-        files = zip(self._files, self._footers, _before(self._files), strict=True)
-        return [partial(self._pieces, *file, names) for file in files]
+        files = zip(self._files, self._footers, _before(self._files), self.parts, strict=True)
+        return [partial(self._pieces, *file[:3], _own(file[3], names)) for file in files]
 
     def _pieces(self, file: Path, footer: Any, before: int, names: Sequence[str]) -> Iterator[Piece]:
         size, first = file.stat().st_size, 0
@@ -232,7 +247,9 @@ class ParquetFiles:
             return {}
         found = {}
         for name in names:
-            parts = [part for footer in self._footers for part in _statistics(footer, name)]
+            parts: list[Known | None] = []
+            for footer, own in zip(self._footers, self.parts, strict=True):
+                parts += _statistics(footer, name) if name in own.names else [Known(footer.num_rows, None, None)]
             if any(part is None for part in parts):
                 continue
             given = [part for part in parts if part is not None]
@@ -317,7 +334,7 @@ class ArrowFiles:
         self._files, self._scratch = files, Scratch()
         self.title, self.total = shown(files), sum(file.stat().st_size for file in files)
         try:
-            self.schema = _unified(files, [self._schema_of(file) for file in files])
+            self.schema, self.parts, self.conflicts = unified(files, [self._schema_of(file) for file in files])
         except BaseException:
             self.close()
             raise
@@ -349,8 +366,8 @@ class ArrowFiles:
     def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
         """One of each file."""
         return [
-            partial(self._pieces, file, before, names)
-            for file, before in zip(self._files, _before(self._files), strict=True)
+            partial(self._pieces, file, before, _own(part, names))
+            for file, before, part in zip(self._files, _before(self._files), self.parts, strict=True)
         ]
 
     def _pieces(self, file: Path, before: int, names: Sequence[str]) -> Iterator[Piece]:
