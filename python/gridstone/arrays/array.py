@@ -166,8 +166,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """Positions per space tile and dimension; a `SchemaError` if a dimension is float. The first tile has fewer where
-        the domain has grown by a part of one at its low end."""
+        """Positions per space tile and dimension; a `SchemaError` if a dimension is float. The domain may cut the first
+        tile and the last."""
         return tuple(dim.positions_per_tile for dim in self._schema.dims)
 
     @property

@@ -117,7 +117,7 @@ class Dim(Frozen):
         extent = datatype.ticks_of(self.tile)
         first = extent - (low - self._origin) % extent
         # An extent may be longer than 64 bits with a sign can tell, a box in memory is not.
-        rest = np.arange(first, count, min(extent, count), np.int64) if first < count else np.zeros(0, np.int64)
+        rest = np.arange(first, count, min(extent, count), dtype=np.int64) if first < count else np.zeros(0, np.int64)
         return np.concatenate((np.zeros(1, np.int64), rest))
 
     def _json(self) -> dict[str, Any]:
