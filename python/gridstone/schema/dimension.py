@@ -108,7 +108,7 @@ class Dim(Frozen):
         return size if self.tile is None else min(size, datatype.ticks_of(self.tile))
 
     def _tile_starts(self, low: int, count: int) -> AnyArray:
-        """The positions, 0 first, at which space tiles begin among `count` coordinates from `low` on, which is in ticks.
+        """The positions, 0 first, where space tiles begin among `count` coordinates from `low` on, which is in ticks.
 
         Tiles count from the origin. The low end of a domain that has grown may cut a tile.
         """
