@@ -377,7 +377,8 @@ class Array:
     def note_ends(self) -> None:
         """In a transaction: all beyond the ends of the domain counts as read."""
     def schema_since(self, known: int | None) -> tuple[int, str] | None:
-        """A stamp of the schema and its JSON, unless the stamp is `known`."""
+        """A stamp of the schema and its JSON, unless the stamp is `known`. A dimension whose first tile is cut has the
+        `origin` of its tiles there, which a new array is not given."""
     def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(

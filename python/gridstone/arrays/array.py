@@ -124,7 +124,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     @property
     def sparse(self) -> bool:
         """Whether only non-empty cells exist."""
-        return self._known[2].sparse  # No change of a schema changes that, nor the dimensions' names.
+        return self._known[2].sparse  # No change of a schema changes that, nor the number of dimensions.
 
     @property
     def ndim(self) -> int:
@@ -134,7 +134,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of the dimensions."""
-        return tuple(dim.name for dim in self._known[2].dims)
+        return tuple(dim.name for dim in self._schema.dims)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -176,7 +176,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """Positions per space tile and dimension; a `SchemaError` if a dimension is float."""
+        """Positions per space tile and dimension; a `SchemaError` if a dimension is float. The domain may cut the first
+        tile and the last."""
         return tuple(dim.positions_per_tile for dim in self._schema.dims)
 
     @property
@@ -318,7 +319,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         return lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
 
     def _read_points(self, dims: Mapping[str, Column], names: Sequence[str], progress: Progress) -> "_native.Cells":
-        places = [dims[dim].native() for dim in self.dims]
+        places = [column.native() for column in dims.values()]
         with reporting(progress, "reading") as report:
             found = self.native.points(places, list(names), report)
         self._stats = found.stats

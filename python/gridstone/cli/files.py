@@ -61,7 +61,7 @@ _CSV_NAMES = [
 
 
 _TABLE_KINDS = ("csv", "parquet", "feather")
-_TABLE_NAMES = ["domain", "evolve", "union"]
+_TABLE_NAMES = ["domain", "evolve", "grow", "union"]
 
 
 def _csv_options(command: Any) -> Any:
@@ -114,6 +114,9 @@ def _kind_of(file: Path) -> str:
 @click.option("--capacity", type=int, default=10_000, show_default=True, help="Cells per data tile of a new array.")
 @click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
 @click.option("--domain", multiple=True, metavar="DIM=LOW:HIGH", help="The domain of a dimension of a new array.")
+@click.option(
+    "--grow/--no-grow", default=None, help="Whether the domain of an array that is there grows by what is loaded."
+)
 @click.option("--evolve", is_flag=True, help="Columns that an array lacks become nullable attributes of it.")
 @click.option(
     "--union/--no-union", default=None, help="Whether the files may have different columns.  [default: union]"
@@ -222,9 +225,8 @@ def _csv_arguments(given: dict[str, Any]) -> dict[str, Any]:
 
 def _table_arguments(given: dict[str, Any]) -> dict[str, Any]:
     """The options of tables as the arguments of `from_csv` and its kin."""
-    made = {key: value for key, value in given.items() if value not in (None, (), False) or key == "union"}
-    if made["union"] is None:
-        del made["union"]
+    made = {key: value for key, value in given.items() if value not in (None, (), False)}
+    made |= {key: given[key] for key in ("union", "grow") if given[key] is not None}
     return {**made, "domain": options.domains_of(given["domain"])} if given["domain"] else made
 
 

@@ -12,16 +12,20 @@ from ..schema.dimension import Dim
 from .load import column_of
 from .target import Target, length_advice
 
-_WIDEN = "widen it with resize() if the array is there, or give a new one a schema with a wider domain"
+_WIDEN = "pass grow=True (--grow), or give a new array a wider domain"
 
 
-def outside(dim: Dim, data: Any, target: Target | None = None) -> Iterator[tuple[int, str]]:
+def outside(dim: Dim, data: Any, target: Target | None = None, *, grows: bool = False) -> Iterator[tuple[int, str]]:
     """The rows outside the domain, or of a text that is too long or holds NUL, each with what is wrong.
 
-    `target`: the array that the rows are for, if it is there.
+    `target`: the array that the rows are for, if it is there; `grows`: only infinite coordinates are outside.
     """
     column = column_of(Field(dim.name, dim.dtype, False, "dimension"), data)
     values = column.values
+    if column.offsets is None and grows:
+        for row in np.flatnonzero(~np.isfinite(values)) if datatype.is_float(dim.dtype) else ():
+            yield int(row), f"{values[row]} is no place that a domain reaches to; correct it, or drop the row"
+        return
     if column.offsets is None:
         low, high = (np.array([bound], datatype.numpy_of(dim.dtype)) for bound in dim.domain)
         domain = f"({datatype.show(dim.domain[0])}, {datatype.show(dim.domain[1])})"

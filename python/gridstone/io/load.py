@@ -41,6 +41,7 @@ class Keywords(TypedDict, total=False):
     attrs: Sequence[str] | None
     capacity: int
     dedup: str
+    grow: bool | None
     message: str | None
     commit_key: CommitKey
 
@@ -63,6 +64,8 @@ class Options:
         attrs: the columns to load as attributes; None: all others.
         capacity: cells per data tile of an inferred sparse array.
         dedup: where duplicates are forbidden, among all that is loaded: "error", or keep the "first" or "last".
+        grow: whether the domain grows, in the same commit, to take in what lies beyond it. None: yes, but not that of
+            a new array whose schema or domain is stated, which says what is a mistake.
         message: kept with the version.
         commit_key: text or bytes, at most 128 bytes of it: the load, repeated with the same data and options, commits
             once, whatever became of the first try. See `gridstone.transaction`.
@@ -74,6 +77,7 @@ class Options:
     attrs: Sequence[str] | None = None
     capacity: int = 10_000
     dedup: str = "error"
+    grow: bool | None = None
     message: str | None = None
     commit_key: CommitKey = None
 
@@ -179,6 +183,7 @@ class Request:
         chosen: what the caller says of dimensions that are inferred.
         reads: nothing is loaded, the columns are only read.
         again: what `tables` gives may be asked for once more.
+        grows: places beyond the domain are no mistake.
     """
 
     attrs: Sequence[str] | None = None
@@ -186,6 +191,7 @@ class Request:
     stated: bool = False
     reads: bool = False
     again: bool = False
+    grows: bool = False
     target: Target | None = None
     chosen: Mapping[str, Chosen] = field(default_factory=dict)
 
@@ -252,8 +258,18 @@ def _prepare(place: Place, existing: Array | None, feed: Feed) -> None:
     if isinstance(feed, ColumnFeed):
         target = None if existing is None else Target(os.fspath(place.uri), options.path)
         feed.request = Request(
-            options.attrs, tables.union, place.schema is not None, target=target, chosen=place.chosen
-        )
+            options.attrs, tables.union, place.schema is not None,
+            grows=grows(place, existing), target=target, chosen=place.chosen,
+        )  # fmt: skip
+
+
+def grows(place: Place, existing: Array | None) -> bool:
+    """Whether the domain grows to take in what is loaded."""
+    if place.options.grow is not None:
+        flag("grow", place.options.grow)
+        return place.options.grow
+    stated = place.schema is not None or any(found.domain or found.dim for found in place.chosen.values())
+    return existing is not None or not stated
 
 
 class _FirstNulls(Exception):
@@ -454,7 +470,8 @@ def _fill(array: Array, end: End, feed: Feed, dedup: str, reading: Schema | None
     first = next(tables, None)
     # Cells of a dense array take some of the attributes.
     names = None if first is None or schema.sparse else [n for n in first.column_names if n not in array.dims]
-    with array.writer(order="any", attrs=names, dedup=dedup, **end._asdict()) as writer:
+    grow = isinstance(feed, ColumnFeed) and feed.request.grows
+    with array.writer(order="any", attrs=names, dedup=dedup, grow=grow, **end._asdict()) as writer:
         for table in () if first is None else itertools.chain([first], tables):
             nulls |= {name for name in strict & {*table.column_names} if table.column(name).null_count}
             if table.num_rows and not nulls:

@@ -52,7 +52,7 @@ def from_scipy(
     Each stored value becomes a cell, zeros too; the dimensions are int64, from 0 to the side less one. Values at one
     place are added up first, as SciPy means them, so that a new array has no duplicates unless `duplicates=True`.
 
-    More rows go into an array that is there with `offset=`, within its domain: `from_scipy("m.gs", more, offset=1000)`.
+    More rows go into an array that is there with `offset=`: `from_scipy("m.gs", more, offset=1000)`. Its domain grows.
     It also says that cells which are there may be replaced.
 
     Args:
@@ -71,7 +71,7 @@ def from_scipy(
             "auto": as `by` says.
         by: what a new sparse array is read by: "rows" (cells lie in row order: batches of rows are quick; None means
             this), "cols" (column order), or "boxes" (square tiles, for blocks of a matrix).
-        options: `path overwrite duplicates capacity dedup message commit_key`: see `gridstone.io.Options`.
+        options: `path overwrite duplicates capacity dedup grow message commit_key`: see `gridstone.io.Options`.
 
     Returns the array, open for reading and writing.
 
@@ -124,6 +124,7 @@ class _Matrix:
         for first in range(0, self.total, _PIECE_CELLS):
             last = min(self.total, first + _PIECE_CELLS)
             places, values = _stored(self._source, first, last)
+            self._check_places(places)
             made = {
                 dim: pa.array(place.astype(np.int64) + low)
                 for dim, place, low in zip(self.dims, places, self.offset, strict=True)
@@ -131,6 +132,15 @@ class _Matrix:
             native = values.astype(datatype.numpy_of(self.dtype), copy=False)
             made[self.name] = arrow.array_of(Column(self.dtype, np.ascontiguousarray(native)))
             yield Piece(pa.table(made).select(list(names)), self.title, first, last)
+
+    def _check_places(self, places: Sequence[AnyArray]) -> None:
+        for dim, place, side in zip(self.dims, places, self.shape, strict=True):
+            wrong = np.flatnonzero((place < 0) | (place >= side))
+            if len(wrong):
+                raise InputError(
+                    f"the matrix is damaged: it has a value at {dim}={place[wrong[0]]}, outside the domain of its "
+                    f"shape {self.shape}"
+                )
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
         """The schema is made of the shape."""

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..column import datatype
 from ..column.datatype import AnyArray
 from ..schema.array_schema import Schema
 from .box import Box
@@ -23,9 +22,9 @@ def runs(schema: Schema, box: Box, cells_max: int) -> Iterator[tuple[slice, ...]
     """Boxes of positions in `box` that follow each other in global order: its tiles, cut where they are large."""
     spans = []
     for dim, (low, high) in zip(schema.dims, box.bounds, strict=True):
-        origin, extent, low, high = datatype.ticks_of(dim.domain[0]), dim.positions_per_tile, int(low), int(high)
-        starts = range(low - (low - origin) % extent, high + 1, extent)
-        spans.append([(max(start, low) - low, min(start + extent - 1, high) - low + 1) for start in starts])
+        count = int(high) - int(low) + 1
+        starts = dim._tile_starts(int(low), count).tolist()
+        spans.append(list(itertools.pairwise([*starts, count])))
     if schema.tile_order == "row":
         tiles: Any = itertools.product(*spans)
     else:

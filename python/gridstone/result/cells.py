@@ -290,12 +290,10 @@ class Result(interop.Tabular):
         for axis, dim in enumerate(schema.dims):
             along = [1] * len(shape)
             along[axis] = shape[axis]
-            offset = int(self._box.bounds[axis][0]) - datatype.ticks_of(dim.domain[0])
-            positions = np.arange(shape[axis], dtype=np.uint64) + np.uint64(offset)
-            extent = dim.size if dim.tile is None else datatype.ticks_of(dim.tile)
-            tile = positions // np.uint64(extent) if extent < 2**64 else np.zeros_like(positions)
+            starts = dim._tile_starts(int(self._box.bounds[axis][0]), shape[axis])
+            tile = np.repeat(np.arange(len(starts)), np.diff(starts, append=shape[axis]))
             tiles.append(np.broadcast_to(tile.reshape(along), shape).ravel())
-            cells.append(np.broadcast_to(positions.reshape(along), shape).ravel())
+            cells.append(np.broadcast_to(np.arange(shape[axis]).reshape(along), shape).ravel())
         # lexsort takes its last key first: cells decide within tiles, slow dimensions before fast ones.
         cells = cells[::-1] if schema.cell_order == "row" else cells
         tiles = tiles[::-1] if schema.tile_order == "row" else tiles

@@ -165,7 +165,7 @@ class Schema(Frozen):
         return {**options, "dims": [d._json() for d in self.dims], "attrs": [a._json() for a in self.attrs]}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Schema.from_json, (self.to_json(),)
+        return _restored, (self.to_json(), [dim._origin for dim in self.dims])
 
     def __repr__(self) -> str:
         lines = [f"Schema({'sparse' if self.sparse else 'dense'}, {self._options_text()}"]
@@ -213,6 +213,14 @@ class Schema(Frozen):
 _Part = TypeVar("_Part")
 _Named = TypeVar("_Named", Dim, Attr)
 _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
+
+
+def _restored(text: str, origins: Sequence[int | None]) -> Schema:
+    """The schema of a text, with the origins of its tiles."""
+    made = Schema.from_json(text)
+    for dim, origin in zip(made.dims, origins, strict=True):
+        dim._put(_origin=origin)
+    return made
 
 
 def _capacity(cells: Any) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from ..base.arguments import checked, label
 from ..base.printable import brief
 from ..column import datatype
-from ..column.datatype import Value
+from ..column.datatype import AnyArray, Value
 from ..errors import SchemaError, UnsupportedError
 from .frozen import Frozen
 
@@ -33,11 +33,14 @@ class Dim(Frozen):
         UnsupportedError: the type is bytes, which this version has for attributes only.
     """
 
-    __slots__ = ("_count", "_domain", "dtype", "max_bytes", "name", "tile")
+    __slots__ = ("_count", "_domain", "_origin", "dtype", "max_bytes", "name", "tile")
     name: str
     _domain: tuple[Value, Value] | None
     _count: int | None
     """Coordinates, where these are positions too: not of floats and texts."""
+    _origin: int | None
+    """A coordinate in ticks at which a tile begins, where coordinates are positions: that of an array stays when its
+    domain grows. It is no part of what a user asks for, so that it takes no part in comparisons."""
     tile: Value | None
     dtype: str
     max_bytes: int | None
@@ -57,7 +60,7 @@ class Dim(Frozen):
         if kind == "bytes":
             raise UnsupportedError(f"{what}: bytes dimensions are not supported by this version; use an attribute")
         if kind == "string":
-            self._put(name=str(name), _domain=None, _count=None, dtype=kind, tile=None)
+            self._put(name=str(name), _domain=None, _count=None, _origin=None, dtype=kind, tile=None)
             self._put(max_bytes=_longest(what, max_bytes))
             if domain is not None:
                 raise SchemaError(f"{what}: texts have no domain, every text is inside; give domain=None")
@@ -72,7 +75,7 @@ class Dim(Frozen):
             raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {brief(domain)}")
         lo, hi = (datatype.scalar(kind, bound, what) for bound in domain)
         self._put(name=str(name), _domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
-        self._put(_count=_count_of(kind, self._domain))
+        self._put(_count=_count_of(kind, self._domain), _origin=_origin_of(kind, self._domain))
 
     @property
     def is_text(self) -> bool:
@@ -104,6 +107,19 @@ class Dim(Frozen):
         size = self.size
         return size if self.tile is None else min(size, datatype.ticks_of(self.tile))
 
+    def _tile_starts(self, low: int, count: int) -> AnyArray:
+        """The positions, 0 first, where space tiles begin among `count` coordinates from `low` on, which is in ticks.
+
+        Tiles count from the origin. The low end of a domain that has grown may cut a tile.
+        """
+        if self.tile is None or self._origin is None:
+            return np.zeros(1, np.int64)
+        extent = datatype.ticks_of(self.tile)
+        first = extent - (low - self._origin) % extent
+        # An extent may be longer than 64 bits with a sign can tell, a box in memory is not.
+        rest = np.arange(first, count, min(extent, count), dtype=np.int64) if first < count else np.zeros(0, np.int64)
+        return np.concatenate((np.zeros(1, np.int64), rest))
+
     def _json(self) -> dict[str, Any]:
         if self._domain is None:
             text = {"name": self.name, "dtype": self.dtype, "domain": None, "tile": None}
@@ -114,7 +130,8 @@ class Dim(Frozen):
         return {"name": self.name, "dtype": self.dtype, "domain": domain, "tile": tile}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dim_of, (self._json(),)
+        origin = {} if self._origin is None else {"origin": str(self._origin)}
+        return dim_of, ({**self._json(), **origin},)
 
     def __repr__(self) -> str:
         if self._domain is None:
@@ -140,6 +157,11 @@ def _count_of(kind: str, domain: tuple[Value, Value] | None) -> int | None:
     return datatype.ticks_of(domain[1]) - datatype.ticks_of(domain[0]) + 1
 
 
+def _origin_of(kind: str, domain: tuple[Value, Value] | None) -> int | None:
+    """Where a tile begins as long as the domain does not grow; None of floats and texts."""
+    return None if domain is None or datatype.is_float(kind) else datatype.ticks_of(domain[0])
+
+
 def _extent(kind: str, tile: Any, what: str) -> Value | None:
     """The tile extent of a dimension of type `kind`: a float length, a timedelta, or a number of coordinates."""
     if tile is None:
@@ -162,5 +184,6 @@ def dim_of(found: dict[str, Any]) -> Dim:
     extent = None if tile is None else datatype.from_text(_extent_type(kind), tile)
     longest = found["max_bytes"] if kind == "string" else None
     made._put(name=found["name"], _domain=domain, _count=_count_of(kind, domain), dtype=kind, tile=extent)
-    made._put(max_bytes=longest)
+    begin = None if "origin" not in found else (datatype.from_text(kind, found["origin"]),) * 2
+    made._put(max_bytes=longest, _origin=_origin_of(kind, begin or domain))
     return made

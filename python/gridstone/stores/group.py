@@ -14,12 +14,21 @@ from ..base.printable import printable
 from ..base.progress import Progress
 from ..base.refusals import read_only
 from ..context.settings import Context
-from ..errors import BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
+from ..errors import (
+    BoundsError,
+    GridstoneError,
+    InputError,
+    MissingNameError,
+    NotFoundError,
+    UnsupportedError,
+)
 from ..maintain import health
 from ..maintain.retention import Retained
 from ..schema.array_schema import Schema
 from ..version.history import Version, check_kept, version_of
 from .nodes import Entry, entries
+
+_REFUSED_SHOWN = 5
 
 
 class Group(Retained):
@@ -147,10 +156,23 @@ class Group(Retained):
         return Array(found, self._context, pinned=self._is_pinned)
 
     def _opened(self) -> "Iterator[tuple[str, Array | Group]]":
-        """Its children, all of the version that is the newest at this moment, each opened when it is its turn."""
-        now, writable = self._now(), self._mode == "r+"
-        for name, _ in now.children():
-            yield name, self._handle(now.open(name, writable, self._is_pinned))
+        """Its children, all of the version that is the newest at this moment, each opened when it is its turn.
+
+        What this release cannot use comes last, as an `UnsupportedError`: it keeps no other child from its turn.
+        """
+        now, writable, refused = self._now(), self._mode == "r+", []
+        names = [name for name, _ in now.children()]
+        for name in names:
+            try:
+                child = self._handle(now.open(name, writable, self._is_pinned))
+            except UnsupportedError as error:
+                refused.append(error)
+                continue
+            yield name, child
+        if refused:
+            what = f"{len(refused)} of the {len(names)} children of {now.path!r} cannot be used, all others were given"
+            shown = "; ".join(map(str, refused[:_REFUSED_SHOWN])) + ("; …" if len(refused) > _REFUSED_SHOWN else "")
+            raise UnsupportedError(f"{what}: {shown}") from refused[0]
 
     @checked()
     def get(self, name: str, default: Any = None) -> Any:
@@ -183,12 +205,14 @@ class Group(Retained):
 
     def values(self) -> "ValuesView[Array | Group]":
         """Its children as they are at the beginning of a pass, all of one version, each opened when it is its turn.
-        They are refreshed as other arrays are."""
+        They are refreshed as other arrays are. A child that this release cannot use ends the pass with an
+        `UnsupportedError`, after all others."""
         return _Values(self._mapping())
 
     def items(self) -> "ItemsView[str, Array | Group]":
         """Pairs of name and child as they are at the beginning of a pass, all of one version, each opened when it is
-        its turn. They are refreshed as other arrays are."""
+        its turn. They are refreshed as other arrays are. A child that this release cannot use ends the pass with an
+        `UnsupportedError`, after all others."""
         return _Items(self._mapping())
 
     def _mapping(self) -> "Mapping[str, Array | Group]":

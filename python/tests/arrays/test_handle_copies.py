@@ -120,7 +120,7 @@ def test_copies_of_old_versions_stay_there(writer: gs.Array, copied: Callable[[A
 
 
 def test_copies_of_indexers_and_groups(store_uri: str, copied: Callable[[Any], Any]) -> None:
-    root = gs.group(store_uri)
+    root = gs.group(store_uri, mode="a")
     a = root.create("x", gs.Schema([gs.Dim("i", (5, 8))], [gs.Attr("v", "int64")]))
     a[...] = [1, 2, 3, 4]
     assert copied(a.loc)[6:8].tolist() == copied(a["v"].loc)[6:8].tolist() == [2, 3]

@@ -73,6 +73,35 @@ def test_someone_opens_what_a_newer_release_wrote(tmp_path: Path, capsys: pytest
     assert "damaged" not in told
 
 
+def test_a_pass_over_a_group_gives_every_child_before_it_names_what_only_a_newer_release_reads(tmp_path: Path) -> None:
+    root = gs.group(tmp_path / "g", context=gs.Context(durability="close"))
+    for name in ("a", "m", "z"):
+        root.create(name, made(tmp_path / name).schema)
+        if name != "z":
+            continue
+        reword(tmp_path / "g", lambda line: line.replace('"schema":{', '"schema":{"read":["ragged"],'))
+    root.group("below").create("b", made(tmp_path / "b").schema)
+    root.create("0", made(tmp_path / "0").schema)
+    reword(tmp_path / "g", lambda line: line.replace('"schema":{', '"schema":{"read":["ragged"],'))
+    for found in (gs.open(tmp_path / "g"), gs.open(tmp_path / "g", mode="r+"), gs.open(tmp_path / "g", version=7)):
+        assert isinstance(found, gs.Group)
+        for items in (found.items(), ((child.path[1:], child) for child in found.values())):
+            seen: dict[str, Any] = {}
+            with pytest.raises(
+                UnsupportedError, match=r"^2 of the 5 children of '/' .*others were given: .*/0 .*; .*/z ."
+            ) as end:
+                for name, child in items:
+                    seen[name] = child
+            assert list(seen) == ["a", "below", "m"]
+            assert isinstance(end.value.__cause__, UnsupportedError)
+        assert list(found) == list(found.keys()) == ["0", "a", "below", "m", "z"]
+        assert [entry.name for entry in found.walk()] == ["0", "a", "below", "b", "m", "z"]
+        assert "z" in found
+        with pytest.raises(UnsupportedError, match="ragged"):
+            _ = found["z"]
+        assert [name for name, _ in found["below"].items()] == ["b"]
+
+
 def test_someone_reads_around_what_a_newer_release_wrote(tmp_path: Path) -> None:
     made(tmp_path / "a").write_cells({"x": [1, 2]}, {"v": [3, 4]})
     with pytest.raises(UnsupportedError, match='"ragged"'):

@@ -135,7 +135,7 @@ def test_appends_to_an_array(tmp_path: Path, store_uri: str) -> None:
         from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n"), schema=other)
     version = array.version
     with pytest.raises(gs.errors.InputError, match="line 3"):
-        from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n1,20,3\n"))
+        from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n1,20,3\n"), grow=False)
     with pytest.raises(gs.errors.InputError, match="line 2"):
         from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,z\n"), schema=other, overwrite=True)
     assert gs.open(store_uri).version == version
@@ -269,10 +269,10 @@ def test_to_csv(tmp_path: Path, store_uri: str) -> None:
 def test_what_lies_outside_the_domain_says_how_to_widen_it(tmp_path: Path, store_uri: str) -> None:
     array = from_csv(store_uri, put(tmp_path, "x,v\n1.5,1\n3.5,2\n"), dims=["x"])
     more = put(tmp_path, "x,v\n9.5,3\n", "b.csv")
-    told = r"line 2, column 'x': 9\.5 is outside the domain \(1\.5, 3\.5\); widen it with resize\(\) .* schema"
+    told = r"line 2, column 'x': 9\.5 is outside the domain \(1\.5, 3\.5\); pass grow=True"
     with pytest.raises(gs.errors.InputError, match=told):
-        from_csv(store_uri, more)
-    array.resize(x=(1.5, 9.5))
+        from_csv(store_uri, more, grow=False)
+    assert array.refresh() == 1
     assert from_csv(store_uri, more).read()["x"].tolist() == [1.5, 3.5, 9.5]
 
 

@@ -194,7 +194,7 @@ def test_rows_are_collected(tmp_path: Path, store_uri: str, block_bytes: int, ca
     # With an array that is there, and one that is replaced: counted once, though there are two passes.
     again: list[Rejected] = []
     file = tmp_path / "a.csv"
-    from_csv(store_uri, file, schema=SCHEMA, on_error="collect", rejected=again, block_bytes=block_bytes)
+    from_csv(store_uri, file, schema=SCHEMA, on_error="collect", rejected=again, block_bytes=block_bytes, grow=False)
     assert again == rejected
     again.clear()
     made = from_csv(store_uri, file, schema=SCHEMA, overwrite=True, on_error="collect", rejected=again)

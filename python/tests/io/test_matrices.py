@@ -79,7 +79,7 @@ def test_appending_takes_the_names_that_are_there(store_uri: str) -> None:
     expected[:4, :5][block != 0] = block[block != 0]
     np.testing.assert_array_equal(array.read().to_dense(), expected)
     with pytest.raises(gs.errors.InputError, match="outside the domain"):
-        io.from_scipy(store_uri, sps.coo_array(([1.0], ([6], [0])), shape=(7, 7)), offset=0)
+        io.from_scipy(store_uri, sps.coo_array(([1.0], ([6], [0])), shape=(7, 7)), offset=0, grow=False)
     assert gs.open(store_uri).version == array.version
 
 

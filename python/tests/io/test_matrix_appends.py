@@ -144,14 +144,9 @@ def test_beyond_the_domain_is_an_error(store_uri: str) -> None:
     m = matrix()
     io.from_scipy(store_uri, m)
     with pytest.raises((InputError, BoundsError), match="outside the domain"):
-        io.from_scipy(store_uri, m, offset=10, **_closed())
+        io.from_scipy(store_uri, m, offset=10, grow=False)
     array = gs.open(store_uri)
     assert isinstance(array, gs.Array) and same(array, m)
-
-
-def _closed() -> dict[str, Any]:
-    """Loads that may grow a domain are asked not to."""
-    return {"grow": False} if "grow" in io.Options.__dataclass_fields__ else {}
 
 
 def test_files_of_matrices_are_appended(store_uri: str, stores: Stores, tmp_path: Path, capfd: Any) -> None:

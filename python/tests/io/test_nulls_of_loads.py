@@ -89,7 +89,7 @@ def test_rejected_rows_do_not_count(tmp_path: Path, store_uri: str) -> None:
     io.from_arrow(store_uri, FIRST.select(["x", "v", "f"]), ["x"], domain={"x": (0, 9)})
     (tmp_path / "n.csv").write_text("x,v,f\n3,,1\n4,oops,2\n99,,\n5,7,\n")
     rejected: list[io.Rejected] = []
-    a = io.from_csv(store_uri, tmp_path / "n.csv", on_error="collect", rejected=rejected)
+    a = io.from_csv(store_uri, tmp_path / "n.csv", on_error="collect", rejected=rejected, grow=False)
     assert [row.line for row in rejected] == [3, 4]
     assert cells(a)["v"] == [10, 20, None, 7] and cells(a)["f"] == [0.5, 1.5, 1.0, None]
 

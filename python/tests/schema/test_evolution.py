@@ -43,6 +43,38 @@ def test_resize_takes_names_dicts_and_shapes(store_uri):
     assert gs.open(store_uri, version=2).shape == (10, 10)
 
 
+def test_the_names_of_the_dimensions_follow_a_renaming_at_once(store_uri):
+    a = filled(store_uri)
+    a.resize(x=(0, 19))
+    reader, old = gs.open(store_uri), a.at(version=a.version)
+    a.alter(rename={"x": "y", "y": "x"})
+    assert a.dims == ("x", "y")
+    assert dict(zip(a.dims, a.shape, strict=True)) == {"x": 10, "y": 20}
+    assert reader.dims == old.dims == ("y", "x"), "other handles, and the past, keep the names that they show"
+    reader.refresh()
+    assert reader.dims == ("x", "y")
+    with gs.transaction(store_uri) as tx:
+        staged = tx["/"]
+        staged.alter(rename={"x": "row"})
+        assert (staged.dims, a.dims) == (("row", "y"), ("x", "y"))
+    a.refresh()
+    assert a.dims == ("row", "y")
+    a.close()
+    assert a.dims == ("row", "y")
+
+
+def test_a_picture_after_a_renaming_is_of_the_dimensions_named(store_uri, tmp_path):
+    pytest.importorskip("matplotlib")
+    a = filled(store_uri)
+    a.resize(x=(0, 39))
+    a.alter(rename={"x": "y", "y": "x"})
+    gs.plot.plot(a, tmp_path / "after.png", dims=("y", "x"), title="t")
+    b = gs.open(store_uri)
+    b.schema  # noqa: B018
+    gs.plot.plot(b, tmp_path / "fresh.png", dims=("y", "x"), title="t")
+    assert (tmp_path / "after.png").read_bytes() == (tmp_path / "fresh.png").read_bytes()
+
+
 def test_resize_of_times_floats_and_one_dimension(store_uri, stores: Stores):
     dims = [
         gs.Dim("t", ("2024-01-01", "2024-01-31"), dtype="datetime64[D]"),

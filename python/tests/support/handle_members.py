@@ -14,6 +14,7 @@ import numpy as np
 
 import gridstone as gs
 from gridstone.arrays import metadata
+from gridstone.arrays.append import Appender
 from gridstone.arrays.view import AttrView, Loc
 from gridstone.indexing.indexers import OIndex, VIndex
 from gridstone.maintain.consolidation import BackgroundConsolidation
@@ -184,6 +185,9 @@ _ARRAY_READS: Uses = {
     "__reduce__": lambda w: pickle.dumps(w.dense),
     "at": lambda w: w.dense.at(version="then")[...],
     "points": lambda w: w.dense.points({"x": [1], "y": [2]}),
+    "__copy__": lambda w: copy.copy(w.dense),
+    "__deepcopy__": lambda w: copy.deepcopy(w.dense),
+    "to_numpy": lambda w: w.dense.to_numpy(),
     "read": lambda w: w.dense.read(where="v > 5"),
     "read_into": lambda w: _filling(w).submit(),
     "scan": lambda w: list(w.sparse.scan()),
@@ -195,6 +199,8 @@ _ARRAY_WRITES: Uses = {
     "__setitem__": lambda w: _assign(w.dense, (1, 2), 3),
     "__setitem__, of nothing": lambda w: _assign(w.dense, slice(0, 0), 3),
     "__setitem__, of a list": lambda w: _assign(w.dense, [1, 5], 3),
+    "append": lambda w: w.dense.append(np.ones((1, 10), np.int64)),
+    "append, of a table": lambda w: w.sparse.append({"x": [40], "y": [3], "v": [1]}),
     "alter": lambda w: w.dense.alter(add=[gs.Attr("w", "int8")]),
     "consolidate": lambda w: w.dense.consolidate("all"),
     "delete": lambda w: w.dense.delete(box={"x": (0, 1)}),
@@ -207,8 +213,10 @@ _ARRAY_WRITES: Uses = {
     "write, with a receipt": lambda w: w.dense.write(np.ones((10, 10), np.int64), commit=False),
     "write_cells": lambda w: w.sparse.write_cells(*CELLS),
     "write_cells, into a dense one": lambda w: w.dense.write_cells(*CELLS),
+    "write_cells, that grows": lambda w: w.sparse.write_cells({"x": [40], "y": [3]}, {"v": [1]}, grow=True),
     "write_cells, of nothing": lambda w: w.sparse.write_cells({"x": [], "y": []}, {"v": np.empty(0, np.int64)}),
     "writer": _streamed,
+    "writer, of frames": lambda w: w.dense.writer(axis=0),
 }
 
 _GROUP_READS: Uses = {
@@ -263,9 +271,11 @@ _META_WRITES: Uses = {
 _VIEW_READS: Uses = {
     **_attributes(
         lambda w: w.dense["v"],
-        *_words("array chunks dtype fill loc name nbytes ndim nullable oindex shape size vindex"),
+        *_words("array chunks dtype fill loc name nbytes ndim nullable oindex shape size sparse vindex"),
     ),
-    **_calls(lambda w: w.dense["v"], "__array__", "__len__", "__repr__"),
+    **_calls(lambda w: w.dense["v"], "__array__", "__len__", "__repr__", "to_numpy"),
+    "__copy__": lambda w: copy.copy(w.dense["v"]),
+    "__iter__": lambda w: list(w.dense["v"]),
     "__contains__": lambda w: w.dense["v"].name in "v",
     "__getitem__": lambda w: (w.dense["v"][1], w.sparse["v"][1]),
     "points": lambda w: w.dense["v"].points({"x": [1], "y": [2]}),
@@ -340,7 +350,8 @@ TABLE: dict[type, tuple[Uses, Uses]] = {
 """What may be done with a handle of each class: reads, and writes. A case may say more after the member's name."""
 
 WRITERS: dict[type, set[str]] = {
-    Writer: set(_words("__enter__ __exit__ abort append append_columns box close receipt")),
+    Writer: set(_words("__enter__ __exit__ abort append append_columns box close outcome receipt")),
+    Appender: set(_words("__enter__ __exit__ abort append close flush")),
     BackgroundConsolidation: set(_words("__repr__ cancel done result wait")),
     gs.Transaction: set(
         _words(
@@ -359,8 +370,9 @@ WRITERS: dict[type, set[str]] = {
 
 NO_HANDLES = set(
     _words(
-        "Erasable Evolvable Readable Writable Mergeable Checked Retained Tabular "  # parts of handles
-        "Picks Plan Part _Part Along Target Entry Skipped DamageWarning NoCommit LoadKey Keyed Version "  # values
+        "Erasable Evolvable Readable Writable Appendable Mergeable Checked Retained Tabular "  # parts of handles
+        "Picks Plan Part _Part Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
+        "LoadKey Keyed Version "
         "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )

@@ -1,7 +1,8 @@
 """Changes of schema in the life of an array: rules for the machine of `test_state_machine`, and the model's share."""
 
+import copy
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -51,6 +52,7 @@ class SchemaRules(RuleBasedStateMachine):
 
     def _become(self, schema: gs.Schema, windows: list[drawing.Window], message: str) -> None:
         """The model follows a change that was made, unless it was none."""
+        assert self.a.dims == tuple(dim.name for dim in schema.dims), "before anything else asks for the schema"
         assert self.a.schema == schema
         changed = schema != self.schema
         self.model.shapes.setdefault(self.model.now.shape, (self.schema, self.windows))
@@ -130,10 +132,82 @@ class SchemaRules(RuleBasedStateMachine):
                 row[new] = row.pop(old)
             self.first |= {new} if old in self.first else set()
 
-    @rule(r=RANDOM, by_shape=st.booleans())
+    @rule(r=RANDOM, how=st.sampled_from(["new", "swap", "of an attribute", "clash"]), staged=st.booleans())
+    def rename_dimensions(self, r: Random, how: str, staged: bool) -> None:
+        """Gives a dimension a new name, that of another one, or that of an attribute, which get another one then; what
+        is taken is refused. What was staged under the old names is committed under the new ones."""
+        if not hasattr(self, "first"):
+            self.first = set(self.a.schema_names)
+        dims, attrs, attr = list(self.schema.dims), list(self.schema.attrs), r.choice(self.schema.attrs)
+        axis, other, name = r.randrange(len(dims)), r.randrange(len(dims)), f"d{self.made}"
+        old = dims[axis].name
+        self.made += 1
+        if how == "clash":
+            taken = [part.name for part in (*dims, *attrs) if part.name != old]
+            with pytest.raises(errors.SchemaError, match="name"):
+                self.a.alter(rename={old: r.choice(taken)})
+            assert self.a.refresh() == self.model.newest and self.a.schema == self.schema
+            return
+        renamed = {old: name}
+        if how == "swap" and axis != other:
+            renamed = {old: dims[other].name, dims[other].name: old}
+        elif how == "of an attribute":
+            renamed = {old: attr.name, attr.name: f"n{self.made - 1}"}
+        before = copy.deepcopy(self.model.now)
+        receipt = self.change(r, self.a, commit=False) if staged and attr.name not in renamed else None  # type: ignore[attr-defined]
+        after, self.model.now = self.model.now, before
+        seen = self.a.at(version=self.a.version)
+        self.a.alter(rename=renamed, message="dimensions")
+        if attr.name in renamed:
+            attrs[attrs.index(attr)] = _like(attr, name=renamed[attr.name])
+            self._follow("rename", attr.name, None, renamed[attr.name])
+        dims = [_named(dim, renamed.get(dim.name, dim.name)) for dim in dims]
+        windows = [w._replace(dim=dim) for w, dim in zip(self.windows, dims, strict=True)]
+        assert seen.dims == tuple(dim.name for dim in self.schema.dims)
+        self._become(self._made_of(dims, attrs), windows, "dimensions")
+        assert gs.diff(seen, self.a).schema != ()
+        if receipt is not None:
+            after.shape = self.model.now.shape
+            self.model.now = after
+            version = gs.commit(self.uri, [receipt], message="staged", context=self.a.context)  # type: ignore[attr-defined]
+            assert self.a.refresh() == version
+            self.committed(version, "staged")
+
+    def check_global_order(self, r: Random) -> None:
+        """Cells of a dense array that are read in global order get their places and coordinates in every form."""
+        whole = [(w.values[0], w.values[-1]) for w in self.windows]
+        for bounds in (whole, drawing.box(r, self.windows)):
+            order = r.choice(["global", "any"])
+            found = self.a.read(drawing.box_form(r, self.windows, bounds), order=order)
+            where, shape = self.model.places(bounds), tuple(hi - lo + 1 for lo, hi in bounds)
+            made = found.to_dense()
+            for shown in (found.in_place(), made if isinstance(made, dict) else {self.schema.attrs[0].name: made}):
+                assert list(shown) == self.a.schema_names
+                for name, values in shown.items():
+                    self.check_dense(self.model.now, name, values, where, shape)  # type: ignore[attr-defined]
+            if self.in_arrow(bounds):  # type: ignore[attr-defined]
+                self.check_table(self.model.now, self.arrow_columns(found.to_arrow()), bounds, order)  # type: ignore[attr-defined]
+
+    @rule(r=RANDOM, by_shape=st.sampled_from([False, False, True]))
     def resize(self, r: Random, by_shape: bool) -> None:
         """Makes one dimension longer, at the high end or at both."""
-        axis = r.randrange(self.schema.ndim)
+        self.grow(r, by_shape)
+        if not self.schema.sparse:
+            self.check_global_order(r)
+            self.load_box(r, "npz")  # type: ignore[attr-defined]
+
+    def _growing(self) -> Sequence[int]:
+        """The dimensions whose growth may cut a tile; all if there is none."""
+        tiled = [
+            axis
+            for axis, (dim, _, huge) in enumerate(self.windows)
+            if not huge and dim.tile is not None and (dtypes.is_float(dim.dtype) or dtypes.ticks_of(dim.tile) > 1)
+        ]
+        return tiled or range(self.schema.ndim)
+
+    def grow(self, r: Random, by_shape: bool = False) -> None:
+        """As `resize` does; nothing is read afterwards."""
+        axis = r.choice(self._growing() if r.random() < 0.7 else range(self.schema.ndim))
         window = self.windows[axis]
         dim, (low, high) = window.dim, bounds_of(window.dim)
         if dim.is_text:
@@ -150,8 +224,11 @@ class SchemaRules(RuleBasedStateMachine):
                 cells *= len(other.values)
             least, greatest = drawing._limits(dim.dtype)
             step = 1 if dim.tile is None else dtypes.ticks_of(dim.tile)
-            down = 0 if by_shape else r.choice([0, 1, step, 2 * step - 1])
-            ends = (low if low - down < least else low - down, min(high + r.randint(0, 3), greatest))
+            # Steps that are no multiples of a tile, and that make the domain end where the type does.
+            part = r.randint(0, 2 * min(step, 50))
+            downs = [0, 1, step, 2 * step - 1, step + 1, part, min(low - least, 2 * part)]
+            down = 0 if by_shape else r.choice(downs)
+            ends = (low if low - down < least else low - down, min(high + r.choice([0, 1, 2, 3, part]), greatest))
             values = list(window.values)
             if not window.huge and (self.schema.sparse or cells // len(values) * (ends[1] - ends[0] + 1) <= CELLS_MAX):
                 values = list(range(ends[0], ends[1] + 1)) if ends[1] - ends[0] < CELLS_MAX else values
@@ -174,3 +251,9 @@ def _like(attr: gs.Attr, **changes: Any) -> gs.Attr:
         kept |= {"categories": attr.categories, "ordered": attr.ordered, "codes": attr.codes}
     kept |= changes
     return gs.Attr(kept.pop("name"), attr.dtype, **kept)
+
+
+def _named(dim: gs.Dim, name: str) -> gs.Dim:
+    if dim.is_text:
+        return gs.Dim(name, dtype="string", max_bytes=dim.max_bytes)
+    return gs.Dim(name, dim.domain, dim.tile, dim.dtype)

@@ -146,6 +146,16 @@ impl Schema {
         SchemaJson::of(self).text()
     }
 
+    /// Like [`Schema::to_json`], with the `origin` of the tiles of each dimension whose first tile lacks cells. A binding
+    /// that cuts boxes along tiles needs it; [`Schema::from_json`] refuses it.
+    pub fn to_json_with_origins(&self) -> String {
+        let mut json = SchemaJson::of(self);
+        for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
+            written.origin = dim.filter(|dim| dim.lead() > 0).map(|dim| dim.text(dim.origin()));
+        }
+        json.text()
+    }
+
     /// Parses what [`Schema::to_stored_json`] wrote, under a matching checksum, with the attributes' permanent numbers
     /// where they are written.
     ///

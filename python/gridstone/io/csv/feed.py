@@ -25,10 +25,10 @@ from ...schema.fields import attr_field, dim_fields, without_values
 from .. import bounds, columns, infer, text_values
 from ..columns import Part
 from ..files import shown
-from ..load import ColumnFeed, Meter, Options, column_of, named_dims
+from ..load import ColumnFeed, Meter, Options, Request, column_of, named_dims
 from ..readahead import side_by_side
 from ..rejects import Rejected, Rejects
-from ..target import Target, type_advice
+from ..target import type_advice
 from . import parser
 from .dialect import Dialect
 from .rows import Block, Reader
@@ -333,7 +333,7 @@ class CsvFeed(ColumnFeed):
                     (row, field.name, why) for row, why in text_values.unread(field, sieve.table.column(field.name))
                 )
                 sieve.settle(field)
-            sieve.sift(_outside(sieve.table, schema, self.request.target))
+            sieve.sift(_outside(sieve.table, schema, self.request))
             sieve.sift(_strangers(sieve.table, schema))
         if sieve.bad:
             found = parser.fault_at(self._dialect, block, sieve.bad)
@@ -420,10 +420,11 @@ def _judged(schema: Schema, table: Any) -> Iterator[Field]:
             yield field
 
 
-def _outside(table: Any, schema: Schema, target: Target | None) -> Iterator[tuple[int, str, str]]:
+def _outside(table: Any, schema: Schema, request: Request) -> Iterator[tuple[int, str, str]]:
     """The rows outside the domain."""
     for dim in schema.dims:
-        yield from ((row, dim.name, reason) for row, reason in bounds.outside(dim, table.column(dim.name), target))
+        found = bounds.outside(dim, table.column(dim.name), request.target, grows=request.grows)
+        yield from ((row, dim.name, reason) for row, reason in found)
 
 
 def _strangers(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:

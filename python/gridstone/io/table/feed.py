@@ -285,7 +285,7 @@ class TableFeed(ColumnFeed):
 
     def _check_domain(self, schema: Schema, piece: Piece, made: Mapping[str, Any]) -> None:
         for dim in schema.dims:
-            for row, reason in bounds.outside(dim, made[dim.name], self.request.target):
+            for row, reason in bounds.outside(dim, made[dim.name], self.request.target, grows=self.request.grows):
                 raise InputError(f"{piece.title}, row {piece.first + row}, column {dim.name!r}: {reason}")
 
     def _unfit(self, field: Field, piece: Piece, data: Any, row: int, error: Exception) -> InputError:
