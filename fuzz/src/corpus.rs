@@ -6,7 +6,7 @@ use gridstone::fragment::{Description, Part, Staged};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage, data_name, log_name};
-use gridstone::store::{Base, Changes, Kept, Operation, Owner, StandardRules, Store};
+use gridstone::store::{Base, Changes, CommitKey, Field, Kept, Keyed, Operation, Owner, StandardRules, Store};
 use gridstone_testkit::{Change, Dice, Dim, Model, Place, box_cells, random, stage};
 use std::sync::{Arc, OnceLock};
 
@@ -37,11 +37,11 @@ impl Seed {
         self.storage.read_all(&log_name(version)).unwrap().to_vec()
     }
 
-    /// Manifest roots, or pages.
-    pub fn manifest(&self, pages: bool) -> Vec<Vec<u8>> {
+    /// The objects of the manifest that begin so.
+    pub fn manifest(&self, start: &[u8]) -> Vec<Vec<u8>> {
         let names = self.storage.list("_manifest").unwrap();
         let all = names.iter().map(|name| self.storage.read_all(name).unwrap().to_vec());
-        all.filter(|bytes| bytes.starts_with(b"GSPAGE") == pages).collect()
+        all.filter(|bytes| bytes.starts_with(start)).collect()
     }
 }
 
@@ -108,7 +108,8 @@ fn fold(storage: &MemoryStorage, array: &Array, number: usize) {
     store.commit(&store.latest().unwrap(), Changes::new(vec![touch]), &mut StandardRules).unwrap();
 }
 
-/// What a newer release writes: a base, kept files, and a deletion of nothing with parts of its own.
+/// What a newer release writes: a base, kept files, and a deletion of nothing with parts of its own. Also a hidden array,
+/// metadata of attributes and dimensions, a tag, a commit key, and a value that takes an object of its own.
 fn of_newer(storage: &MemoryStorage, array: &Array) {
     let place = gridstone::store::Place { place: "s3://far".to_owned(), state: "asleep".to_owned(), ext: None };
     let base = Base { kind: "store".to_owned(), places: vec![place], ext: None };
@@ -118,13 +119,24 @@ fn of_newer(storage: &MemoryStorage, array: &Array) {
     let extra = extra.map(|(bit, bytes)| Part { bit, bytes: bytes.to_vec() }).to_vec();
     let bounds = array.schema().unwrap().domain();
     let description = Description { extra, ..Description::deletion(Id([9; 16]), 0, bounds) };
+    let text = r#"{"dims":[{"name":"x","dtype":"int8","domain":["0","9"]}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
+    let (id, name, owner, ext) = (Id([5; 16]), "@x".to_owned(), array.id(), None);
+    let told = |text: String| vec![("unit".to_owned(), Some(format!("\"{text}\"")))];
+    let of_field = |field: Field| Operation::SetFieldMetadata { array: owner, field, changes: told("m".to_owned()) };
+    let long: String = (0..6_000).map(|n: u32| format!("{:x}", n.wrapping_mul(2_654_435_761))).collect();
     let operations = vec![
+        Operation::CreateHidden { id, owner, name, schema: Schema::from_json(text).unwrap(), ext },
+        of_field(Field::Attribute(0)),
+        of_field(Field::Dimension(1)),
+        Operation::SetMetadata { node: owner, changes: told(long) },
+        Operation::Tag { name: "first".to_owned(), version: 1, replace: false },
         Operation::SetBase { number: 7, base: Some(Arc::new(base)), before: None },
         Operation::Keep { array: array.id(), kept, near: None },
         Operation::AddFragments { array: array.id(), fragments: vec![Staged { description, body: None }] },
     ];
     let store = store(storage);
-    store.commit(&store.latest().unwrap(), Changes::new(operations), &mut StandardRules).unwrap();
+    let changes = Changes::new(operations).with_key(Some(Keyed { key: CommitKey::new(b"a job").unwrap(), content: 7 }));
+    store.commit_once(&store.latest().unwrap(), changes, &mut StandardRules).unwrap();
 }
 
 fn read_fragments(storage: &MemoryStorage) -> Vec<(Arc<Description>, Vec<u8>)> {

@@ -53,6 +53,11 @@ fn manifest_rows() {
 }
 
 #[test]
+fn manifest_value() {
+    withstands("manifest_value");
+}
+
+#[test]
 fn manifest_page() {
     withstands("manifest_page");
 }

@@ -1,7 +1,9 @@
 //! Entry points of fuzz targets into the manifest, which nothing outside this floor decodes. Only with the feature
 //! `fuzzing`.
 
+use super::commit_key::CommitKey;
 use super::hint::{self, Hint};
+use super::inspect_rows;
 use super::line;
 use super::page::{self, PageInfo};
 use super::root;
@@ -28,6 +30,8 @@ pub fn manifest_root(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<bool> {
     let again = root::encode(&decoded)?;
     let back = root::decode(&again, RootRef { xxh3: root::checksum(&again)?, ..reference }, storage)?;
     let same = root::encode(&back)? == again;
+    // Rows that no snapshot asks for, too: bases, commit keys, kept files. A wrong one is no reason to stop.
+    let rows = inspect_rows::named(&decoded).map(drop);
     let snapshot = Snapshot::of_root(decoded, reference);
     for node in snapshot.nodes()? {
         node.metadata().all()?;
@@ -35,13 +39,16 @@ pub fn manifest_root(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<bool> {
             Node::Group(group) => drop(snapshot.children(group.path())?),
             Node::Array(array) => {
                 array.schemas().all()?;
-                drop(array.fragments(None)?);
+                drop((array.fragments(None)?, array.kept()?, array.field_metadata()?));
+                drop(snapshot.hidden_in(&array)?);
             }
         }
     }
     snapshot.retained().tags()?;
     snapshot.retained().condemned_data()?;
-    Ok(same)
+    snapshot.bases().all()?;
+    snapshot.keys().find(&CommitKey::new(b"a job")?)?;
+    rows.map(|()| same)
 }
 
 /// Decodes a hint, encodes it again, and returns the number of records in it; `None` if the second decoding differs
@@ -58,6 +65,14 @@ pub fn hint(bytes: &[u8]) -> Option<usize> {
 /// Those of opening a store.
 pub fn manifest_rows(bytes: &[u8]) -> Result<bool> {
     super::rows::page_survives(bytes)
+}
+
+/// Decodes a value that is an object of its own, encodes it again, and returns whether the second decoding equals the first.
+///
+/// # Errors
+/// Those of opening a store.
+pub fn manifest_value(bytes: &[u8]) -> Result<bool> {
+    super::rows::value_survives(bytes)
 }
 
 /// Decodes a manifest page without a root to check it against, encodes it again, and returns whether the second

@@ -24,7 +24,7 @@ pub(super) use page::{Entry, Stored, stored};
 pub(super) use update::{Change, Press, Role, top_of};
 
 #[cfg(feature = "fuzzing")]
-pub(super) use page::page_survives;
+pub(super) use page::{page_survives, value_survives};
 
 #[cfg(test)]
 mod tests;

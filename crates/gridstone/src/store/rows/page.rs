@@ -191,6 +191,14 @@ pub(in crate::store) fn stored(bytes: &[u8]) -> Option<Stored> {
     Some(Stored::Value(xxh3(&content)))
 }
 
+/// Whether the value in `bytes`, which is an object of its own, is the same when it is encoded and decoded again.
+#[cfg(feature = "fuzzing")]
+pub(in crate::store) fn value_survives(bytes: &[u8]) -> Result<bool> {
+    let content = frame::decode(frame::VALUE, bytes, limits::ROW_VALUE_BYTES_MAX)?;
+    let framed = frame::encode(frame::VALUE, &content)?;
+    Ok(frame::decode(frame::VALUE, &framed, limits::ROW_VALUE_BYTES_MAX)? == content)
+}
+
 /// Whether the page of rows in `bytes`, encoded and decoded again, is the same.
 #[cfg(feature = "fuzzing")]
 pub(in crate::store) fn page_survives(bytes: &[u8]) -> Result<bool> {
