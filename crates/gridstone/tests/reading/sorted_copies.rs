@@ -329,7 +329,8 @@ fn points_of_a_version_from_before_the_domain_grew_are_found_in_a_copy_from_afte
         {"name":"x","dtype":"int64","domain":["0","99"],"tile":"10"}],"attrs":[{"name":"v","dtype":"int64"}]}"#;
     for low in [false, true] {
         let storage = memory();
-        let array = create_array_on(&context(), storage.clone(), "/", Schema::from_json(json).unwrap(), false).unwrap();
+        let context = Context::new(&Options { fold_versions: 64, ..options() }).unwrap();
+        let array = create_array_on(&context, storage.clone(), "/", Schema::from_json(json).unwrap(), false).unwrap();
         let write = |array: &Array, cells: &[Cell]| {
             let column = |f: fn(&Cell) -> i64| bytes_of(cells.iter().map(f));
             let (y, x, v) = (column(|c| c.0.0), column(|c| c.0.1), column(|c| c.1));
@@ -340,12 +341,12 @@ fn points_of_a_version_from_before_the_domain_grew_are_found_in_a_copy_from_afte
         };
         let mut dice = Dice::new(5);
         let mut some = |reach: i64, value: i64| -> Vec<Cell> {
-            let cell = |n: i64| ((dice.below(reach as usize) as i64, n), value);
-            (0..100).map(cell).collect()
+            let cell = |n: i64| ((dice.below(reach as usize) as i64, n % 100), value);
+            (0..200).map(cell).collect()
         };
-        let before: Vec<Vec<Cell>> = (0..8).map(|commit| some(1_000, commit)).collect();
+        let before: Vec<Vec<Cell>> = (0..12).map(|commit| some(1_000, commit)).collect();
         let version = before.iter().map(|cells| write(&array, cells)).max().unwrap();
-        for commit in 8..FOLD as i64 + 2 {
+        for commit in 12..66 {
             let far = |((y, x), v): Cell| ((if low { -y } else { 1_000 + y }, x), v);
             let cells: Vec<Cell> = some(1_000, commit).into_iter().map(far).collect();
             write(&array, &cells);
@@ -360,10 +361,10 @@ fn points_of_a_version_from_before_the_domain_grew_are_found_in_a_copy_from_afte
                 let (y, x) = (at(&y), at(&x));
                 array.points(&[view(&y), view(&x)], None, &Call::default()).unwrap().0.count
             };
-            (0..places.len()).step_by(7).filter(|n| single(*n) == 1).count()
+            (0..places.len()).step_by(31).filter(|n| single(*n) == 1).count()
         };
         // The newest version first, whose look leaves the copy in the cache.
-        let (newest, looks) = (open(&storage, At::Latest), places.len().div_ceil(7));
+        let (newest, looks) = (open(&storage, At::Latest), places.len().div_ceil(31));
         assert_eq!(found(&newest), looks);
         assert_eq!(found(&newest.at(At::Version(version)).unwrap()), looks, "after the newest, low end: {low}");
         assert_eq!(found(&open(&storage, At::Version(version))), looks, "alone, low end: {low}");
