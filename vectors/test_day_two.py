@@ -384,8 +384,7 @@ def test_only_dense_arrays_have_labels():
 
 def test_labels_lie_in_a_hidden_array(world):
     owner = create(line(labels=IN_ARRAY))
-    two = renamed(line(), "at") | {"attrs": [{"name": "v", "dtype": "int8"}, {"name": "d0", "dtype": "string"}]}
-    for held in (line(), two, line(["3", "900"])):
+    for held in (line(), renamed(line(), "at"), line(["3", "900"])):
         state = after(world, owner, hide(held))
         assert state.nodes[HIDDEN].path == "/a/@x"
     assert (
@@ -396,12 +395,13 @@ def test_labels_lie_in_a_hidden_array(world):
     refused(world, create(line()), alter(line(labels=IN_ARRAY)))
     refused(world, owner, create(line(), node=HIDDEN, path="/b"))
     refused(world, owner, create(line(), node=OTHER, path="/b"), hide(owner=OTHER))
-    named = [{"name": "v", "dtype": "int8"}, {"name": "d1", "dtype": "string"}]
+    two = [[{"name": "v", "dtype": "int8"}, {"name": name, "dtype": "string"}] for name in ("d0", "d1")]
     for held in (
         dense(dim("int16", "0", "9"), dim("int16", "0", "9")),
         dense(dim("int32", "0", "9")),
         {**line(), "sparse": True},
-        line() | {"attrs": named},
+        renamed(line(), "at") | {"attrs": two[0]},
+        line() | {"attrs": two[1]},
         scalar(),
     ):
         refused(world, owner, hide(held))

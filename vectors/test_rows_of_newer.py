@@ -179,3 +179,43 @@ def test_records_of_gs0_have_none_of_it(tmp_path, operation):
     world.record(2, [operation])
     with pytest.raises(Unsupported):
         Store(tmp_path).at(2)
+
+
+def test_any_operation_may_have_an_ext(world):
+    place = {"bounds": [SPAN], "id": FILE}
+    added = {**place, "kind": "deletion", "schema": 0, "cells": 0, "attrs": [], "at": "nowhere"}
+    node, change = {"op": "set_metadata", "node": ARRAY}, {"changes": [["k", "1"]]}
+    operations: list[dict[str, Any]] = [
+        {"op": "grow", "array": ARRAY, "dimension": 0, "low": SPAN[0], "high": SPAN[1]},
+        {"op": "alter_array", "id": ARRAY, "number": 1, "schema": schema("v")},
+        {"op": "add_fragments", "array": ARRAY, "fragments": [added]},
+        {"op": "replace_fragments", "array": ARRAY, "removed": [{**place, "order": [2, 0]}], "fragments": []},
+        {**node, **change},
+        {**node, "changes": []},
+        {**node, "attr": 0, **change},
+        {"op": "keep", "array": ARRAY, "entry": ENTRY, "kept": KEPT},
+        {"op": "release", "array": ARRAY, "entry": ENTRY},
+        {"op": "set_base", "number": 1, "base": BASE},
+        {"op": "tag", "name": "t", "version": 1},
+        {"op": "untag", "name": "t"},
+        {"op": "condemn", "floor": None, "data": [], "manifest": [], "forget": []},
+        {"op": "create_group", "id": f"{0xD0:032x}", "path": "/g"},
+        {"op": "move", "id": ARRAY, "path": "/g/a"},
+        {"op": "remove", "id": f"{0xD0:032x}"},
+    ]
+    plain, found = (follow(world, *({**o, **ext} for o in operations)) for ext in ({}, {"ext": {"a": [1]}}))
+    assert (found.nodes, found.bases, found.retained) == (plain.nodes, plain.bases, plain.retained)
+    assert follow(world, *({**o, "ext": {"a": [1]}} for o in operations[:9])).nodes[ARRAY].metadata == {"k": "1"}
+    with pytest.raises(Damaged, match="ext that is no object"):
+        follow(world, {**operations[0], "ext": 7})
+
+
+def test_what_is_replaced_does_not_come_back_under_its_id(world):
+    place = {"bounds": [SPAN], "id": FILE}
+    added = {**place, "kind": "deletion", "schema": 0, "cells": 0, "attrs": [], "at": "nowhere"}
+    add = {"op": "add_fragments", "array": ARRAY, "fragments": [added]}
+    replaced = {"op": "replace_fragments", "array": ARRAY, "removed": [{**place, "order": [2, 0]}]}
+    other = {**added, "id": f"{0xFD:032x}", "order": [2, 0]}
+    assert len(follow(world, add, {**replaced, "fragments": [other]}).nodes[ARRAY].fragments) == 1
+    with pytest.raises(Damaged, match="id of one that it replaces"):
+        follow(world, add, {**replaced, "fragments": [{**added, "order": [2, 0]}]})

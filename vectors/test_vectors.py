@@ -53,8 +53,9 @@ def xor(data: bytes, width: int) -> bytes:
 
 
 def meaning(schema: Schema) -> list[Any]:
-    """What a schema says, whether it has grown or was written so. Without tiles an origin means nothing."""
-    dims = [(d, d.low, d.high, d.extent is not None and d.origin) for d in schema.dims]
+    """What a schema says, whether it has grown or was written so. Without tiles an origin places labels alone."""
+    placed = [d.origin if d.extent is not None or d.labels is not None else None for d in schema.dims]
+    dims = [(d, d.low, d.high, origin) for d, origin in zip(schema.dims, placed, strict=True)]
     known = [(d.name, d.datatype, d.extent, d.word, d.max_bytes, d.open, d.labels, *rest) for d, *rest in dims]
     options = [schema.sparse, schema.duplicates, schema.capacity, schema.tile_order, schema.cell_order, schema.scalar]
     return [known, schema.attrs, schema.next_number, schema.frame, *options, schema.json["attrs"]]

@@ -163,8 +163,7 @@ def check_labels(nodes: dict[str, Node]) -> None:
                 continue
             along = [(d.datatype, d.word) for d in last.dims] == [(dim.datatype, dim.word)]
             need(not last.sparse and not last.scalar and along, "labels in an array that does not lie along the axis")
-            named = len(last.attrs) == 1 or any(attr.name == dim.name for attr in last.attrs)
-            need(named, "labels in an array without the one attribute that has them")
+            need(len(last.attrs) == 1, "labels in an array of several attributes")
 
 
 def _move(state: Version, node: Node, path: str) -> None:
@@ -316,7 +315,9 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
         kept = [d for d in node.fragments if d.id not in gone]
         there = {d.id: d.order for d in node.fragments if d.id in gone}
         need(there == gone, "fragments to be replaced that are not there, or have another order")
-        need(not {d.id for d in kept} & {d.id for d in operation["fragments"]}, "a fragment twice")
+        described = {d.id for d in operation["fragments"]}
+        need(not {d.id for d in kept} & described, "a fragment twice")
+        need(not gone.keys() & described, "a fragment with the id of one that it replaces")
         state.nodes[target] = replace(node, fragments=sorted(kept + operation["fragments"], key=lambda d: d.order))
         state.nodes[target].kept = state.nodes[target].owned()
     elif name in ("keep", "release"):

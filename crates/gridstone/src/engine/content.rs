@@ -9,7 +9,8 @@
 //! column       type · cells · values without those of nulls · lengths · places of nulls
 //! ```
 //! It is taken before filters, of values in row order. Statements of a transaction count in their order within an array,
-//! and not across arrays. Arrays that a transaction creates are named by their paths, since their ids are random.
+//! and not across arrays. Arrays that a transaction creates are named by their paths, hidden ones by their owner and name,
+//! since their ids are random.
 
 use crate::base::{Digest, Id};
 use crate::condition::Condition;
@@ -299,8 +300,8 @@ pub(super) struct TransactionContent {
     structure: Digest,
     /// The statements about each array, in their order.
     nodes: BTreeMap<u128, Digest>,
-    /// How arrays created in it are named, and their paths.
-    created: HashMap<Id, (u128, String)>,
+    /// How arrays created in it are named, and their paths; a hidden array has none.
+    created: HashMap<Id, (u128, Option<String>)>,
     /// The only statement as a load.
     load: Option<u128>,
     statements: u64,
@@ -322,18 +323,41 @@ impl TransactionContent {
 
     /// An array was created.
     pub(super) fn create(&mut self, id: Id, path: &str, schema: &Schema, overwrite: bool) {
-        self.change(if overwrite { "replace" } else { "create" }, &[path, &schema.to_stored_json()]);
+        self.change(if overwrite { "replace" } else { "create" }, &[path, &self.text_of(schema)]);
         let mut label = Digest::new("created");
-        label.number(self.created.len() as u64);
+        label.number(self.created.values().filter(|(_, path)| path.is_some()).count() as u64);
         label.bytes(path.as_bytes());
-        self.created.insert(id, (label.finish(), path.to_owned()));
+        self.created.insert(id, (label.finish(), Some(path.to_owned())));
+    }
+
+    /// A hidden array was created: a statement about its owner.
+    pub(super) fn hide(&mut self, id: Id, owner: Id, name: &str, schema: &Schema) {
+        let mut digest = Digest::new("hide");
+        digest.bytes(name.as_bytes());
+        digest.bytes(self.text_of(schema).as_bytes());
+        self.statement(owner, digest.finish());
+        let mut label = Digest::new("hidden");
+        label.hash(self.label(owner));
+        label.bytes(name.as_bytes());
+        self.created.insert(id, (label.finish(), None));
+    }
+
+    /// How an array is named.
+    fn label(&self, id: Id) -> u128 {
+        self.created.get(&id).map_or_else(|| of_array(Naming::Id, id, "", 0), |(label, _)| *label)
+    }
+
+    /// The text of a schema, in which labels name arrays created in it by what they are called here.
+    fn text_of(&self, schema: &Schema) -> String {
+        let named = |id: Id| self.created.get(&id).map_or(id, |(label, _)| Id(label.to_le_bytes()));
+        schema.with_hidden(|id| Some(named(id))).to_stored_json()
     }
 
     /// A statement about an array with this content.
     pub(super) fn statement(&mut self, id: Id, body: u128) {
-        let created = self.created.get(&id);
-        let label = created.map_or_else(|| of_array(Naming::Id, id, "", 0), |(label, _)| *label);
-        self.load = created.map(|(_, path)| of_array(Naming::Path, id, path, body));
+        let label = self.label(id);
+        let path = self.created.get(&id).and_then(|(_, path)| path.as_deref());
+        self.load = path.map(|path| of_array(Naming::Path, id, path, body));
         self.nodes.entry(label).or_insert_with(|| Digest::new("statements")).hash(body);
         self.statements += 1;
     }
@@ -357,11 +381,7 @@ impl TransactionContent {
                     digest.bytes(text.as_deref().unwrap_or_default().as_bytes());
                 }
             }
-            Operation::CreateHidden { name, schema, .. } => {
-                digest.bytes(name.as_bytes());
-                digest.bytes(schema.to_stored_json().as_bytes());
-            }
-            Operation::AlterArray { schema, .. } => digest.bytes(schema.to_stored_json().as_bytes()),
+            Operation::AlterArray { schema, .. } => digest.bytes(self.text_of(schema).as_bytes()),
             Operation::Grow { dimension, range, .. } => {
                 digest = Digest::new("growth");
                 [u64::from(*dimension), range.lo, range.hi].into_iter().for_each(|number| digest.number(number));

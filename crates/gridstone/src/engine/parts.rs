@@ -12,7 +12,7 @@ impl Array {
     /// # Errors
     /// NotFound; Corruption, Storage.
     pub fn hidden(&self, name: &str) -> Result<Self> {
-        self.session().check_open()?;
+        self.session().note_nodes(&|reads, base| reads.note_hidden(base, self.id(), name))?;
         let (_, (path, found)) = self.looked_in(|snapshot| {
             let state = snapshot.array_by_id(self.id())?;
             Ok((state.path().to_owned(), snapshot.hidden_in(&state)?))
@@ -28,7 +28,7 @@ impl Array {
     /// # Errors
     /// Corruption, Storage.
     pub fn hidden_names(&self) -> Result<Vec<String>> {
-        self.session().check_open()?;
+        self.session().note_nodes(&|reads, base| reads.note_all_hidden(base, self.id()))?;
         let look = |snapshot: &Snapshot| snapshot.hidden_in(&*snapshot.array_by_id(self.id())?);
         Ok(self.looked_in(look)?.1.into_iter().map(|(name, _)| name).collect())
     }
@@ -39,8 +39,11 @@ impl Array {
     /// Those of a lookup of the array.
     pub fn labels(&self, dimension: usize) -> Result<Option<Self>> {
         let schema = self.schema()?;
-        let labels = schema.dims().get(dimension).and_then(Dimension::labels);
-        Ok(labels.and_then(Labels::array).map(|id| self.with_id(id)))
+        let labels = schema.dims().get(dimension).and_then(Dimension::labels).and_then(Labels::array);
+        if let Some(id) = labels {
+            self.session().note(&mut |reads| reads.note_id(id));
+        }
+        Ok(labels.map(|id| self.with_id(id)))
     }
 
     /// Creates a hidden array of this one, in one commit or in the transaction.

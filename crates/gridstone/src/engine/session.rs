@@ -46,6 +46,12 @@ pub(super) trait Session: std::fmt::Debug + Send + Sync {
     /// Remembers what is read, if that matters.
     fn note(&self, read: &mut dyn FnMut(&mut Reads));
 
+    /// Remembers that nodes of the base were looked up, if that matters.
+    ///
+    /// # Errors
+    /// Input if the session has ended; those of `read`.
+    fn note_nodes(&self, read: &dyn Fn(&mut Reads, &Snapshot) -> Result<()>) -> Result<()>;
+
     /// Moves small fragments to files, if the record that they wait for is large already.
     fn make_room(&self, staged: &mut [Staged]) -> Result<()>;
 
@@ -155,6 +161,10 @@ impl Session for Direct {
     }
 
     fn note(&self, _: &mut dyn FnMut(&mut Reads)) {}
+
+    fn note_nodes(&self, _: &dyn Fn(&mut Reads, &Snapshot) -> Result<()>) -> Result<()> {
+        self.check_open()
+    }
 
     fn make_room(&self, _: &mut [Staged]) -> Result<()> {
         Ok(())

@@ -494,6 +494,10 @@ impl Session for Transaction {
         Self::note(self, |reads| read(reads));
     }
 
+    fn note_nodes(&self, read: &dyn Fn(&mut Reads, &Snapshot) -> Result<()>) -> Result<()> {
+        Self::note_nodes(self, read)
+    }
+
     fn make_room(&self, staged: &mut [Staged]) -> Result<()> {
         let (_, held) = self.with(|open| Ok(open.provisional.log_file()))?;
         if held.len() < BODIES_BYTES_MAX {
@@ -518,6 +522,9 @@ impl Session for Transaction {
         let given = |content: &mut TransactionContent| {
             for operation in &changes.operations {
                 match (operation.node(), operation) {
+                    (None, Operation::CreateHidden { id, owner, name, schema, .. }) => {
+                        content.hide(*id, *owner, name, schema);
+                    }
                     (None, _) => {}
                     (Some(id), Operation::AddFragments { .. }) => {
                         bodies.iter().for_each(|body| content.statement(id, *body));

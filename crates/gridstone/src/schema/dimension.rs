@@ -25,8 +25,8 @@ pub struct Dimension {
     name: String,
     datatype: Datatype,
     range: KeyRange,
-    /// Where a tile begins: the borders of all others follow from it. It stays when the domain grows, and may lie
-    /// outside of the domain.
+    /// Where a tile begins: the borders of all others follow from it, and so do labels at steps. It stays when the domain
+    /// grows, and may lie outside of the domain.
     origin: u64,
     extent: Extent,
     /// How far the low end lies behind the border of its tile. The domain, or the type, may cut the first tile.
@@ -65,12 +65,13 @@ impl Dimension {
             return Err(wrong(format!("the domain {} must be finite", shown())));
         }
         let range = KeyRange::new(lo_key, hi_key);
-        let extent = Self::extent_within(name, datatype, tile, range)?;
         let open = ends.map(|end| end.is_none());
-        // A tile begins at 0 where there is no low end.
-        let origin = if open[0] { text_key(datatype, "0")? } else { lo_key };
+        // Towards an open end there is room for any tile of the type.
+        let extent = Self::extent_within(name, datatype, tile, if open == [false; 2] { range } else { all })?;
         let name = name.to_owned();
-        Ok(Self { name, datatype, range, origin, extent, lead: 0, word: None, open, labels: None }.led())
+        let dim = Self { name, datatype, range, origin: lo_key, extent, lead: 0, word: None, open, labels: None };
+        let origin = dim.default_origin();
+        Ok(Self { origin, ..dim }.led())
     }
 
     /// A dimension without a coordinate, until a domain is given to it; a tile begins at 0.
@@ -116,6 +117,13 @@ impl Dimension {
         Ok(Self { origin, ..self }.led())
     }
 
+    /// The origin of a dimension of which none is written: the low end of the domain; 0 where that is open, or the
+    /// domain empty.
+    pub fn default_origin(&self) -> u64 {
+        let is_endless = self.open[0] || self.range.is_empty();
+        if is_endless { self.key("0").unwrap_or(self.range.lo) } else { self.range.lo }
+    }
+
     /// With the distance of the low end from its border.
     fn led(mut self) -> Self {
         self.lead = match self.extent {
@@ -124,9 +132,11 @@ impl Dimension {
                 None => (n - (self.origin - self.range.lo) % n) % n,
             },
             Extent::Length(_) => 0,
-            // There are no other tiles that it could place.
+            // There are no other tiles that it could place, only labels.
             Extent::Whole => {
-                self.origin = self.range.lo;
+                if self.labels.is_none() {
+                    self.origin = self.default_origin();
+                }
                 0
             }
         };
@@ -184,7 +194,7 @@ impl Dimension {
     /// The same dimension with these labels, or without.
     #[must_use]
     pub fn with_labels(&self, labels: Option<Labels>) -> Self {
-        Self { labels: labels.map(Arc::new), ..self.clone() }
+        Self { labels: labels.map(Arc::new), ..self.clone() }.led()
     }
 
     /// What its positions stand for, if that is given.
@@ -254,7 +264,7 @@ impl Dimension {
     /// The same dimension as one tile.
     #[must_use]
     pub fn untiled(&self) -> Self {
-        Self { extent: Extent::Whole, lead: 0, ..self.clone() }
+        Self { extent: Extent::Whole, ..self.clone() }.led()
     }
 
     /// The same dimension over the larger domain `lo ..= hi`, written as text. Tiles stay where they are. A Schema error

@@ -60,7 +60,8 @@ impl Evolution {
                     )));
                 }
                 if names.iter().take(place).any(|n| n == name) {
-                    return Err(Error::schema(format!("{what}: the attribute {name:?} is named twice")));
+                    let kind = if is_dimension { "dimension" } else { "attribute" };
+                    return Err(Error::schema(format!("{what}: the {kind} {name:?} is named twice")));
                 }
                 if *what != "drop" && self.drop.contains(*name) {
                     return Err(Error::schema(format!("the attribute {name:?} cannot be dropped and changed at once")));
@@ -307,6 +308,9 @@ mod tests {
         let bare = Evolution { labels: vec![(text("y"), None)], ..Evolution::default() };
         assert_eq!(next.evolved(&first, &bare).unwrap().dims()[1].labels(), None);
         assert_eq!(rename("x", "lon").unwrap().dims()[1].name(), "lon");
+        let twice = vec![(text("x"), text("a")), (text("x"), text("b"))];
+        let twice = first.evolved(&first, &Evolution { rename: twice, ..Evolution::default() }).unwrap_err();
+        assert!(twice.message().contains("rename: the dimension \"x\" is named twice"), "{twice}");
         for (from, to, word) in [("x", "v", "twice"), ("x", "", "1 to 255"), ("z", "a", "attribute or dimension")] {
             let error = rename(from, to).unwrap_err();
             assert!(error.message().contains(word), "{error}");

@@ -23,8 +23,8 @@ use super::extra::{self, Ext, Extra};
 use super::labels::LabelsText;
 use super::text::TEXT_BYTES;
 use super::{
-    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Extent, Filters, Frame, Framing, KeyRange,
-    Order, Schema, SchemaOptions, Side,
+    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Filters, Frame, Framing, KeyRange, Order,
+    Schema, SchemaOptions, Side,
 };
 use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};
@@ -193,8 +193,8 @@ impl Schema {
             json.attrs.iter_mut().zip(self.attrs()).for_each(|(written, attr)| written.id = Some(attr.id()));
         }
         for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
-            let tiled = |dim: &&Dimension| dim.extent() != Extent::Whole && dim.origin() != dim.range().lo;
-            written.origin = dim.filter(tiled).map(|dim| dim.text(dim.origin()));
+            let elsewhere = |dim: &&Dimension| dim.origin() != dim.default_origin();
+            written.origin = dim.filter(elsewhere).map(|dim| dim.text(dim.origin()));
             written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
             if let (Some(dim), Some(ends)) = (dim, &mut written.domain) {
                 ends.iter_mut().zip(dim.open()).filter(|(_, is_open)| *is_open).for_each(|(end, _)| *end = None);
@@ -334,6 +334,9 @@ impl DimensionJson {
         let wrong = |why: &str| Error::schema(format!("dimension {:?}: {why}", self.name));
         let datatype = Datatype::parse(&self.dtype).map_err(|e| e.context(format!("dimension {:?}", self.name)))?;
         if datatype == Datatype::String {
+            if self.origin.is_some() || self.labels.is_some() {
+                return Err(wrong("text has neither an origin of tiles nor labels"));
+            }
             return match (&self.domain, &self.tile) {
                 (None, None) => Dimension::text_axes(&self.name, self.max_bytes.unwrap_or(TEXT_BYTES)),
                 (Some(_), _) => Err(wrong("text has no domain: every text is inside; give null")),
@@ -349,9 +352,10 @@ impl DimensionJson {
             Some([]) => Dimension::without_domain(&self.name, datatype, tile)?,
             _ => return Err(wrong("it needs a domain (lowest, highest)")),
         };
-        let placed = self.origin.as_ref().map_or(Ok(dim.clone()), |origin| dim.with_origin(origin))?;
         let labels = self.labels.as_ref().map(LabelsText::read).transpose().map_err(|e| wrong(e.message()))?;
-        Ok(vec![placed.with_labels(labels)])
+        // Without tiles an origin counts only where there are labels.
+        let dim = dim.with_labels(labels);
+        Ok(vec![self.origin.as_ref().map_or(Ok(dim.clone()), |origin| dim.with_origin(origin))?])
     }
 
     /// Whether it says what only a store does.

@@ -37,12 +37,18 @@ struct Draft {
 
 impl Draft {
     /// An Unsupported error if a newer release writes the array that `operation` writes to in a way that this one does not
-    /// know. Such an array can be moved and removed.
+    /// know. Such an array can be moved and removed. Its hidden arrays are a part of it: none comes or goes by itself.
     fn check_writable(&self, operation: &Operation) -> Result<()> {
-        if let Operation::Remove { .. } | Operation::Move { .. } = operation {
-            return Ok(());
-        }
-        let Some(id) = operation.node() else { return Ok(()) };
+        let written = match operation {
+            Operation::CreateHidden { owner, .. } => Some(*owner),
+            Operation::Remove { id } => match self.tree.get(*id)? {
+                Some(Node::Array(array)) => array.owner(),
+                _ => None,
+            },
+            Operation::Move { .. } => None,
+            _ => operation.node(),
+        };
+        let Some(id) = written else { return Ok(()) };
         match self.tree.get(id)? {
             Some(Node::Array(array)) => array.schema().check_writable(&format!("array {}", array.path())),
             _ => Ok(()),
@@ -131,7 +137,7 @@ impl Draft {
             Operation::Tag { name, version, replace } => {
                 self.retained.check_new_tag(name)?;
                 self.retained.check_tag(name, *version, *replace, self.version)?;
-                Some(Recorded::Tag { name: name.clone(), version: *version })
+                Some(Recorded::Tag { name: name.clone(), version: *version, ext: None })
             }
             Operation::Untag { name, .. } => Some(Recorded::Untag { name: name.clone() }),
             Operation::Keep { array, kept, near } => {

@@ -13,8 +13,8 @@
 //!
 //! A commit whose key a version has, or an earlier member, leaves the group as well: by itself it finds that it is done.
 //!
-//! Only changes that cannot conflict with each other share a record: fragments added and metadata set, without a
-//! message, since a message belongs to one commit. Others wait for their turn and commit alone ([`Queueing::InTurn`]).
+//! Only changes that cannot conflict with each other share a record: fragments added, metadata set (of nodes, attributes
+//! and dimensions), and domains grown, without a message, since a message belongs to one commit. Others wait for their turn and commit alone ([`Queueing::InTurn`]).
 //! No lock is held while a storage is used or a signal raised, so a scheduler may replace threads.
 
 use super::commit_key::CommitKey;

@@ -3,22 +3,35 @@
 //!
 //! 1. Its row says that a hidden array is one; its parent is its owner, which is no hidden array itself. Its name begins
 //!    with [`path::MARK`].
-//! 2. Where a schema says that labels lie in an array, that is a hidden one of its array, with one dimension, in every
-//!    version in which the schema is the last.
+//! 2. Where a schema says that labels lie in an array, that is a hidden one of its array, in every version in which the
+//!    schema is the last. It is dense, has one dimension of the same type, and one attribute.
 
 use super::node_row::Child;
 use super::path;
 use super::state::ArrayState;
 use super::tree::{Node, Tree};
 use crate::base::{Error, Id, Result};
-use crate::schema::Labels;
+use crate::schema::{Dimension, Labels, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// What is wrong with an array with this schema that has the labels of `dim`. What a newer release made is not looked at.
+fn check_form(dim: &Dimension, labels: &Schema) -> std::result::Result<(), &'static str> {
+    if !labels.is_readable() {
+        return Ok(());
+    }
+    let is_along = matches!(labels.dims(), [along] if along.datatype() == dim.datatype() && along.word() == dim.word());
+    match (is_along && !labels.sparse() && !labels.is_scalar(), labels.attrs().len()) {
+        (false, _) => Err("an array that is not dense, of one dimension of the same type"),
+        (true, 1) => Ok(()),
+        (true, _) => Err("an array of several attributes; it needs one"),
+    }
+}
 
 /// The dimension of `owner` that has its labels in the array with this id.
 fn labelled(owner: &ArrayState, id: Id) -> Option<&str> {
     let mut dims = owner.schema().dims().iter();
-    dims.find(|dim| dim.labels().and_then(Labels::array) == Some(id)).map(crate::schema::Dimension::name)
+    dims.find(|dim| dim.labels().and_then(Labels::array) == Some(id)).map(Dimension::name)
 }
 
 impl Tree {
@@ -72,22 +85,22 @@ impl Tree {
         }
     }
 
-    /// An error unless the arrays that the schema of an array has labels in are there.
+    /// An error unless the arrays that the schema of an array has labels in are there. Those of a hidden array's owner are
+    /// checked with it.
     ///
     /// # Errors
-    /// Conflict: one is not, or not any more. Schema: it has not one dimension.
+    /// Conflict: one is not, or not any more. Schema: it does not lie along the dimension, or has not one attribute.
     pub(super) fn check_labels(&self, id: Id) -> Result<()> {
         let Some(Node::Array(array)) = self.get(id)? else { return Ok(()) };
+        if let Some(owner) = array.owner() {
+            return self.check_labels(owner);
+        }
         for dim in array.schema().dims() {
             let Some(named) = dim.labels().and_then(Labels::array) else { continue };
             let wrong = format!("the labels of dimension {:?} of array {}", dim.name(), array.path());
             match self.get(named)? {
                 Some(Node::Array(labels)) if labels.is_hidden && labels.parent == Some(id) => {
-                    if labels.schema().ndim() != 1 || labels.schema().sparse() {
-                        return Err(Error::schema(format!(
-                            "{wrong} lie in an array that is not dense, of one dimension"
-                        )));
-                    }
+                    check_form(dim, labels.schema()).map_err(|why| Error::schema(format!("{wrong} lie in {why}")))?;
                 }
                 _ => {
                     return Err(Error::conflict(format!(

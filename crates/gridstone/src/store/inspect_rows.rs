@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// What the rows of a root name.
 #[derive(Default)]
-struct Named {
+pub(super) struct Named {
     pages: Vec<(ObjectRef, Result<()>)>,
     /// With the keys of their rows.
     values: Vec<(Bytes, ObjectRef)>,
@@ -115,6 +115,10 @@ impl Walk<'_> {
             }
             if let Node::Array(array) = node {
                 check_history(array)?;
+                snapshot.check_labels(node.id()).map_err(|e| match e.kind() {
+                    ErrorKind::Conflict | ErrorKind::Schema => wrong(e.to_string()),
+                    _ => e,
+                })?;
                 self.array(node.id(), node.path(), (array.schemas().count().saturating_sub(1), array.schema()));
             }
         }
@@ -146,7 +150,8 @@ impl Walk<'_> {
     }
 }
 
-fn named(root: &Root) -> Result<Named> {
+/// What the rows of a root name; every one of them is decoded.
+pub(super) fn named(root: &Root) -> Result<Named> {
     let next_key = match damage(root.rows.get(&key::commit_key_count()))? {
         Ok(count) => count.map_or(Ok(0), |value| decode_count(&value))?,
         // Damage of the page that has it is found as such.

@@ -340,6 +340,8 @@ pub enum Recorded {
         node: Id,
         /// Keys with their values as JSON text, `None` where the key was removed.
         changes: Vec<(String, Option<String>)>,
+        /// What a newer release says of the node from now on.
+        ext: Ext,
     },
     /// Metadata of an attribute or dimension was set or removed.
     SetFieldMetadata {
@@ -356,6 +358,8 @@ pub enum Recorded {
         name: String,
         /// The version.
         version: u64,
+        /// What a newer release says of the tag.
+        ext: Ext,
     },
     /// A tag was removed.
     Untag {

@@ -123,7 +123,7 @@ impl Overlap {
                         }
                     }
                 }
-                Recorded::SetMetadata { node, changes } => {
+                Recorded::SetMetadata { node, changes, .. } => {
                     let Some(mine) = self.keys.get(node) else { continue };
                     if let Some((key, _)) = changes.iter().find(|(key, _)| mine.have(key)) {
                         let found = newest.node_by_id(*node)?;

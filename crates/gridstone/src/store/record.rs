@@ -212,6 +212,9 @@ impl Record {
             return Err(newer(what, "features, an \"ext\" or commit keys"));
         }
         features.check_read(&what)?;
+        if line.format == 0 && text.ops.iter().any(|op| op.get("ext").is_some()) {
+            return Err(newer(what, "an operation with an \"ext\""));
+        }
         let mut place = Place::new(version, line.body as u64);
         let mut read = |op| read_operation(op, &mut place).map_err(|e| explained(e.context(&what)));
         let operations = text.ops.into_iter().map(&mut read).collect::<Result<Vec<_>>>()?;

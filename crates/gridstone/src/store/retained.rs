@@ -3,6 +3,7 @@
 //! Condemned files stay in the state until a later vacuum has seen that they are gone. So a writer that would use one
 //! learns of it from the log, however long ago it prepared its commit.
 
+use super::extension::Ext;
 use super::kept::Kept;
 use super::node_row::{decode_tag, encode_tag};
 use super::operation::{Condemned, Recorded};
@@ -22,7 +23,7 @@ pub struct Retained {
     rows: RowMap,
     floor: Option<RootRef>,
     /// Tags given, moved or (`None`) removed since.
-    tags: BTreeMap<String, Option<u64>>,
+    tags: BTreeMap<String, Option<(u64, Ext)>>,
     /// Whether a file is condemned, of those condemned and forgotten since.
     files: BTreeMap<(File, Id), bool>,
 }
@@ -52,7 +53,7 @@ impl Retained {
         })?;
         for (name, version) in &self.tags {
             match version {
-                Some(version) => tags.insert(name.clone(), *version),
+                Some((version, _)) => tags.insert(name.clone(), *version),
                 None => tags.remove(name),
             };
         }
@@ -65,7 +66,7 @@ impl Retained {
     /// Those of [`Retained::tags`].
     pub fn tag(&self, name: &str) -> Result<Option<u64>> {
         match self.tags.get(name) {
-            Some(changed) => Ok(*changed),
+            Some(changed) => Ok(changed.as_ref().map(|(version, _)| *version)),
             None => self.rows.get(&key::tag(name))?.map(|value| decode_tag(&value)).transpose(),
         }
     }
@@ -118,7 +119,7 @@ impl Retained {
     pub(super) fn changes(&self) -> Result<Vec<Change>> {
         let mut changes = Vec::new();
         for (name, version) in &self.tags {
-            let value = version.map(|version| encode_tag(version, &None)).transpose()?;
+            let value = version.as_ref().map(|(version, ext)| encode_tag(*version, ext)).transpose()?;
             changes.push(Change { key: key::tag(name), value });
         }
         for ((file, id), condemned) in &self.files {
@@ -134,9 +135,9 @@ impl Retained {
             Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
                 self.check_files(fragments)
             }
-            Recorded::Tag { name, version: tagged } => {
+            Recorded::Tag { name, version: tagged, ext } => {
                 self.check_tag(name, *tagged, true, version)?;
-                Arc::make_mut(self).tags.insert(name.clone(), Some(*tagged));
+                Arc::make_mut(self).tags.insert(name.clone(), Some((*tagged, ext.clone())));
                 Ok(())
             }
             Recorded::Untag { name } => match self.tag(name)? {

@@ -1,7 +1,7 @@
 //! Serializable isolation: a commit applies only if nothing that was read for it has changed since.
 //!
-//! The reads remembered are the cells read of each array (mostly boxes), the metadata keys, the paths looked up and the
-//! groups listed. Every version between the snapshot that was read and the commit's own is compared with them,
+//! The reads remembered are the cells read of each array (mostly boxes), the metadata keys, the paths looked up, the
+//! groups listed, and the hidden arrays looked up and listed by their owners. Every version between the snapshot that was read and the commit's own is compared with them,
 //! whichever slot the commit wins. A version that cannot be read any more is an error, never skipped. A merge changes
 //! no cell, so it never conflicts.
 
@@ -63,6 +63,12 @@ pub struct Reads {
     nodes: BTreeMap<String, Option<Id>>,
     /// The children found in each group.
     listings: BTreeMap<String, Vec<(String, Id)>>,
+    /// The hidden array found by its owner and name.
+    hidden: BTreeMap<(Id, String), Option<Id>>,
+    /// The hidden arrays found in each array.
+    hidden_listings: BTreeMap<Id, Vec<(String, Id)>>,
+    /// Arrays found by their ids, in labels.
+    by_id: BTreeSet<Id>,
 }
 
 impl Reads {
@@ -135,6 +141,42 @@ impl Reads {
         Ok(())
     }
 
+    /// Notes that the hidden array `name` of `owner` was looked up in `base`.
+    ///
+    /// # Errors
+    /// Those of [`Reads::note_node`].
+    pub fn note_hidden(&mut self, base: &Snapshot, owner: Id, name: &str) -> Result<()> {
+        let place = (owner, name.to_owned());
+        if !self.hidden.contains_key(&place) {
+            let found = hidden_of(base, owner)?.into_iter().find(|(known, _)| known == name);
+            self.hidden.insert(place, found.map(|(_, id)| id));
+        }
+        Ok(())
+    }
+
+    /// Notes that the hidden arrays of `owner` in `base` were listed.
+    ///
+    /// # Errors
+    /// Those of [`Reads::note_node`].
+    pub fn note_all_hidden(&mut self, base: &Snapshot, owner: Id) -> Result<()> {
+        if !self.hidden_listings.contains_key(&owner) {
+            self.hidden_listings.insert(owner, hidden_of(base, owner)?);
+        }
+        Ok(())
+    }
+
+    /// Notes that an array was found by its id.
+    pub fn note_id(&mut self, array: Id) {
+        self.by_id.insert(array);
+    }
+
+    /// Whether an array was looked at, which includes its schema.
+    fn has_looked_at(&self, array: Id) -> bool {
+        let is_it = |found: &Option<Id>| *found == Some(array);
+        let found = self.nodes.values().chain(self.hidden.values());
+        self.cells.contains_key(&array) || self.by_id.contains(&array) || found.into_iter().any(is_it)
+    }
+
     /// A Conflict error if `record`, after which the store is `newest`, changed something that was read.
     fn check(&self, record: &Record, newest: &Snapshot) -> Result<()> {
         let version = record.version;
@@ -149,6 +191,27 @@ impl Reads {
         for (path, found) in &self.listings {
             if listing_of(newest, path)? != *found {
                 return Err(overtaken(version, &format!("changed the children of {path}, which were listed")));
+            }
+        }
+        self.check_hidden(version, newest)
+    }
+
+    /// A Conflict error if a hidden array that was looked up is another one now, or none.
+    fn check_hidden(&self, version: u64, newest: &Snapshot) -> Result<()> {
+        for ((owner, name), id) in &self.hidden {
+            let found = hidden_of(newest, *owner)?.into_iter().find(|(known, _)| known == name);
+            if found.map(|(_, id)| id) != *id {
+                let owner = self.named(*owner, newest);
+                return Err(overtaken(
+                    version,
+                    &format!("changed the hidden array {name:?} of {owner}, which was looked up"),
+                ));
+            }
+        }
+        for (owner, found) in &self.hidden_listings {
+            if hidden_of(newest, *owner)? != *found {
+                let owner = self.named(*owner, newest);
+                return Err(overtaken(version, &format!("changed the hidden arrays of {owner}, which were listed")));
             }
         }
         Ok(())
@@ -167,7 +230,7 @@ impl Reads {
                     None => Ok(()),
                 }
             }
-            Recorded::SetMetadata { node, changes } => {
+            Recorded::SetMetadata { node, changes, .. } => {
                 match changes.iter().find(|(key, _)| self.has_looked_up(*node, key)) {
                     Some((key, _)) => {
                         Err(format!("set the metadata key {key:?} of {}, which was read", self.named(*node, newest)))
@@ -185,14 +248,13 @@ impl Reads {
                 }
             }
             Recorded::AlterArray { id, .. } => {
-                // A lookup of an array includes its schema.
-                if self.cells.contains_key(id) || self.nodes.values().any(|found| *found == Some(*id)) {
+                if self.has_looked_at(*id) {
                     return Err(format!("changed the schema of {}, which was looked at", self.named(*id, newest)));
                 }
                 Ok(())
             }
             Recorded::Remove { id } => {
-                if self.cells.contains_key(id) || self.keys.contains_key(id) {
+                if self.cells.contains_key(id) || self.keys.contains_key(id) || self.by_id.contains(id) {
                     return Err(format!("removed {}, which was read", self.named(*id, newest)));
                 }
                 Ok(())
@@ -257,6 +319,12 @@ fn listing_of(snapshot: &Snapshot, path: &str) -> Result<Vec<(String, Id)>> {
         Err(e) if matches!(e.kind(), ErrorKind::Input | ErrorKind::NotFound) => Ok(Vec::new()),
         children => Ok(children?.into_iter().map(|(name, child)| (name, child.id)).collect()),
     }
+}
+
+/// The hidden arrays of the array with this id; none if it is not there.
+fn hidden_of(snapshot: &Snapshot, owner: Id) -> Result<Vec<(String, Id)>> {
+    let Some(array) = snapshot.find_array(owner)? else { return Ok(Vec::new()) };
+    Ok(snapshot.hidden_in(&array)?.into_iter().map(|(name, child)| (name, child.id)).collect())
 }
 
 fn overtaken(version: u64, what: &str) -> Error {

@@ -312,6 +312,15 @@ impl Snapshot {
         self.tree.walk()
     }
 
+    /// Checks the hidden arrays that an array has labels in.
+    ///
+    /// # Errors
+    /// Conflict, Schema: one is missing, or of a wrong form. Corruption, Unsupported or Storage if the manifest cannot be
+    /// read.
+    pub(super) fn check_labels(&self, array: Id) -> Result<()> {
+        self.tree.check_labels(array)
+    }
+
     /// Advances by `record`, which was just made for this snapshot. Errors say, in the caller's terms, why it cannot be
     /// done.
     pub(super) fn do_next(&mut self, record: Arc<Record>) -> Result<()> {

@@ -472,6 +472,13 @@ impl ArrayState {
         if let Some(known) = self.recent().find(|d| ids.contains(&d.id)) {
             return Err(self.twice(known.id));
         }
+        // It would count as one of those that went.
+        if let Some(gone) = ids.iter().find(|id| !self.has(**id)) {
+            return Err(Error::conflict(format!(
+                "fragment {gone} was taken out of array {}; no other gets its id",
+                self.path
+            )));
+        }
         self.recent.push(fragments.into());
         Ok(())
     }

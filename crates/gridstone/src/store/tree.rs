@@ -5,6 +5,7 @@
 //! whose nodes have the same paths. A path is resolved by walking down the groups. A node exists while all nodes above it
 //! do. Operations are applied here, so the same code decides what a writer may do and what a reader replays.
 
+use super::extension::Ext;
 use super::node_metadata::NodeMetadata;
 use super::node_row::{Child, Head};
 use super::operation::Recorded;
@@ -93,6 +94,13 @@ impl Node {
         match self {
             Self::Group(group) => &mut Arc::make_mut(group).metadata,
             Self::Array(array) => &mut Arc::make_mut(array).metadata,
+        }
+    }
+
+    fn set_ext(&mut self, ext: &Ext) {
+        match self {
+            Self::Group(group) => Arc::make_mut(group).ext.clone_from(ext),
+            Self::Array(array) => Arc::make_mut(array).ext.clone_from(ext),
         }
     }
 
@@ -518,10 +526,13 @@ impl Tree {
                 let array = self.array_mut(*array, "its fragments cannot be merged any more")?;
                 array.replace(removed, fragments)
             }
-            Recorded::SetMetadata { node, changes } => {
+            Recorded::SetMetadata { node, changes, ext } => {
                 let found = self.get_mut(*node)?;
                 let node = found.ok_or_else(|| Error::not_found(format!("there is no node with the id {node}")))?;
                 node.metadata_mut().set(changes);
+                if ext.is_some() {
+                    node.set_ext(ext);
+                }
                 Ok(())
             }
             Recorded::SetFieldMetadata { array, field, changes } => {

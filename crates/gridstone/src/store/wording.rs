@@ -1,4 +1,5 @@
-//! The JSON form of operations and fragment descriptions in a record.
+//! The JSON form of operations and fragment descriptions in a record. Each may have an `"ext"` of newer releases. It goes to
+//! the row of a node that is created or given metadata, or of a tag; that of any other operation ends with its record.
 //!
 //! ```json
 //! {"op":"create_group","id":…,"path":"/city"}
@@ -84,28 +85,40 @@ pub(super) enum OperationText {
         id: IdText,
         number: u32,
         schema: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Grow {
         array: IdText,
         dimension: u32,
         low: Hex,
         high: Hex,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Remove {
         id: IdText,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Move {
         id: IdText,
         path: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     AddFragments {
         array: IdText,
         fragments: Vec<FragmentText>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     ReplaceFragments {
         array: IdText,
         removed: Vec<RemovedText>,
         fragments: Vec<FragmentText>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     SetMetadata {
         node: IdText,
@@ -114,32 +127,46 @@ pub(super) enum OperationText {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dim: Option<u32>,
         changes: Vec<(String, Option<String>)>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Tag {
         name: String,
         version: Whole,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Untag {
         name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Condemn {
         floor: Option<RootText>,
         data: Vec<IdText>,
         manifest: Vec<IdText>,
         forget: Vec<IdText>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Keep {
         array: IdText,
         entry: IdText,
         kept: KeptText,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     Release {
         array: IdText,
         entry: IdText,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
     SetBase {
         number: u32,
         base: Option<Base>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ext: Ext,
     },
 }
 
@@ -217,16 +244,18 @@ impl OperationText {
                 Self::CreateArray { id: IdText(*id), path: None, owner, name, schema, ext: ext.clone() }
             }
             Operation::AlterArray { id, number, schema } => {
-                Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
+                Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)?, ext: None }
             }
             Operation::Grow { array, dimension, range } => {
-                Self::Grow { array: IdText(*array), dimension: *dimension, low: Hex(range.lo), high: Hex(range.hi) }
+                let (array, low, high) = (IdText(*array), Hex(range.lo), Hex(range.hi));
+                Self::Grow { array, dimension: *dimension, low, high, ext: None }
             }
-            Operation::Remove { id } => Self::Remove { id: IdText(*id) },
-            Operation::Move { id, path, .. } => Self::Move { id: IdText(*id), path: path.clone() },
+            Operation::Remove { id } => Self::Remove { id: IdText(*id), ext: None },
+            Operation::Move { id, path, .. } => Self::Move { id: IdText(*id), path: path.clone(), ext: None },
             Operation::AddFragments { array, fragments } => Self::AddFragments {
                 array: IdText(*array),
                 fragments: fragments.iter().map(|f| FragmentText::of(f, earlier(f), bodies)).collect::<Result<_>>()?,
+                ext: None,
             },
             Operation::ReplaceFragments { array, removed, fragments } => {
                 let merged = |f: &Staged| FragmentText::of(f, Some(order_text(f.description.order)), bodies);
@@ -234,32 +263,38 @@ impl OperationText {
                     array: IdText(*array),
                     removed: removed.iter().map(RemovedText::of).collect(),
                     fragments: fragments.iter().map(merged).collect::<Result<_>>()?,
+                    ext: None,
                 }
             }
             Operation::SetMetadata { node, changes } => {
-                Self::SetMetadata { node: IdText(*node), attr: None, dim: None, changes: changes.clone() }
+                Self::SetMetadata { node: IdText(*node), attr: None, dim: None, changes: changes.clone(), ext: None }
             }
             Operation::SetFieldMetadata { array, field, changes } => {
                 let (attr, dim) = match field {
                     Field::Attribute(number) => (Some(*number), None),
                     Field::Dimension(place) => (None, Some(*place)),
                 };
-                Self::SetMetadata { node: IdText(*array), attr, dim, changes: changes.clone() }
+                Self::SetMetadata { node: IdText(*array), attr, dim, changes: changes.clone(), ext: None }
             }
-            Operation::Tag { name, version, .. } => Self::Tag { name: name.clone(), version: Whole(*version) },
-            Operation::Untag { name, .. } => Self::Untag { name: name.clone() },
+            Operation::Tag { name, version, .. } => {
+                Self::Tag { name: name.clone(), version: Whole(*version), ext: None }
+            }
+            Operation::Untag { name, .. } => Self::Untag { name: name.clone(), ext: None },
             Operation::Condemn(condemned) => Self::Condemn {
                 floor: condemned.floor.map(RootText::from),
                 data: id_texts(&condemned.data),
                 manifest: id_texts(&condemned.manifest),
                 forget: id_texts(&condemned.forget),
+                ext: None,
             },
             Operation::Keep { array, kept, .. } => {
-                Self::Keep { array: IdText(*array), entry: IdText(kept.entry), kept: KeptText::of(kept) }
+                Self::Keep { array: IdText(*array), entry: IdText(kept.entry), kept: KeptText::of(kept), ext: None }
             }
-            Operation::Release { array, entry } => Self::Release { array: IdText(*array), entry: IdText(*entry) },
+            Operation::Release { array, entry } => {
+                Self::Release { array: IdText(*array), entry: IdText(*entry), ext: None }
+            }
             Operation::SetBase { number, base, .. } => {
-                Self::SetBase { number: *number, base: base.as_deref().cloned() }
+                Self::SetBase { number: *number, base: base.as_deref().cloned(), ext: None }
             }
         })
     }
@@ -484,28 +519,28 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
                 _ => return Err(Error::corruption("an array is created neither at a path nor in an array alone")),
             }
         }
-        OperationText::AlterArray { id, number, schema } => {
+        OperationText::AlterArray { id, number, schema, .. } => {
             Recorded::AlterArray { id: id.0, number, schema: read_schema(&schema)? }
         }
-        OperationText::Grow { array, dimension, low, high } => {
+        OperationText::Grow { array, dimension, low, high, .. } => {
             if low.0 > high.0 {
                 return Err(Error::corruption("a domain is said to grow to an empty range"));
             }
             Recorded::Grow { array: array.0, dimension, range: KeyRange::new(low.0, high.0) }
         }
-        OperationText::Remove { id } => Recorded::Remove { id: id.0 },
-        OperationText::Move { id, path } => Recorded::Move { id: id.0, path },
-        OperationText::AddFragments { array, fragments } => Recorded::AddFragments {
+        OperationText::Remove { id, .. } => Recorded::Remove { id: id.0 },
+        OperationText::Move { id, path, .. } => Recorded::Move { id: id.0, path },
+        OperationText::AddFragments { array, fragments, .. } => Recorded::AddFragments {
             array: array.0,
             fragments: fragments.into_iter().map(|f| f.read(false, place).map(Arc::new)).collect::<Result<_>>()?,
         },
-        OperationText::ReplaceFragments { array, removed, fragments } => Recorded::ReplaceFragments {
+        OperationText::ReplaceFragments { array, removed, fragments, .. } => Recorded::ReplaceFragments {
             array: array.0,
             removed: removed.into_iter().map(RemovedText::read).collect::<Result<_>>()?,
             fragments: fragments.into_iter().map(|f| f.read(true, place).map(Arc::new)).collect::<Result<_>>()?,
         },
-        OperationText::SetMetadata { node, attr, dim, changes } => match (attr, dim) {
-            (None, None) => Recorded::SetMetadata { node: node.0, changes },
+        OperationText::SetMetadata { node, attr, dim, changes, ext } => match (attr, dim) {
+            (None, None) => Recorded::SetMetadata { node: node.0, changes, ext },
             (Some(number), None) => {
                 Recorded::SetFieldMetadata { array: node.0, field: Field::Attribute(number), changes }
             }
@@ -514,22 +549,22 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             }
             _ => return Err(Error::corruption("metadata is of an attribute and a dimension at once")),
         },
-        OperationText::Tag { name, version } => Recorded::Tag { name, version: version.0 },
-        OperationText::Untag { name } => Recorded::Untag { name },
-        OperationText::Condemn { floor, data, manifest, forget } => Recorded::Condemn(Condemned {
+        OperationText::Tag { name, version, ext } => Recorded::Tag { name, version: version.0, ext },
+        OperationText::Untag { name, .. } => Recorded::Untag { name },
+        OperationText::Condemn { floor, data, manifest, forget, .. } => Recorded::Condemn(Condemned {
             floor: floor.map(RootRef::from),
             data: ids(data),
             manifest: ids(manifest),
             forget: ids(forget),
         }),
-        OperationText::Keep { array, entry, kept } => {
+        OperationText::Keep { array, entry, kept, .. } => {
             Recorded::Keep { array: array.0, kept: Arc::new(kept.read(entry.0)?) }
         }
-        OperationText::Release { array, entry } => Recorded::Release { array: array.0, entry: entry.0 },
+        OperationText::Release { array, entry, .. } => Recorded::Release { array: array.0, entry: entry.0 },
         OperationText::SetBase { number: 0, .. } => {
             return Err(Error::corruption("base 0 is the own store, and nothing else can be said of it"));
         }
-        OperationText::SetBase { number, base } => Recorded::SetBase { number, base: base.map(Arc::new) },
+        OperationText::SetBase { number, base, .. } => Recorded::SetBase { number, base: base.map(Arc::new) },
     })
 }
 

@@ -1,17 +1,18 @@
 //! Promise: features in a schema concern its array alone. An array that this release cannot read is listed, moved, removed, folded,
 //! vacuumed and copied with its store; one that it cannot write is read. `ext` objects of schemas and nodes survive.
 
-use super::newer::{newest, open_for_writing, reword, some, store};
+use super::newer::{line_of, newest, open_for_writing, reword, some, store};
 use crate::support::copy::{WHOLE, copied, memory};
 use crate::support::line::{create, read, write};
-use crate::support::room::{commit, entry, ext, id_of, range};
+use crate::support::room::{base, commit, entry, ext, id_of, range};
 use crate::support::store::{context, open, store_of, vacuum};
 use gridstone::base::{Entropy, Error, ErrorKind};
 use gridstone::engine::{At, Call, CopyOptions, Keep, Opened, Strategy, move_node_on, open_on, verify_on};
 use gridstone::runtime::SystemEntropy;
 use gridstone::schema::{Attribute, Datatype, Evolution, Schema};
-use gridstone::storage::{MemoryStorage, Storage, log_name};
-use gridstone::store::{Node, Operation, Owner, Record};
+use gridstone::storage::{LATEST, MemoryStorage, Storage, log_name};
+use gridstone::store::{Condemned, Field, Node, Operation, Owner, Record};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 type Memory = Arc<dyn Storage>;
@@ -111,6 +112,87 @@ fn a_newer_release_goes_on_with_an_array_that_this_one_cannot_read() {
     let Node::Array(array) = folded.node("/line").unwrap() else { panic!("it is an array") };
     assert_eq!((array.count_fragments(), array.domain()), (2, &range(0, 19_999)));
     assert_eq!(verify_on(&context(64), storage.clone(), &Call::default()).unwrap().damage, Vec::new());
+}
+
+/// Each operation may have an `ext`: readers take no notice of it.
+#[test]
+fn an_ext_of_any_operation_is_ignored() {
+    let storage = store();
+    let newest = store_of(&storage).latest().unwrap();
+    let (line, grid) = (newest.node("/line").unwrap().id(), newest.node("/grid").unwrap().id());
+    let commit = |operations: Vec<Operation>| commit(&storage, operations).unwrap();
+    let range = range(0, 20_009).ranges()[0];
+    let kept = entry(&storage, Owner::Array, "kept");
+    let (entry, none) = (kept.entry, Vec::new());
+    let schema = (**newest.array("/line").unwrap().schema()).clone();
+    commit(vec![Operation::Grow { array: line, dimension: 0, range }]);
+    commit(vec![Operation::AlterArray { id: line, number: 1, schema }]);
+    commit(vec![Operation::Tag { name: "tag".to_owned(), version: 7, replace: false }]);
+    commit(vec![Operation::Untag { name: "tag".to_owned(), version: 7 }]);
+    commit(vec![Operation::Keep { array: line, kept, near: None }]);
+    commit(vec![Operation::Release { array: line, entry }]);
+    commit(vec![Operation::SetBase { number: 3, base: Some(Arc::new(base("b"))), before: None }]);
+    commit(vec![Operation::SetMetadata { node: grid, changes: vec![("k".to_owned(), Some("1".to_owned()))] }]);
+    let field = Field::Attribute(0);
+    commit(vec![Operation::SetFieldMetadata { array: line, field, changes: vec![("k".to_owned(), None)] }]);
+    let condemned = Condemned { floor: None, data: none.clone(), manifest: none.clone(), forget: none };
+    commit(vec![Operation::Condemn(condemned)]);
+    let merge = Strategy::All;
+    open_for_writing(&storage).consolidate(&merge, 1 << 20, false, &Call::default()).unwrap();
+    move_node_on(&context(64), storage.clone(), "/grid", "/moved", None).unwrap();
+    commit(vec![Operation::Remove { id: grid }]);
+    let last = store_of(&storage).latest().unwrap().version();
+    let nodes = |version: u64| {
+        let nodes = store_of(&storage).at_version(version).unwrap().nodes().unwrap();
+        nodes.iter().map(|node| format!("{} {}", node.path(), node.kind())).collect::<Vec<_>>()
+    };
+    let before: Vec<_> = (1..=last).map(nodes).collect();
+    let mut seen = BTreeSet::new();
+    for version in (1..=last).filter(|version| *version != 7) {
+        let operation = line_of(&storage, &log_name(version)).split_once("{\"op\":\"").unwrap().1.to_owned();
+        let name = operation.split('"').next().unwrap().to_owned();
+        let (from, to) = (format!("\"op\":\"{name}\""), format!("\"op\":\"{name}\",\"ext\":{{\"a\":[1]}}"));
+        reword(&storage, &log_name(version), |line| line.replacen(&from, &to, 1));
+        seen.insert(name);
+    }
+    storage.delete(LATEST).unwrap();
+    assert_eq!(seen.len(), 14, "all but the one that creates a group: {seen:?}");
+    assert_eq!((1..=last).map(nodes).collect::<Vec<_>>(), before);
+    let store = store_of(&storage);
+    store.pack(&store.latest().unwrap()).unwrap();
+    assert_eq!(verify_on(&context(64), storage.clone(), &Call::default()).unwrap().damage, Vec::new());
+    assert_eq!(read(&open_for_writing(&storage)).unwrap().len(), 40);
+    // What is no object is no ext.
+    reword(&storage, &log_name(last), |line| line.replacen("\"ext\":{\"a\":[1]}", "\"ext\":7", 1));
+    assert_eq!(store_of(&storage).record(last).unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+#[test]
+fn hidden_arrays_of_an_array_with_an_unknown_feature_of_writers_neither_come_nor_go() {
+    let storage = store();
+    let (id, along) = (
+        SystemEntropy.id(),
+        r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","9"]}],"attrs":[{"name":"v","dtype":"int8"}]}"#,
+    );
+    make(&storage, "/far", with_ext("[]"));
+    let (owner, schema) = (id_of(&storage, "/far"), Schema::from_json(along).unwrap());
+    let hide = |id, name: &str| Operation::CreateHidden {
+        id,
+        owner,
+        name: name.to_owned(),
+        schema: schema.clone(),
+        ext: None,
+    };
+    commit(&storage, vec![hide(id, "@x")]).unwrap();
+    let altered = Operation::AlterArray { id: owner, number: 1, schema: with_ext("[\"wavelets\"]") };
+    commit(&storage, vec![altered]).unwrap();
+    is_unknown(&commit(&storage, vec![hide(SystemEntropy.id(), "@y")]).unwrap_err(), "\"wavelets\"");
+    is_unknown(&commit(&storage, vec![Operation::Remove { id }]).unwrap_err(), "\"wavelets\"");
+    let newest = store_of(&storage).latest().unwrap();
+    assert_eq!(newest.hidden_in(&newest.array_by_id(owner).unwrap()).unwrap().len(), 1);
+    move_node_on(&context(64), storage.clone(), "/far", "/moved", None).unwrap();
+    commit(&storage, vec![Operation::Remove { id: owner }]).unwrap();
+    assert!(store_of(&storage).latest().unwrap().node_by_id(id).unwrap().is_none());
 }
 
 #[test]

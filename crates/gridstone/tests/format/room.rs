@@ -14,8 +14,8 @@ use gridstone::engine::{
 };
 use gridstone::runtime::SystemEntropy;
 use gridstone::schema::{Attribute, Datatype, Evolution, Schema};
-use gridstone::storage::{MANIFEST, Storage, data_name};
-use gridstone::store::{Node, Operation, Owner};
+use gridstone::storage::{LATEST, MANIFEST, Storage, data_name, log_name};
+use gridstone::store::{Changes, CommitKey, Field, Keyed, Node, Operation, Owner, StandardRules};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,13 @@ fn found(storage: &Memory) -> Found {
         }
         for d in array.fragments(None).unwrap().iter().filter(|d| !d.extra.is_empty()) {
             let place = matches!(d.location.file, FileRef::OnBase(..)).then_some(d.location);
-            found.insert(format!("fragment {} of {of}", d.id), format!("{:?} {place:?}", d.extra));
+            found.insert(format!("fragment {} of {of}", d.id), format!("{:?} {:?} {place:?}", d.extra, d.moved));
+        }
+        if array.is_hidden() || !array.field_metadata().unwrap().is_empty() {
+            found.insert(
+                format!("fields of {of}"),
+                format!("{:?} {:?}", array.owner(), array.field_metadata().unwrap()),
+            );
         }
         for kept in array.kept().unwrap() {
             let files: Vec<_> = kept.files.iter().map(|f| storage.read_all(&data_name(f.id)).unwrap()).collect();
@@ -60,7 +66,10 @@ fn found(storage: &Memory) -> Found {
     let root = Root::of(&storage.read_all(&format!("{MANIFEST}/{}", newest.root().unwrap().id)).unwrap());
     let line: serde_json::Value = serde_json::from_str(&root.line).unwrap();
     found.insert("ext of the store".to_owned(), line["ext"].to_string());
-    let unknown = |row: &&Row| row.flags >> 31 == 1 || row.key.starts_with(b"Q") || row.key.get(17) == Some(&9);
+    let unknown = |row: &&Row| {
+        let is_kept = [b"Q", b"T", b"K"].iter().any(|tag| row.key.starts_with(*tag));
+        row.flags >> 31 == 1 || is_kept || row.key.get(17) == Some(&9)
+    };
     for row in root.rows.iter().filter(unknown) {
         found.insert(format!("row {:?}", row.key), format!("{} {:?}", row.flags, row.value));
         if row.flags & 2 == 2 {
@@ -133,6 +142,35 @@ fn written_by_newer(with: u32) -> Memory {
         let kept = entry(&storage, Owner::Fragment(owner.id), "beside a fragment of the grid");
         put(Operation::Keep { array: grid, kept, near: Some(owner.bounds.clone()) });
     }
+    if is(7) {
+        let (tag, version) = ("of newer", store_of(&storage).latest().unwrap().version());
+        let changes = vec![("told".to_owned(), Some("1".to_owned()))];
+        put(Operation::Tag { name: tag.to_owned(), version, replace: false });
+        put(Operation::SetMetadata { node: line, changes });
+        for (place, field) in [(1, "\"name\":\"of newer\""), (2, "\"op\":\"set_metadata\"")] {
+            let marked = format!("{field},\"ext\":{{\"of\":\"operation {place}\"}}");
+            reword(&storage, &log_name(version + place), |line| line.replacen(field, &marked, 1));
+        }
+        storage.delete(LATEST).unwrap();
+    }
+    if is(8) {
+        let text =
+            r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","9"]}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
+        let (id, name, schema) = (SystemEntropy.id(), "@x".to_owned(), Schema::from_json(text).unwrap());
+        put(Operation::CreateHidden { id, owner: grid, name, schema, ext: ext(r#"{"of":"hidden"}"#) });
+        let changes = vec![("unit".to_owned(), Some("\"m\"".to_owned()))];
+        put(Operation::SetFieldMetadata { array: id, field: Field::Dimension(0), changes: changes.clone() });
+        put(Operation::SetFieldMetadata { array: grid, field: Field::Attribute(0), changes });
+    }
+    if is(9) {
+        let keyed = Keyed { key: CommitKey::new(b"a job").unwrap(), content: 7 };
+        let (store, changes) = (store_of(&storage), vec![("job".to_owned(), Some("1".to_owned()))]);
+        let changes = Changes::new(vec![Operation::SetMetadata { node: grid, changes }]).with_key(Some(keyed));
+        store.commit_once(&store.latest().unwrap(), changes, &mut StandardRules).unwrap();
+    }
+    // Rows are looked at in a root.
+    let store = store_of(&storage);
+    store.pack(&store.latest().unwrap()).unwrap();
     storage
 }
 
@@ -194,7 +232,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn nothing_that_a_newer_release_wrote_is_stripped(
-        with in 0u32..128, actions in proptest::collection::vec(0u8..8, 1..10)) {
+        with in 0u32..1024, actions in proptest::collection::vec(0u8..8, 1..10)) {
         let mut storage = written_by_newer(with);
         let before = found(&storage);
         for (number, action) in (1..).zip(&actions) {
@@ -210,9 +248,12 @@ proptest! {
 /// The property's store with all of it, so that every kind is there at least once.
 #[test]
 fn all_of_it_at_once_survives_everything_once() {
-    let mut storage = written_by_newer(127);
+    let mut storage = written_by_newer(1023);
     let before = found(&storage);
-    assert!(before.len() >= 15 && before.values().filter(|text| text.contains("of")).count() >= 8, "{before:#?}");
+    assert!(before.len() >= 20 && before.values().filter(|text| text.contains("of")).count() >= 10, "{before:#?}");
+    for word in ["operation 1", "operation 2", "hidden", "[-2]"] {
+        assert!(before.values().any(|text| text.contains(word)), "{word}: {before:#?}");
+    }
     for (number, action) in (1..).zip([0, 1, 0, 7, 4, 5, 2, 0, 3, 1, 6, 2, 7, 0, 1, 0, 7]) {
         act(&mut storage, action, number);
         assert_eq!(found(&storage), before, "after {number} actions");

@@ -4,12 +4,16 @@
 use super::newer::{
     damaged, newest, open_for_writing, page_key, replace_in_rows, rerow, reword, root_of, rows_of, some, store,
 };
+use crate::support::copy::memory;
 use crate::support::line::{read, write};
 use crate::support::manifest::{Root, Row, encoded, framed};
 use crate::support::store::{context, store_of, vacuum};
-use gridstone::base::xxh3;
+use gridstone::base::{Entropy, xxh3};
 use gridstone::engine::{Call, Keep, verify_on};
+use gridstone::runtime::SystemEntropy;
+use gridstone::schema::Schema;
 use gridstone::storage::{FLOOR, MANIFEST, Storage};
+use gridstone::store::{Changes, Operation, StandardRules};
 use std::sync::Arc;
 
 const PAGE: &[u8; 8] = b"GSROWS\0\0";
@@ -84,6 +88,42 @@ fn rows_of_tags_and_metadata_that_mean_nothing_are_found() {
         let (name, large) = object(&storage, 0xee, &metadata(&storage, b"k"), VALUE, value);
         add(&storage, &[large]);
         assert_eq!(damaged(&storage, word), [name], "{word}");
+    }
+}
+
+#[test]
+fn rows_of_schemas_whose_labels_lie_nowhere_are_found() {
+    let (owner, hidden) = (SystemEntropy.id(), SystemEntropy.id());
+    let along = r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","9"]}],"attrs":[{"name":"lat","dtype":"int8"}]}"#;
+    let labels = format!(r#""domain":["0","9"],"labels":{{"array":"{hidden}"}}"#);
+    let labelled = along.replace(r#""domain":["0","9"]"#, &labels).replace("lat", "v");
+    let folded = || {
+        let storage = memory();
+        let store = store_of(&storage).with_fold_versions(1);
+        let schema = |text: &str| Schema::from_stored_json(text).unwrap();
+        let operations = vec![
+            Operation::CreateArray { id: owner, path: "/a".to_owned(), schema: schema(&labelled), ext: None },
+            Operation::CreateHidden { id: hidden, owner, name: "@x".to_owned(), schema: schema(along), ext: None },
+        ];
+        let one = store.create(Changes::new(operations)).unwrap();
+        store.commit(&one, Changes::default(), &mut StandardRules).unwrap();
+        storage
+    };
+    assert_eq!(verify_on(&context(64), folded(), &Call::default()).unwrap().damage, Vec::new());
+    let (own, other) = (hidden.to_string(), SystemEntropy.id().to_string());
+    let top = store_of(&folded()).latest().unwrap().node("/").unwrap().id().to_string();
+    for (from, to, word) in [
+        (own.as_str(), other.as_str(), "which is no hidden array of it"),
+        (&own, &top, "which is no hidden array of it"),
+        (
+            "\"attrs\":[{\"name\":\"lat\"",
+            "\"attrs\":[{\"name\":\"q\",\"dtype\":\"int8\"},{\"name\":\"lat\"",
+            "it needs one",
+        ),
+    ] {
+        let storage = folded();
+        replace_in_rows(&storage, &root_of(&storage), from, to);
+        assert_eq!(damaged(&storage, word), [root_of(&storage)], "{word}");
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn far_fragment(base: u32, (lo, hi): (i64, i64)) -> Staged {
         location: Location { file: FileRef::OnBase(base, id), offset: 64, len: 7_000 },
         over: None,
         stats: ValueBounds::default(),
-        moved: Vec::new(),
+        moved: vec![-2],
         extra: extra(),
     };
     Staged { description, body: None }

@@ -15,9 +15,14 @@ const ALONG: &str = r#"{"dims":[{"name":"y","dtype":"int16","domain":["0","9"],"
     "attrs":[{"name":"lat","dtype":"float32"}]}"#;
 const ENDLESS: &str = r#"{"dims":[{"name":"t","dtype":"int64","domain":["3",null],"tile":"4"}],
     "attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
-const SCATTERED: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int32","domain":[null,"50"],"tile":"10"},
+const SCATTERED: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int32","domain":[null,"50"],"tile":"10",
+    "origin":"-2147483648"},
     {"name":"q","dtype":"float32","domain":[null,null],"tile":null},
     {"name":"r","dtype":"timedelta64[30s]","domain":["-5",null],"tile":null}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
+const WIDE: &str = r#"{"sparse":true,"dims":[{"name":"t","dtype":"uint8","domain":["3",null],"tile":"254"}],
+    "attrs":[{"name":"v","dtype":"int16"}]}"#;
+const UNTILED: &str = r#"{"dims":[{"name":"x","dtype":"int16","domain":["0","3"],"tile":null,
+    "labels":{"start":"7","step":"2","dtype":"int16"}}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
 const UNBORN: &str = r#"{"dims":[{"name":"x","dtype":"uint8","domain":["1","4"],"tile":"3"},
     {"name":"t","dtype":"int16","domain":[],"tile":"5"}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
 const SINGLE: &str = r#"{"scalar":true,"dims":[{"name":"@","dtype":"uint8","domain":["0","0"],"tile":null}],
@@ -27,7 +32,8 @@ const HOURS: &str = r#"{"dims":[{"name":"at","dtype":"datetime64[6h]","domain":[
 
 fn day_two() -> Result<Case> {
     let about = "labels in steps and in hidden arrays; metadata of attributes and dimensions, one of them dropped and one renamed; times in \
-                 steps; an array of no dimension; domains that are open, and one that is empty and grows; a deletion beyond the domain; \
+                 steps; an array of no dimension; domains that are open, and one that is empty and grows; origins of tiles \
+                 and of labels that are no ends of the domain; a deletion beyond the domain; \
                  a moved fragment";
     let mut world = World::new("day_two", about)?.folding(4);
     let (labels, spare) = (world.fresh(), world.fresh());
@@ -45,7 +51,8 @@ fn day_two() -> Result<Case> {
         vec![("lat", singles((0..8).map(|n| n as f32 / 4.0)))],
         Order::Row,
     )?;
-    for (path, schema) in [("/endless", ENDLESS), ("/scattered", SCATTERED), ("/unborn", UNBORN), ("/single", SINGLE)] {
+    let stored = [("/endless", ENDLESS), ("/scattered", SCATTERED), ("/unborn", UNBORN), ("/single", SINGLE)];
+    for (path, schema) in [("/wide", WIDE), ("/untiled", UNTILED)].into_iter().chain(stored) {
         world.create_stored(path, schema)?;
     }
     world.see("/endless", vec![span(3, 30)])?;
@@ -68,7 +75,7 @@ fn day_two() -> Result<Case> {
     world.tell("/charts/field", Field::Dimension(1), "unit", None)?;
     world.commit_and_expect(Some("a hidden array removed by itself"))?;
     world.create_array("/gone", HOURS)?;
-    world.commit(None)?;
+    world.commit_and_expect(None)?;
     world.pack()?;
     world.remove("/gone");
     world.commit_and_expect(None)?;
@@ -98,6 +105,7 @@ fn write(world: &mut World) -> Result<()> {
         place(50, f64::from(f32::MIN)),
     ];
     world.write_cells("/scattered", &places, vec![("v", ints(2, 1..5))])?;
+    world.write_cells("/wide", &[vec![3], vec![255]], vec![("v", ints(2, 1..3))])?;
     world.write_box("/single", &[("0", "0")], vec![("v", singles([2.5]))], Order::Row)?;
     world.write_box("/hours", &[("-2", "5")], vec![("after", ints(8, [0, 1, -1, i64::MIN, 7, 96, 3, 2]))], Order::Row)
 }
@@ -127,6 +135,10 @@ fn grown(world: &mut World) -> Result<()> {
     let to_plain = ("lon".to_owned(), "x".to_owned());
     let labels = vec![("lon".to_owned(), None)];
     world.alter("/charts/field", &Evolution { rename: vec![to_plain], labels, ..Evolution::default() })?;
+    world.grow("/untiled", 0, span(-2, 5))?;
+    world.write_box("/untiled", &[("-1", "4")], vec![("v", ints(2, 0..6))], Order::Row)?;
+    let to_place = vec![("x".to_owned(), "place".to_owned())];
+    world.alter("/untiled", &Evolution { rename: to_place, ..Evolution::default() })?;
     world.grow("/unborn", 1, span(-3, 4))?;
     world.write_box("/unborn", &[("2", "3"), ("-1", "1")], vec![("v", ints(2, 0..6))], Order::Row)?;
     world.write_box("/single", &[("0", "0")], vec![("v", vec![None])], Order::Row)

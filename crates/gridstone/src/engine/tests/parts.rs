@@ -2,8 +2,8 @@
 
 use crate::base::{Entropy, ErrorKind, Id, Result};
 use crate::engine::{
-    Array, At, Call, Context, CopyOptions, Field, Isolation, Opened, Options, Receipt, Strategy, Transaction,
-    VacuumOptions, commit_receipts_on, copy_on, create_array_on, open_on, verify_on,
+    Array, At, Call, CommitKey, Context, CopyOptions, Field, Isolation, Naming, Opened, Options, Receipt, Strategy,
+    Transaction, VacuumOptions, commit_receipts_on, copy_on, create_array_on, open_on, verify_on,
 };
 use crate::maintain::Keep;
 use crate::query::ReadOrder;
@@ -171,6 +171,87 @@ fn hidden_arrays_and_metadata_of_attributes_are_copied_with_their_array() {
         CopyOptions { path: "/", target_path: "/", at: At::Latest, tag: None, history: true, overwrite: false };
     copy_on((&context(), storage.clone()), (&context(), history.clone()), &options, &Call::default()).unwrap();
     assert_eq!(read(&opened(&history, "/a").labels(0).unwrap().unwrap(), 0, 3), [5, 6, 7, -1]);
+}
+
+/// Hides an array, writes to it, and puts the labels there, in one commit with a key.
+fn keyed(storage: &Arc<dyn Storage>, key: &str, name: &str, values: &[i64]) -> Result<u64> {
+    let begun = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot)?;
+    let transaction = begun.with_key(CommitKey::new(key.as_bytes())?, Naming::Id)?;
+    let (array, id) = (transaction.array("/a")?, SystemEntropy.id());
+    let hidden = array.create_hidden(id, name, line(r#"["0","99"]"#))?;
+    labels_in(&array, id);
+    write(&hidden, 0, values);
+    transaction.commit(None)
+}
+
+#[test]
+fn a_keyed_transaction_that_hides_an_array_is_done_once() {
+    let storage = memory();
+    let array = made(&storage, "/a", line(r#"["0","99"]"#));
+    let first = keyed(&storage, "k", "@x", &[1, 2]).unwrap();
+    write(&array, 50, &[7]);
+    // Repeated, it has the same content, though the id of the hidden array is another one.
+    assert_eq!(keyed(&storage, "k", "@x", &[1, 2]).unwrap(), first);
+    let array = opened(&storage, "/a");
+    assert_eq!((array.hidden_names().unwrap().len(), array.version()), (1, first + 1));
+    assert_eq!(read(&array.labels(0).unwrap().unwrap(), 0, 2), [1, 2, -1]);
+    for (name, values) in [("@y", [1, 2]), ("@x", [1, 3])] {
+        let error = keyed(&storage, "k", name, &values).unwrap_err();
+        assert!(error.kind() == ErrorKind::Conflict && error.message().contains("commit key"), "{error}");
+    }
+    sound(&storage);
+}
+
+#[test]
+fn hidden_arrays_that_differ_are_other_content_of_a_key() {
+    let hide = |storage: &Arc<dyn Storage>, name: &str, schema: Schema| {
+        let begun = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot)?;
+        let transaction = begun.with_key(CommitKey::new(b"k")?, Naming::Id)?;
+        transaction.array("/a")?.create_hidden(SystemEntropy.id(), name, schema)?;
+        transaction.commit(None)
+    };
+    let storage = memory();
+    made(&storage, "/a", line(r#"["0","9"]"#));
+    let first = hide(&storage, "@x", line(r#"["0","9"]"#)).unwrap();
+    assert_eq!(hide(&storage, "@x", line(r#"["0","9"]"#)).unwrap(), first);
+    for (name, domain) in [("@z", r#"["0","9"]"#), ("@x", r#"["0","19"]"#)] {
+        assert_eq!(hide(&storage, name, line(domain)).unwrap_err().kind(), ErrorKind::Conflict, "{name} {domain}");
+    }
+}
+
+#[test]
+fn a_serializable_transaction_sees_hidden_arrays_come_and_change() {
+    let stands = |look: &dyn Fn(&Array), theirs: &dyn Fn(&Array)| {
+        let storage = memory();
+        let array = made(&storage, "/a", line(r#"["0","9"]"#));
+        let other = made(&storage, "/b", line(r#"["0","9"]"#));
+        let id = SystemEntropy.id();
+        array.create_hidden(id, "@x", line(r#"["0","9"]"#)).unwrap();
+        labels_in(&array, id);
+        drop(other);
+        let transaction = Transaction::begin_on(&context(), storage.clone(), Isolation::Serializable).unwrap();
+        look(&transaction.array("/a").unwrap());
+        write(&transaction.array("/b").unwrap(), 0, &[1]);
+        theirs(&opened(&storage, "/a"));
+        match transaction.commit(None) {
+            Ok(_) => true,
+            Err(e) => {
+                assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
+                false
+            }
+        }
+    };
+    let absent = |a: &Array| assert_eq!(a.hidden("@y").unwrap_err().kind(), ErrorKind::NotFound);
+    let found = |a: &Array| drop(a.hidden("@x").unwrap());
+    let listed = |a: &Array| assert_eq!(a.hidden_names().unwrap(), ["@x"]);
+    let labels = |a: &Array| drop(a.labels(0).unwrap().unwrap());
+    let creates = |a: &Array| drop(a.create_hidden(SystemEntropy.id(), "@y", line(r#"["0","9"]"#)).unwrap());
+    let renames = |a: &Array| {
+        let rename = vec![("v".to_owned(), "lat".to_owned())];
+        a.hidden("@x").unwrap().alter(&Evolution { rename, ..Evolution::default() }, None).unwrap();
+    };
+    assert_eq!([stands(&absent, &creates), stands(&listed, &creates), stands(&found, &creates)], [false, false, true]);
+    assert_eq!([stands(&found, &renames), stands(&labels, &renames), stands(&listed, &renames)], [false, false, true]);
 }
 
 fn sent(receipt: &Receipt) -> Receipt {

@@ -74,3 +74,87 @@ fn a_curve_over_an_endless_domain_needs_tiles_or_a_frame() {
         assert_eq!(grown.frame(), framed.frame());
     }
 }
+
+/// The stored form of a dense schema with one dimension.
+fn along(dim: &str) -> Schema {
+    Schema::from_stored_json(&format!(r#"{{"dims":[{dim}],"attrs":[{{"name":"v","dtype":"int8"}}]}}"#)).unwrap()
+}
+
+#[test]
+fn origins_are_written_where_a_reader_would_take_another() {
+    for (domain, origin, is_written) in [
+        (r#"[null,"9"]"#, "-128", true),
+        (r#"[null,"9"]"#, "0", false),
+        (r#"[null,"9"]"#, "9", true),
+        ("[null,null]", "-128", true),
+        (r#"["-128",null]"#, "-128", false),
+        (r#"["-128",null]"#, "0", true),
+        (r#"["-3","9"]"#, "-3", false),
+        (r#"["-3","9"]"#, "0", true),
+        ("[]", "-128", true),
+        ("[]", "127", true),
+        ("[]", "0", false),
+    ] {
+        let dim = format!(r#"{{"name":"x","dtype":"int8","domain":{domain},"tile":"7","origin":"{origin}"}}"#);
+        let schema = along(&dim);
+        let again = Schema::from_stored_json(&schema.to_stored_json()).unwrap();
+        assert_eq!(again.dims()[0].text(again.dims()[0].origin()), origin, "{dim}");
+        assert_eq!((&again, schema.to_stored_json().contains("origin")), (&schema, is_written), "{dim}");
+    }
+}
+
+#[test]
+fn labels_at_steps_stay_where_they_are_without_tiles_too() {
+    use crate::schema::{Evolution, Labels, Steps, Subarray, key};
+    let labels = r#""labels":{"start":"5","step":"2","dtype":"int16"}"#;
+    for tile in ["null", "\"4\""] {
+        let first = along(&format!(r#"{{"name":"x","dtype":"int8","domain":["0","9"],"tile":{tile},{labels}}}"#));
+        let low = |value: i64| key::of_int(crate::schema::Datatype::Int8, value.into()).unwrap();
+        let grown = first.reaching(&Subarray::new(vec![KeyRange::new(low(-6), low(9))]));
+        let step = Evolution { rename: vec![("x".to_owned(), "y".to_owned())], ..Evolution::default() };
+        let next = grown.evolved(&first, &step).unwrap();
+        assert_eq!((next.dims()[0].range().lo, next.dims()[0].origin()), (low(-6), low(0)), "{tile}");
+        let stored = next.to_stored_json();
+        assert!(stored.contains(r#""origin":"0""#), "{stored}");
+        assert_eq!(Schema::from_stored_json(&stored).unwrap(), next);
+    }
+    // Without labels and tiles there is nothing that an origin could place.
+    let bare = along(r#"{"name":"x","dtype":"int8","domain":["0","9"],"tile":null,"origin":"7"}"#);
+    assert!(!bare.to_stored_json().contains("origin"));
+    assert_eq!(bare.dims()[0].text(bare.dims()[0].origin()), "0");
+    let steps = Labels::Steps(Steps::new(crate::schema::Datatype::Int8, "0", "1").unwrap());
+    let labelled = bare.dims()[0].with_labels(Some(steps)).with_origin("7").unwrap();
+    assert_eq!(labelled.text(labelled.origin()), "7");
+    assert_eq!(labelled.with_labels(None), bare.dims()[0]);
+}
+
+#[test]
+fn a_tile_may_be_as_long_as_the_type_where_an_end_is_open_or_the_domain_empty() {
+    let stored = |domain: &str, tile: &str| {
+        Schema::from_stored_json(&format!(
+            r#"{{"sparse":true,"dims":[{{"name":"x","dtype":"uint8","domain":{domain},"tile":"{tile}"}}],
+            "attrs":[{{"name":"v","dtype":"int8"}}]}}"#
+        ))
+    };
+    for domain in [r#"["3",null]"#, r#"[null,"9"]"#, "[null,null]", "[]"] {
+        for tile in ["254", "256"] {
+            let schema = stored(domain, tile).unwrap();
+            assert_eq!(Schema::from_stored_json(&schema.to_stored_json()).unwrap(), schema, "{domain} {tile}");
+        }
+        assert!(stored(domain, "257").unwrap_err().message().contains("is longer than"), "{domain}");
+    }
+    assert!(stored(r#"["3","9"]"#, "8").unwrap_err().message().contains("is longer than"));
+}
+
+#[test]
+fn texts_have_neither_an_origin_nor_labels() {
+    let stored = |more: &str| {
+        let dim = format!(r#"{{"name":"g","dtype":"string","domain":null,"tile":null{more}}}"#);
+        let attrs = r#"[{"name":"v","dtype":"int8"}]"#;
+        Schema::from_stored_json(&format!(r#"{{"sparse":true,"dims":[{dim}],"attrs":{attrs}}}"#))
+    };
+    assert!(stored("").is_ok());
+    for more in [r#","origin":"0""#, r#","labels":{"start":"0","step":"1","dtype":"int8"}"#] {
+        assert!(stored(more).unwrap_err().message().contains("neither an origin"), "{more}");
+    }
+}

@@ -100,6 +100,49 @@ fn fragments_of_any_schema_that_was_stand_and_no_other() {
 }
 
 #[test]
+fn no_fragment_gets_the_id_of_one_that_was_taken_out() {
+    let storage = memory();
+    let (store, one, id) = with_array(Arc::clone(&storage));
+    let two = store.commit(&one, add(id, vec![inline(0, 9), inline(10, 19)]), &mut StandardRules).unwrap();
+    let fragments = two.array_by_id(id).unwrap().fragments(None).unwrap();
+    let removed: Vec<Removed> = fragments.iter().map(|d| Removed::of(d)).collect();
+    let mut merged = inline(0, 19);
+    merged.description.order = fragments[1].order;
+    let replace = |staged: &crate::fragment::Staged| {
+        let (array, removed, fragments) = (id, removed.clone(), vec![staged.clone()]);
+        Changes::new(vec![Operation::ReplaceFragments { array, removed, fragments }])
+    };
+    let mut again = merged.clone();
+    again.description.id = fragments[0].id;
+    let error = store.commit(&two, replace(&again), &mut StandardRules).unwrap_err();
+    assert!(error.kind() == ErrorKind::Conflict && error.message().contains("taken out"), "{error}");
+    let three = store.commit(&two, replace(&merged), &mut StandardRules).unwrap();
+    let mut late = inline(0, 9);
+    late.description.id = fragments[0].id;
+    let error = store.commit(&three, add(id, vec![late]), &mut StandardRules).unwrap_err();
+    assert!(error.kind() == ErrorKind::Conflict && error.message().contains("taken out"), "{error}");
+    // In a record of another writer it is damage.
+    let record = store.record(3).unwrap();
+    let head = record::Head {
+        durable: true,
+        commit_id: record.commit_id,
+        version: 3,
+        parent: record.parent,
+        read_version: 2,
+        time_us: record.time_us,
+        root: None,
+        message: None,
+        features: Default::default(),
+        keys: Vec::new(),
+    };
+    let bytes = record::encode(head, &replace(&again).operations).unwrap();
+    storage.put(&crate::storage::log_name(3), &bytes).unwrap();
+    storage.delete(crate::storage::LATEST).unwrap();
+    let error = store_in(storage).at_version(3).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+}
+
+#[test]
 fn changes_made_from_one_schema_conflict_and_those_of_one_commit_follow() {
     let (store, one, id) = with_array(memory());
     let second = schema().evolved(&schema(), &added("a")).unwrap();

@@ -23,8 +23,19 @@ fn create(id: Id, path: &str, schema: &Schema) -> Operation {
     Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None }
 }
 
+/// The schema of an array that may have labels.
+fn along() -> Schema {
+    let text = r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","99999"],"tile":"100"}],
+        "attrs":[{"name":"v","dtype":"float64"}]}"#;
+    Schema::from_json(text).unwrap()
+}
+
+fn hide_as(id: Id, owner: Id, name: &str, schema: Schema) -> Operation {
+    Operation::CreateHidden { id, owner, name: name.to_owned(), schema, ext: None }
+}
+
 fn hide(id: Id, owner: Id, name: &str) -> Operation {
-    Operation::CreateHidden { id, owner, name: name.to_owned(), schema: schema(), ext: None }
+    hide_as(id, owner, name, along())
 }
 
 fn labelled(id: Option<Id>) -> Schema {
@@ -33,7 +44,10 @@ fn labelled(id: Option<Id>) -> Schema {
 }
 
 fn both(owner: Id, hidden: Id, lo: i64) -> Vec<Operation> {
-    [owner, hidden].map(|array| Operation::AddFragments { array, fragments: vec![inline(lo, lo + 9)] }).to_vec()
+    let mut labels = inline(lo, lo + 9);
+    labels.description.attrs = vec![0];
+    let added = [(owner, inline(lo, lo + 9)), (hidden, labels)];
+    added.map(|(array, staged)| Operation::AddFragments { array, fragments: vec![staged] }).to_vec()
 }
 
 fn sound(store: &Store) {
@@ -162,11 +176,6 @@ fn what_hidden_arrays_cannot_be_is_refused() {
     assert_eq!(kind(commit(&store, &one, vec![alter(other, labelled(Some(hidden)))])), ErrorKind::Conflict);
     assert_eq!(kind(commit(&store, &one, vec![alter(owner, labelled(Some(other)))])), ErrorKind::Conflict);
     assert_eq!(kind(commit(&store, &one, vec![alter(owner, labelled(Some(fresh())))])), ErrorKind::Conflict);
-    let plane = r#"{"dims":[{"name":"x","dtype":"int8","domain":["0","9"]},{"name":"y","dtype":"int8","domain":["0","9"]}],
-        "attrs":[{"name":"v","dtype":"int8"}]}"#;
-    let (id, name, schema) = (fresh(), "@p".to_owned(), Schema::from_json(plane).unwrap());
-    let flat = Operation::CreateHidden { id, owner, name, schema, ext: None };
-    assert_eq!(kind(commit(&store, &one, vec![flat, alter(owner, labelled(Some(id)))])), ErrorKind::Schema);
     let two = commit(&store, &one, vec![alter(owner, labelled(Some(hidden)))]).unwrap();
     assert_eq!(kind(commit(&store, &two, vec![Operation::Remove { id: hidden }])), ErrorKind::Conflict);
     let bare = Operation::AlterArray { id: owner, number: 2, schema: labelled(None) };
@@ -192,11 +201,82 @@ fn conflicts_over_hidden_arrays_and_their_labels() {
     let base = store.create(Changes::new(operations)).unwrap();
     commit(&store, &base, vec![Operation::Remove { id: hidden }]).unwrap();
     assert_eq!(kind(commit(&store, &base, vec![alter])), ErrorKind::Conflict);
-    let late = add(hidden, vec![inline(0, 9)]).operations;
+    let late = both(owner, hidden, 0).split_off(1);
     assert_eq!(kind(commit(&store, &base, late)), ErrorKind::Conflict);
     let newest = store.latest().unwrap();
     commit(&store, &newest, vec![Operation::Remove { id: owner }]).unwrap();
     assert_eq!(kind(commit(&store, &newest, vec![hide(fresh(), owner, "@z")])), ErrorKind::Conflict);
+}
+
+#[test]
+fn labels_lie_along_their_dimension_in_one_attribute() {
+    let store = store_in(memory());
+    let (owner, hidden) = (fresh(), fresh());
+    let one = store.create(Changes::new(vec![create(owner, "/a", &schema())])).unwrap();
+    let alter = |id: Id, schema: Schema| Operation::AlterArray { id, number: 1, schema };
+    let plane = r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","9"]},{"name":"y","dtype":"int64","domain":["0","9"]}],
+        "attrs":[{"name":"v","dtype":"int8"}]}"#;
+    let other = along().to_json().replace("int64", "int32");
+    let sparse = along().to_json().replace("\"sparse\":false", "\"sparse\":true");
+    // Which of two attributes has the labels could not be told after the dimension got another name.
+    let two = schema().to_json().replace("\"w\"", "\"x0\"");
+    let named = schema().to_json().replace("\"name\":\"x\"", "\"name\":\"y\"").replace("\"w\"", "\"x\"");
+    for text in [plane, &other, &sparse, &two, &named] {
+        let held = hide_as(hidden, owner, "@x", Schema::from_json(text).unwrap());
+        let error = commit(&store, &one, vec![held, alter(owner, labelled(Some(hidden)))]).unwrap_err();
+        assert!(error.kind() == ErrorKind::Schema && error.message().contains("labels of dimension \"x\""), "{error}");
+    }
+    let operations = vec![hide(hidden, owner, "@x"), alter(owner, labelled(Some(hidden)))];
+    let labelled = commit(&store, &one, operations).unwrap();
+    let more = crate::schema::Attribute::new("w", crate::schema::Datatype::Int8, false, None, "auto").unwrap();
+    let more = Evolution { add: vec![more], ..Evolution::default() };
+    let altered = alter(hidden, along().evolved(&along(), &more).unwrap());
+    let error = commit(&store, &labelled, vec![altered]).unwrap_err();
+    assert!(error.kind() == ErrorKind::Schema && error.message().contains("it needs one"), "{error}");
+    let renamed = Evolution { rename: vec![("v".to_owned(), "lat".to_owned())], ..Evolution::default() };
+    commit(&store, &labelled, vec![alter(hidden, along().evolved(&along(), &renamed).unwrap())]).unwrap();
+}
+
+#[test]
+fn a_serializable_commit_loses_to_one_that_changes_the_hidden_arrays_it_looked_up() {
+    let looked = |note: &dyn Fn(&mut Reads, &Snapshot, Id, Id) -> Result<()>, theirs: &dyn Fn(Id, Id) -> Operation| {
+        let store = store_in(memory());
+        let (owner, hidden, other) = (fresh(), fresh(), fresh());
+        let operations =
+            vec![create(owner, "/a", &schema()), hide(hidden, owner, "@x"), create(other, "/b", &schema())];
+        let base = store.create(Changes::new(operations)).unwrap();
+        let mut reads = Reads::default();
+        note(&mut reads, &base, owner, hidden).unwrap();
+        commit(&store, &base, vec![theirs(owner, hidden)]).unwrap();
+        let outcome = store.commit(&base, add(other, vec![inline(0, 9)]), &mut Serializable::new(reads));
+        outcome.map(drop).map_err(|e| {
+            assert!(e.kind() == ErrorKind::Conflict && !e.message().contains(&owner.to_string()), "{e}");
+            e.message().to_owned()
+        })
+    };
+    let creates = |owner: Id, _: Id| hide(fresh(), owner, "@y");
+    let removes = |_: Id, hidden: Id| Operation::Remove { id: hidden };
+    let alters = |_: Id, hidden: Id| {
+        let renamed = Evolution { rename: vec![("v".to_owned(), "lat".to_owned())], ..Evolution::default() };
+        Operation::AlterArray { id: hidden, number: 1, schema: along().evolved(&along(), &renamed).unwrap() }
+    };
+    let writes = |owner: Id, _: Id| Operation::AddFragments { array: owner, fragments: vec![inline(0, 9)] };
+    let x = |r: &mut Reads, s: &Snapshot, owner: Id, _: Id| r.note_hidden(s, owner, "@x");
+    let y = |r: &mut Reads, s: &Snapshot, owner: Id, _: Id| r.note_hidden(s, owner, "@y");
+    let all = |r: &mut Reads, s: &Snapshot, owner: Id, _: Id| r.note_all_hidden(s, owner);
+    let labels = |r: &mut Reads, _: &Snapshot, _: Id, hidden: Id| {
+        r.note_id(hidden);
+        Ok(())
+    };
+    assert!(looked(&y, &creates).unwrap_err().contains("the hidden array \"@y\" of \"/a\""));
+    assert!(looked(&all, &creates).unwrap_err().contains("the hidden arrays of \"/a\", which were listed"));
+    assert!(looked(&x, &creates).is_ok() && looked(&labels, &creates).is_ok());
+    for (note, stands) in [(&x as &dyn Fn(&mut Reads, &Snapshot, Id, Id) -> Result<()>, false), (&y, true)] {
+        assert_eq!((looked(note, &removes).is_ok(), looked(note, &alters).is_ok()), (stands, stands));
+        assert!(looked(note, &writes).is_ok());
+    }
+    assert!(looked(&all, &removes).is_err() && looked(&all, &alters).is_ok());
+    assert!(looked(&labels, &removes).is_err() && looked(&labels, &alters).is_err());
 }
 
 fn set(array: Id, field: Field, key: &str, text: Option<&str>) -> Operation {
