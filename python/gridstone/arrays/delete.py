@@ -23,6 +23,9 @@ class Erasable:
     def _schema(self) -> Schema: ...
 
     @abstractmethod
+    def _note_ends(self, key: Any = ...) -> None: ...
+
+    @abstractmethod
     def _writable(self, *, judged: bool = ...) -> "_native.Array": ...
 
     @abstractmethod
@@ -100,6 +103,8 @@ class Erasable:
             )
         region = region_of(self._schema, box)
         native = self._writable(judged=where is not None)
+        if region.empty:
+            self._note_ends()
         if where is None:
             return self._commit([] if region.empty else [native.stage_delete_boxes(region.native, key)], ending)
         if region.empty:

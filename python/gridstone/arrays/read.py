@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _native
 from ..base.arguments import checked, known, mapping, several
@@ -39,6 +39,9 @@ class Readable:
     @property
     @abstractmethod
     def native(self) -> "_native.Array": ...
+
+    @abstractmethod
+    def _note_ends(self, key: Any = ...) -> None: ...
 
     @property
     @abstractmethod
@@ -146,6 +149,7 @@ class Readable:
                     self._stats = self.native.read_into(within.bounds, names, order, buffers, report)
                 return of_targets(schema, within, names, order, targets, self._stats, budget)
         if within.empty:
+            self._note_ends()
             made = of_nothing(schema, within, names, order, budget)
         else:
             with reporting(progress, "reading") as report:
@@ -178,6 +182,7 @@ class Readable:
     ) -> Result:
         budget = self._context.memory_budget
         if region.empty:
+            self._note_ends()
             if condition is not None:
                 condition.check(schema.to_json())
             made = of_selected(schema, region.hull, names, order, None, budget)
@@ -212,6 +217,8 @@ class Readable:
         known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_of(where)
         size = size_bytes(batch_bytes, "batch_bytes")
+        if region.empty:
+            self._note_ends()
         if region.empty and condition is not None:
             condition.check(self._schema.to_json())
         asked = asked_of_core(self._schema, names)
