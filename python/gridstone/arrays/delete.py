@@ -13,17 +13,15 @@ from ..query.condition import condition_of
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, closing, key_of, message_of
 from ..write.input import coordinate_columns
+from .noting import Noting
 
 
-class Erasable:
+class Erasable(Noting):
     """The part of an array that deletes cells."""
 
     @property
     @abstractmethod
     def _schema(self) -> Schema: ...
-
-    @abstractmethod
-    def _note_ends(self, key: Any = ...) -> None: ...
 
     @abstractmethod
     def _writable(self, *, judged: bool = ...) -> "_native.Array": ...

@@ -24,16 +24,23 @@ POSITIONS: dict[str, Callable[[Any], object]] = {
 }
 
 
+def both(uri: str, isolation: str, look: Callable[[Any], object]) -> None:
+    """Two transactions that look and write; the second one to commit is a conflict."""
+    pair = [gs.transaction(uri, isolation=isolation) for _ in range(2)]
+    for value, tx in enumerate(pair):
+        look(tx["/"])
+        tx["/"].write_cells({"x": np.arange(100, 110)}, np.full(10, value), grow=True)
+    pair[1].commit()
+    with pytest.raises(gs.ConflictError):
+        pair[0].commit()
+
+
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
 @pytest.mark.parametrize("look", LOOKS)
 def test_of_two_that_looked_and_wrote_cells_one_commits(isolation: str, look: str) -> None:
     uri = f"mem://looks-{isolation}-{look.replace(' ', '-')}"
     gs.create(uri, gs.Schema([gs.Dim("x", (0, 99))], [gs.Attr("v", "int64")], sparse=True))
-    with pytest.raises(gs.ConflictError), gs.transaction(uri, isolation=isolation) as one:
-        with gs.transaction(uri, isolation=isolation) as other:
-            for value, tx in enumerate((one, other)):
-                LOOKS[look](tx["/"])
-                tx["/"].write_cells({"x": np.arange(100, 110)}, np.full(10, value), grow=True)
+    both(uri, isolation, LOOKS[look])
     assert gs.open(uri).read()["v"].tolist() == [1] * 10
 
 
@@ -42,9 +49,5 @@ def test_of_two_that_looked_and_wrote_cells_one_commits(isolation: str, look: st
 def test_of_two_that_looked_at_the_end_and_appended_one_commits(isolation: str, look: str) -> None:
     uri = f"mem://positions-{isolation}-{look.replace(' ', '-')}"
     gs.create(uri, gs.Schema([gs.Dim("x", (0, 99))], [gs.Attr("v", "int64")]))
-    with pytest.raises(gs.ConflictError), gs.transaction(uri, isolation=isolation) as one:
-        with gs.transaction(uri, isolation=isolation) as other:
-            for value, tx in enumerate((one, other)):
-                POSITIONS[look](tx["/"])
-                tx["/"].write_cells({"x": np.arange(100, 110)}, np.full(10, value), grow=True)
+    both(uri, isolation, POSITIONS[look])
     assert gs.open(uri)[100:].tolist() == [1] * 10
