@@ -1,4 +1,4 @@
-"""What a transaction is told of what is read."""
+"""Reports to a transaction what is read."""
 
 from abc import abstractmethod
 from typing import Any
