@@ -13,9 +13,10 @@ from ..query.condition import condition_of
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, closing, key_of, message_of
 from ..write.input import coordinate_columns
+from .noting import Noting
 
 
-class Erasable:
+class Erasable(Noting):
     """The part of an array that deletes cells."""
 
     @property
@@ -100,6 +101,8 @@ class Erasable:
             )
         region = region_of(self._schema, box)
         native = self._writable(judged=where is not None)
+        if region.empty:
+            self._note_ends()
         if where is None:
             return self._commit([] if region.empty else [native.stage_delete_boxes(region.native, key)], ending)
         if region.empty:

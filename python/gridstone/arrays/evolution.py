@@ -17,6 +17,7 @@ from ..schema.attribute import Attr, category_texts
 from ..schema.dimension import Dim
 from ..schema.filters import Filters, filters_text
 from ..version.receipt import Message
+from .noting import Noting
 
 if TYPE_CHECKING:
     from .._native import Array as Native
@@ -28,7 +29,7 @@ def _attrs(what: str, value: Any) -> None:
         several(what, value)
 
 
-class Evolvable:
+class Evolvable(Noting):
     """The part of an array that knows its schema, and changes it."""
 
     _native: "Native | None"

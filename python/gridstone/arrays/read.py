@@ -20,6 +20,7 @@ from ..result.damage import CHOICES, Damaged
 from ..result.out import fill_out, needs_dense, of_targets, targets_of
 from ..schema.array_schema import Schema
 from ..schema.fields import asked_of_core, attr_field, column_of
+from .noting import Noting
 
 if TYPE_CHECKING:
     from ..result.buffers import Buffers, Filling
@@ -29,7 +30,7 @@ _Found = TypeVar("_Found")
 _ORDERS = ("row", "col", "global", "any")
 
 
-class Readable:
+class Readable(Noting):
     """The part of an array that reads boxes."""
 
     _schema: Schema
@@ -146,6 +147,7 @@ class Readable:
                     self._stats = self.native.read_into(within.bounds, names, order, buffers, report)
                 return of_targets(schema, within, names, order, targets, self._stats, budget)
         if within.empty:
+            self._note_ends()
             made = of_nothing(schema, within, names, order, budget)
         else:
             with reporting(progress, "reading") as report:
@@ -178,6 +180,7 @@ class Readable:
     ) -> Result:
         budget = self._context.memory_budget
         if region.empty:
+            self._note_ends()
             if condition is not None:
                 condition.check(schema.to_json())
             made = of_selected(schema, region.hull, names, order, None, budget)
@@ -212,6 +215,8 @@ class Readable:
         known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_of(where)
         size = size_bytes(batch_bytes, "batch_bytes")
+        if region.empty:
+            self._note_ends()
         if region.empty and condition is not None:
             condition.check(self._schema.to_json())
         asked = asked_of_core(self._schema, names)

@@ -130,6 +130,11 @@ def _delete(target: Any, key: Any) -> None:
     del target[key]
 
 
+def _framed(w: World) -> None:
+    with w.dense.writer(axis=0) as writer:
+        writer.append(np.ones(10, np.int64))
+
+
 def _streamed(w: World) -> None:
     with w.sparse.writer(order="any") as writer:
         writer.append(*CELLS)
@@ -216,7 +221,7 @@ _ARRAY_WRITES: Uses = {
     "write_cells, that grows": lambda w: w.sparse.write_cells({"x": [40], "y": [3]}, {"v": [1]}, grow=True),
     "write_cells, of nothing": lambda w: w.sparse.write_cells({"x": [], "y": []}, {"v": np.empty(0, np.int64)}),
     "writer": _streamed,
-    "writer, of frames": lambda w: w.dense.writer(axis=0),
+    "writer, of frames": _framed,
 }
 
 _GROUP_READS: Uses = {
@@ -370,7 +375,7 @@ WRITERS: dict[type, set[str]] = {
 
 NO_HANDLES = set(
     _words(
-        "Erasable Evolvable Readable Writable Appendable Mergeable Checked Retained Tabular "  # parts of handles
+        "Erasable Evolvable Readable Writable Appendable Noting Mergeable Checked Retained Tabular "  # parts of handles
         "Picks Plan Part _Part Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
         "LoadKey Keyed Version "
         "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"

@@ -163,7 +163,11 @@ impl Array {
         let sparse = schema.sparse();
         let write = self.write_context(&state, call)?;
         let (reach, bound) = narrowed(&schema, region, Some(condition))?;
-        let Some(sub) = reach else { return Ok(StagedDelete { snapshot, sparse, staged: self.staged(Vec::new()) }) };
+        let Some(sub) = reach else {
+            // That nothing lies there is so by the ends of the domain.
+            self.note_ends()?;
+            return Ok(StagedDelete { snapshot, sparse, staged: self.staged(Vec::new()) });
+        };
         self.note(&sub);
         let target = Target { array: self.id(), fragments: self.described(&snapshot, &state, Some(&sub))?, schema };
         let request = DeleteRequest { sub, condition: &bound, version: snapshot.version() };

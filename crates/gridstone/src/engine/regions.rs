@@ -213,6 +213,9 @@ impl Array {
                 described => (described?, Vec::new()),
             };
             target.fragments.retain(|d| region.is_none_or(|region| region.touches(&d.bounds)));
+        } else {
+            // That nothing lies there is so by the ends of the domain.
+            self.note_ends()?;
         }
         // Pages hold what was committed up to the root.
         let after = FragmentOrder { version: snapshot.root_version().saturating_add(1), index: 0 };

@@ -63,9 +63,14 @@ impl ValueBounds {
         &self.bytes
     }
 
-    /// What is known of the attribute with this permanent number and type.
+    /// What is known of the attribute with this permanent number and type. If a part is not understood, nothing is: what
+    /// follows it cannot be told apart.
     pub fn of(&self, attr: u32, datatype: Datatype) -> Option<ValueSpread> {
-        let entry = self.entries().ok()?.find_map(|entry| entry.ok().filter(|entry| entry.attr == attr))?;
+        let entries = self.entries().ok()?.collect::<Result<Vec<_>>>().ok()?;
+        if !entries.iter().is_sorted_by(|a, b| a.attr < b.attr) {
+            return None;
+        }
+        let entry = entries.into_iter().find(|entry| entry.attr == attr)?;
         let bound = |limit: Option<Limit>| limit.and_then(|limit| limit.bound(datatype));
         let has = |kind: u8| entry.kinds & kind != 0;
         Some(ValueSpread {
@@ -166,7 +171,12 @@ impl Limit {
         let bytes = match datatype.sorting() {
             Sorting::Keys => {
                 let mut bytes = Vec::with_capacity(8);
-                key::decode(datatype, [u64::from_be_bytes(self.as_slice().try_into().ok()?)], &mut bytes);
+                let key = u64::from_be_bytes(self.as_slice().try_into().ok()?);
+                key::decode(datatype, [key], &mut bytes);
+                // A bound that no value of the type has tells nothing.
+                if key::encode(datatype, &bytes).ok()? != [key] {
+                    return None;
+                }
                 bytes
             }
             Sorting::Bytes => self.as_slice().to_vec(),
@@ -404,7 +414,22 @@ mod tests {
         let mut flagged = whole.as_bytes().to_vec();
         flagged[5] |= 128;
         assert_eq!(named(&flagged).of(3, Datatype::UInt8), None);
+        // An attribute behind it, or in the bytes that are not understood, is not told of either.
+        let behind = |number: u8| [vec![number, 0, 0, 0], vec![VALUES | LOW, 1, 4]].concat();
+        flagged.extend(behind(4));
+        assert_eq!(named(&flagged).of(4, Datatype::UInt8), None);
+        let descending = named(&[whole.as_bytes(), &behind(2)].concat());
+        assert_eq!((descending.of(2, Datatype::Bytes), descending.of(3, Datatype::UInt8)), (None, None));
         assert!(ValueBounds::new(vec![0; BYTES_MAX + 1]).is_err());
+    }
+
+    /// A bound may be wider than the type: it is no bound then, and not the type's lowest bits.
+    #[test]
+    fn a_bound_that_no_value_has_is_none() {
+        let high = 1_000u64.to_be_bytes();
+        let bytes = [&[FORM][..], &3u32.to_le_bytes(), &[VALUES | HIGH, 8], &high].concat();
+        let spread = ValueBounds::new(bytes).unwrap().of(3, Datatype::UInt8).unwrap();
+        assert_eq!(range(&spread), (None, None));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Names {
     data: HashSet<Id>,
     /// The names that sorted copies of fragments in the data files would have, whether or not they exist.
     copies: HashSet<Id>,
+    /// Files on other bases. Such a base may be this store under another address.
+    elsewhere: HashSet<Id>,
     manifest: HashSet<Id>,
 }
 
@@ -43,9 +45,9 @@ impl Names {
         self.manifest.iter().copied()
     }
 
-    /// Whether the data file is named, or is a sorted copy of fragments in one that is.
+    /// Whether the data file is named, here or on another base, or is a sorted copy of fragments in one that is.
     pub fn has_data(&self, id: Id) -> bool {
-        self.data.contains(&id) || self.copies.contains(&id)
+        self.data.contains(&id) || self.copies.contains(&id) || self.elsewhere.contains(&id)
     }
 
     /// Whether the manifest root or page is named.
@@ -146,6 +148,9 @@ impl Names {
 
     fn add_fragments<'a>(&mut self, array: Id, fragments: impl IntoIterator<Item = &'a Arc<Description>>) {
         for d in fragments {
+            if let FileRef::OnBase(_, file) = d.location.file {
+                self.elsewhere.insert(file);
+            }
             if let FileRef::Data(file) = d.location.file {
                 self.data.insert(file);
                 self.copies.extend((file != d.id).then(|| file.beside(array)));

@@ -321,6 +321,56 @@ fn a_commit_stands_whether_its_copy_can_be_written_or_not() {
     }
 }
 
+/// Members of a copy that lie beyond the domain of an older version stand between its cells in the order of blocks: points of that
+/// version are found nevertheless.
+#[test]
+fn points_of_a_version_from_before_the_domain_grew_are_found_in_a_copy_from_after_it() {
+    let json = r#"{"sparse":true,"dims":[{"name":"y","dtype":"int64","domain":["0","999"],"tile":"100"},
+        {"name":"x","dtype":"int64","domain":["0","99"],"tile":"10"}],"attrs":[{"name":"v","dtype":"int64"}]}"#;
+    for low in [false, true] {
+        let storage = memory();
+        let context = Context::new(&Options { fold_versions: 64, ..options() }).unwrap();
+        let array = create_array_on(&context, storage.clone(), "/", Schema::from_json(json).unwrap(), false).unwrap();
+        let write = |array: &Array, cells: &[Cell]| {
+            let column = |f: fn(&Cell) -> i64| bytes_of(cells.iter().map(f));
+            let (y, x, v) = (column(|c| c.0.0), column(|c| c.0.1), column(|c| c.1));
+            let attrs = vec![("v".to_owned(), view(&v))];
+            let data = CellData { dims: vec![view(&y), view(&x)], attrs, sorted: false, dedup: Dedup::Last };
+            let staged = array.stage_cells(data, &Call::default().growing(true)).unwrap();
+            array.commit(vec![staged], None).unwrap()
+        };
+        let mut dice = Dice::new(5);
+        let mut some = |reach: i64, value: i64| -> Vec<Cell> {
+            let cell = |n: i64| ((dice.below(reach as usize) as i64, n % 100), value);
+            (0..200).map(cell).collect()
+        };
+        let before: Vec<Vec<Cell>> = (0..12).map(|commit| some(1_000, commit)).collect();
+        let version = before.iter().map(|cells| write(&array, cells)).max().unwrap();
+        for commit in 12..66 {
+            let far = |((y, x), v): Cell| ((if low { -y } else { 1_000 + y }, x), v);
+            let cells: Vec<Cell> = some(1_000, commit).into_iter().map(far).collect();
+            write(&array, &cells);
+        }
+        assert_eq!(copies(&storage).len(), 1);
+        let want: BTreeMap<(i64, i64), i64> = before.into_iter().flatten().collect();
+        let places: Vec<(i64, i64)> = want.keys().copied().collect();
+        let (y, x) = (bytes_of(places.iter().map(|p| p.0)), bytes_of(places.iter().map(|p| p.1)));
+        let found = |array: &Array| {
+            let single = |n: usize| {
+                let at = |column: &[u8]| column[n * 8..n * 8 + 8].to_vec();
+                let (y, x) = (at(&y), at(&x));
+                array.points(&[view(&y), view(&x)], None, &Call::default()).unwrap().0.count
+            };
+            (0..places.len()).step_by(31).filter(|n| single(*n) == 1).count()
+        };
+        // The newest version first, whose look leaves the copy in the cache.
+        let (newest, looks) = (open(&storage, At::Latest), places.len().div_ceil(31));
+        assert_eq!(found(&newest), looks);
+        assert_eq!(found(&newest.at(At::Version(version)).unwrap()), looks, "after the newest, low end: {low}");
+        assert_eq!(found(&open(&storage, At::Version(version))), looks, "alone, low end: {low}");
+    }
+}
+
 /// A vacuum leaves the copies of packs that kept versions name, and takes those of others.
 #[test]
 fn a_copy_stays_and_goes_with_its_pack() {

@@ -5,8 +5,8 @@ use crate::support::columns::longs;
 use crate::support::dense::noise;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Appended, Array, Call, CellData, Column, CommitKey, Context, Dedup, Isolation, Naming, Opened, Options, ReadOrder,
-    Strategy, Transaction, commit_receipts_on, create_array_on, open_on, verify_on,
+    Appended, Array, Call, CellData, Column, CommitKey, Condition, Context, Dedup, Isolation, Naming, Opened, Options,
+    ReadOrder, Strategy, Transaction, commit_receipts_on, create_array_on, open_on, verify_on,
 };
 use gridstone::engine::{At, Receipt};
 use gridstone::schema::{Order, Schema};
@@ -246,6 +246,40 @@ fn a_block_with_a_key_is_appended_once_wherever_it_came_to_lie() {
     assert_eq!(append(&opened(&storage), 2, 100, &keyed).unwrap(), version);
     assert_eq!(append(&opened(&storage), 2, 101, &keyed).unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(rows(&opened(&storage)), stacked(&[(2, 100), (3, 200)]));
+}
+
+/// Cells at `from` and nine behind it, written where a look found none: of two such transactions one commits.
+#[test]
+fn what_lies_beyond_the_domain_and_is_looked_for_is_read() {
+    type Look = fn(&Array) -> usize;
+    let looks: [Look; 3] = [
+        |array| {
+            let condition = Condition::parse("x > 99").unwrap();
+            array.read_where(None, None, &condition, ReadOrder::Row, &Call::default()).unwrap().0.count
+        },
+        |array| read(array).len(),
+        |array| {
+            array.note_ends().unwrap();
+            0
+        },
+    ];
+    for (number, look) in looks.into_iter().enumerate() {
+        for isolation in [Isolation::Snapshot, Isolation::Serializable] {
+            let (_, storage) = created(&field("row", false));
+            let both = [0i64, 1].map(|value| {
+                let tx = Transaction::begin_on(&context(), storage.clone(), isolation).unwrap();
+                let inside = tx.array("/").unwrap();
+                assert_eq!(look(&inside), 0);
+                let cells: Vec<[i64; 3]> = (100..110).map(|x| [x, 5, value]).collect();
+                write(&inside, &cells, &growing()).unwrap();
+                tx
+            });
+            both[0].commit(None).unwrap();
+            let error = both[1].commit(None).expect_err(&format!("look {number}"));
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+            assert!(read(&opened(&storage)).values().all(|value| *value == 0));
+        }
+    }
 }
 
 /// A transaction has placed its block where it saw the end, so another append before its commit is a conflict.

@@ -46,7 +46,8 @@ impl Transaction {
                 };
                 let look = |view: &Snapshot| overlap(&reads, changes, view, base.version(), &reading);
                 match settled(self, view, look)?.1 {
-                    nothing if nothing.is_empty() => Box::new(StandardRules),
+                    // One with a key shares no record: repeated, it begins on the version that it had read.
+                    nothing if nothing.is_empty() && changes.keys.is_empty() => Box::new(StandardRules),
                     both => Box::new(FirstCommitterWins::new(context.clone(), store.clone(), both)),
                 }
             }

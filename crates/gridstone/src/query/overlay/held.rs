@@ -139,13 +139,13 @@ impl HeldRows {
     pub(super) fn rows_at(
         &self,
         context: &ReadContext,
-        layout: &KeyLayout,
+        (layout, domain): (&KeyLayout, &Subarray),
         cell: (&Subarray, u128),
         live: &Live,
     ) -> Result<Vec<u32>> {
         match self {
             Self::Small(small) => Ok(small.rows_at(layout, cell).collect()),
-            Self::Sorted(copy) => copy.rows_at(context, layout, cell, live),
+            Self::Sorted(copy) => copy.rows_at(context, (layout, domain), cell, live),
         }
     }
 

@@ -384,13 +384,13 @@ impl LiveOverlay {
         cell: impl Fn(usize) -> Subarray,
         mut found: impl FnMut(u32, &HeldRows, usize, u32),
     ) -> Result<()> {
-        let layout = KeyLayout::new(schema);
+        let (layout, domain) = (KeyLayout::new(schema), schema.domain());
         for (source, held, live) in self.touching(sub) {
             context.cancel.check()?;
             let few = keys.len() <= SEARCHED_MAX || keys.len() * SEARCHED_SHARE < held.len();
             if few && layout.has_words() {
                 for (place, key) in (0..keys.len()).filter_map(|place| Some((place, keys.word(place)?))) {
-                    let rows = held.rows_at(context, &layout, (&cell(place), key), live)?;
+                    let rows = held.rows_at(context, (&layout, &domain), (&cell(place), key), live)?;
                     rows.into_iter().for_each(|row| found(source, held, place, row));
                 }
                 continue;

@@ -292,11 +292,12 @@ impl SortedCopy {
         Ok(rows)
     }
 
-    /// Its live rows at the cell with these coordinates and this key, ascending.
+    /// Its live rows at the cell with these coordinates and this key, ascending. Members of a later version may lie beyond `domain`,
+    /// which `layout` is of: keys tell nothing of those, so that blocks are found by their boxes then.
     pub(super) fn rows_at(
         &self,
         context: &ReadContext,
-        layout: &KeyLayout,
+        (layout, domain): (&KeyLayout, &Subarray),
         (cell, key): (&Subarray, u128),
         live: &Live,
     ) -> Result<Vec<u32>> {
@@ -304,15 +305,17 @@ impl SortedCopy {
             let keys = self.stripe.block_first(at)?;
             layout.key(|dim| keys.iter().nth(dim).unwrap_or(0))
         };
+        let is_ordered = domain.covers(&self.fragment.description().bounds);
         let mut from = 0;
-        let mut to = self.blocks.len();
+        let mut to = if is_ordered { self.blocks.len() } else { 0 };
         while from < to {
             let middle = from + (to - from) / 2;
             if first(middle).unwrap_or(0) < key { from = middle + 1 } else { to = middle }
         }
         let mut rows = Vec::new();
         // The cell may be the last of the block before the first that begins with it.
-        let near = (from.saturating_sub(1)..self.blocks.len()).take_while(|at| first(*at).unwrap_or(0) <= key);
+        let near =
+            (from.saturating_sub(1)..self.blocks.len()).take_while(|at| !is_ordered || first(*at).unwrap_or(0) <= key);
         for at in near.filter(|at| self.touches(*at, cell)) {
             let placed = self.placed(context, at)?;
             // Other cells may have the same word.
