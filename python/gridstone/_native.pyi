@@ -374,8 +374,8 @@ class Array:
         """Deletes every cell of the boxes that is older than the commit."""
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
-    def note_ends(self) -> None:
-        """In a transaction: all beyond the ends of the domain counts as read."""
+    def note_ends(self, ends: Sequence[tuple[bool, bool]]) -> None:
+        """In a transaction: all beyond these low and high ends of the dimensions counts as read. None given: all."""
     def schema_since(self, known: int | None) -> tuple[int, str] | None:
         """A stamp of the schema and its JSON, unless the stamp is `known`. A dimension whose first tile is cut has the
         `origin` of its tiles there, which a new array is not given."""

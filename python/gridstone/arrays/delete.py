@@ -8,7 +8,7 @@ from .. import _native
 from ..base.arguments import checked
 from ..base.progress import Progress, reporting
 from ..errors import InputError
-from ..query.box import BoxLike, region_of
+from ..query.box import Box, BoxLike, Region, region_of
 from ..query.condition import condition_of
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, closing, key_of, message_of
@@ -24,6 +24,9 @@ class Erasable:
 
     @abstractmethod
     def _writable(self, *, judged: bool = ...) -> "_native.Array": ...
+
+    @abstractmethod
+    def _note_cut(self, region: Region | Box) -> None: ...
 
     @abstractmethod
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
@@ -101,13 +104,14 @@ class Erasable:
         region = region_of(self._schema, box)
         native = self._writable(judged=where is not None)
         if where is None:
-            return self._commit([] if region.empty else [native.stage_delete_boxes(region.native, key)], ending)
+            return self._commit([] if region.empty else [native.stage_delete_boxes(region.given, key)], ending)
+        self._note_cut(region)
         if region.empty:
             return Receipt(native.receipt([])) if isinstance(ending, NoCommit) else native.version
         with reporting(progress, "looking", "cells") as report:
             if isinstance(ending, NoCommit):
-                return Receipt(native.receipt_where(region.native, condition_of(where), report))
-            return native.delete_where(region.native, condition_of(where), message_of(ending), report, key)
+                return Receipt(native.receipt_where(region.given, condition_of(where), report))
+            return native.delete_where(region.given, condition_of(where), message_of(ending), report, key)
 
     def _delete_at(self, coords: Any, ending: Closing, progress: Progress) -> int | Receipt:
         dims = coordinate_columns(self._schema, coords)

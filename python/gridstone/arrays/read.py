@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _native
 from ..base.arguments import checked, known, mapping, several
@@ -11,7 +11,7 @@ from ..base.progress import Progress, Reporter, reporting
 from ..column import decode
 from ..column.datatype import AnyArray
 from ..context.settings import Context, size_bytes
-from ..errors import GridstoneError, InputError
+from ..errors import BoundsError, GridstoneError, InputError
 from ..query.box import Box, BoxLike, Region, box_of, region_of
 from ..query.condition import Where, condition_of
 from ..result import damage
@@ -43,6 +43,12 @@ class Readable:
     @property
     @abstractmethod
     def schema_names(self) -> list[str]: ...
+
+    @abstractmethod
+    def _note_ends(self, key: Any = ...) -> None: ...
+
+    @abstractmethod
+    def _note_cut(self, region: Region | Box) -> None: ...
 
     @checked()
     def read(
@@ -99,8 +105,10 @@ class Readable:
             schema = self._schema
             try:
                 found = look(schema)
-            except GridstoneError:
+            except GridstoneError as error:
                 if self._schema is schema:
+                    if isinstance(error, BoundsError):
+                        self._note_ends()  # That nothing is there is so by the ends of the domain.
                     raise
                 continue
             if self._schema is schema:
@@ -119,6 +127,7 @@ class Readable:
     ) -> Result:
         """`read`, whose arguments these are, of an array with this schema."""
         names, region = self._names(attrs, schema), region_of(schema, box)
+        self._note_cut(region)
         if where is not None or region.listed or schema.sparse:
             if out is not None and where is None and not region.listed:
                 raise needs_dense()
@@ -212,6 +221,7 @@ class Readable:
         known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_of(where)
         size = size_bytes(batch_bytes, "batch_bytes")
+        self._note_cut(region)
         if region.empty and condition is not None:
             condition.check(self._schema.to_json())
         asked = asked_of_core(self._schema, names)
@@ -254,10 +264,12 @@ class Readable:
 
         known("order", order, _ORDERS)
         schema = self._schema
+        region = region_of(schema, box)
+        self._note_cut(region)
         return begin(
             self.native,
             schema,
-            region_of(schema, box),
+            region,
             buffers,
             where=where,
             order=order,

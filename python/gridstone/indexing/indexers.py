@@ -28,9 +28,10 @@ class VIndex:
 
     def __getitem__(self, key: Any) -> Any:
         array = self._array
+        array._note_ends(key)
         if array.sparse:
             names = array.schema_names if self._name is None else [self._name]
-            found = lists.read(array, lists.points_of(array.schema, key), names)
+            found = lists.read(array, lists.points_of(array._schema, key), names)
             return found if self._name is None else found[self._name]
 
         def look(schema: Schema) -> dict[str, AnyArray]:
@@ -43,7 +44,8 @@ class VIndex:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to lists of positions")
-        points, shape = lists.points(self._array.schema, key)
+        self._array._note_ends(key)
+        points, shape = lists.points(self._array._schema, key)
         lists.assign(self._array, self._name, [chosen.paired(positions) for positions in points], shape, value)
 
 
@@ -66,6 +68,7 @@ class OIndex:
 
     def __getitem__(self, key: Any) -> Any:
         array = self._array
+        array._note_ends(key)
         if array.sparse:
             asked = None if self._name is None else [self._name]
             cells = array._retry_if_schema_moved(lambda schema: positions.orthogonal(array, schema, key, asked))
@@ -84,8 +87,9 @@ class OIndex:
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        array, schema = self._array, self._array.schema
+        array, schema = self._array, self._array._schema
         array._check_dense("assignment to lists of positions")
+        array._note_ends(key)
         parts = lists.axis_parts(schema, key)
         axes = [part.axis for part in parts]
         if None not in axes:
