@@ -21,7 +21,7 @@ from typing_extensions import Buffer as _BufferLike
 
 _Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
 _End = int | float | str
-_Box = Sequence[tuple[_End, _End]]
+_Box = Sequence[tuple[_End | None, _End | None]]
 _Boxes = Sequence[Sequence[tuple[_End | None, _End | None, bool]]]
 _Progress = Callable[[int, int], object]
 _Chosen = tuple[int, int, int] | tuple[str, _BufferLike] | str | None
@@ -112,15 +112,12 @@ class Condition:
     def either(self, other: Condition) -> Condition:
         """At least one is true."""
     @property
-    def text(self) -> str:
-        """Text that parses back to the same."""
+    def text(self) -> str: ...
     def to_json(self) -> str: ...
     def check(self, schema_json: str) -> str:
-        """What it means for a schema, a JSON object: columns (names of those that decide it), box (list of [low, high]
-        texts, null if nothing can be selected), constant (bool or null). InputError names what does not fit."""
+        """What it means for a schema, as JSON: columns that decide it, box (null if nothing is selected), constant."""
     def select_rows(self, schema_json: str, columns: Mapping[str, _Column]) -> Buffer:
-        """One byte per row, 1 where it is true; columns of one length by the names of dimensions and attributes, those
-        at least that `check` names."""
+        """One byte per row, 1 where it is true; columns by name, those at least that `check` names."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -364,8 +361,7 @@ class Array:
     ) -> Staged:
         """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
     def stage_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: Mapping[str, _Column]) -> Staged:
-        """Writes the cells at chosen positions, from columns as they are read; the last value of a cell
-        that is chosen several times stays."""
+        """Writes the cells at chosen positions, from columns as they are read; the last value of a cell stays."""
     def stage_delete(
         self, dims: Sequence[_Column], progress: _Progress | None = None, commit_key: bytes | None = None
     ) -> Staged:
@@ -377,8 +373,7 @@ class Array:
     def note_ends(self, ends: Sequence[tuple[bool, bool]]) -> None:
         """In a transaction: all beyond these low and high ends of the dimensions counts as read. None given: all."""
     def schema_since(self, known: int | None) -> tuple[int, str] | None:
-        """A stamp of the schema and its JSON, unless the stamp is `known`. A dimension whose first tile is cut has the
-        `origin` of its tiles there, which a new array is not given."""
+        """A stamp of the schema and its JSON, with `origin` where the first tile is cut; not if `known`."""
     def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Evolvable, Readable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.

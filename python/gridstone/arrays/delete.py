@@ -8,14 +8,15 @@ from .. import _native
 from ..base.arguments import checked
 from ..base.progress import Progress, reporting
 from ..errors import InputError
-from ..query.box import Box, BoxLike, Region, region_of
+from ..query.box import BoxLike, region_of
 from ..query.condition import condition_of
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, closing, key_of, message_of
 from ..write.input import coordinate_columns
+from .noting import Noting
 
 
-class Erasable:
+class Erasable(Noting):
     """The part of an array that deletes cells."""
 
     @property
@@ -24,9 +25,6 @@ class Erasable:
 
     @abstractmethod
     def _writable(self, *, judged: bool = ...) -> "_native.Array": ...
-
-    @abstractmethod
-    def _note_cut(self, region: Region | Box) -> None: ...
 
     @abstractmethod
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...

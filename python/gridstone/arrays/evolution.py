@@ -12,12 +12,12 @@ from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError, SchemaError, UnsupportedError
 from ..query.axis import ends_used
-from ..query.box import Box, Region
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr, category_texts
 from ..schema.dimension import Dim
 from ..schema.filters import Filters, filters_text
 from ..version.receipt import Message
+from .noting import Noting
 
 if TYPE_CHECKING:
     from .._native import Array as Native
@@ -29,7 +29,7 @@ def _attrs(what: str, value: Any) -> None:
         several(what, value)
 
 
-class Evolvable:
+class Evolvable(Noting):
     """The part of an array that knows its schema, and changes it."""
 
     _native: "Native | None"
@@ -62,11 +62,6 @@ class Evolvable:
             used = ends_used(self._schema, key)
             if any(low or high for low, high in used):
                 native.note_ends(used)
-
-    def _note_cut(self, region: Region | Box) -> None:
-        """The same of all ends, if a part of the region is empty since the domain ends before it."""
-        if region.is_empty_by_domain if isinstance(region, Box) else region.is_cut:
-            self._note_ends()
 
     @property
     def schema(self) -> Schema:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .. import _native
 from ..base.arguments import checked, known, mapping, several
@@ -20,6 +20,7 @@ from ..result.damage import CHOICES, Damaged
 from ..result.out import fill_out, needs_dense, of_targets, targets_of
 from ..schema.array_schema import Schema
 from ..schema.fields import asked_of_core, attr_field, column_of
+from .noting import Noting
 
 if TYPE_CHECKING:
     from ..result.buffers import Buffers, Filling
@@ -29,7 +30,7 @@ _Found = TypeVar("_Found")
 _ORDERS = ("row", "col", "global", "any")
 
 
-class Readable:
+class Readable(Noting):
     """The part of an array that reads boxes."""
 
     _schema: Schema
@@ -43,12 +44,6 @@ class Readable:
     @property
     @abstractmethod
     def schema_names(self) -> list[str]: ...
-
-    @abstractmethod
-    def _note_ends(self, key: Any = ...) -> None: ...
-
-    @abstractmethod
-    def _note_cut(self, region: Region | Box) -> None: ...
 
     @checked()
     def read(

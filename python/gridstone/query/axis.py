@@ -79,7 +79,7 @@ def _ends_of(dim: Dim, part: Any) -> tuple[bool, bool]:
 
 
 def _is_forwards(step: Any) -> bool:
-    return isinstance(step, int | np.integer) and step > 0
+    return isinstance(step, int | np.integer) and bool(step > 0)
 
 
 def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:

@@ -12,6 +12,7 @@ use super::record::Record;
 use super::snapshot::Snapshot;
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::schema::Subarray;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -147,9 +148,9 @@ impl Reads {
     /// Those of [`Reads::note_node`].
     pub fn note_hidden(&mut self, base: &Snapshot, owner: Id, name: &str) -> Result<()> {
         let place = (owner, name.to_owned());
-        if !self.hidden.contains_key(&place) {
+        if let Entry::Vacant(vacant) = self.hidden.entry(place) {
             let found = hidden_of(base, owner)?.into_iter().find(|(known, _)| known == name);
-            self.hidden.insert(place, found.map(|(_, id)| id));
+            vacant.insert(found.map(|(_, id)| id));
         }
         Ok(())
     }
@@ -159,8 +160,8 @@ impl Reads {
     /// # Errors
     /// Those of [`Reads::note_node`].
     pub fn note_all_hidden(&mut self, base: &Snapshot, owner: Id) -> Result<()> {
-        if !self.hidden_listings.contains_key(&owner) {
-            self.hidden_listings.insert(owner, hidden_of(base, owner)?);
+        if let Entry::Vacant(vacant) = self.hidden_listings.entry(owner) {
+            vacant.insert(hidden_of(base, owner)?);
         }
         Ok(())
     }
