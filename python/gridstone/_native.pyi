@@ -21,7 +21,7 @@ from typing_extensions import Buffer as _BufferLike
 
 _Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
 _End = int | float | str
-_Box = Sequence[tuple[_End, _End]]
+_Box = Sequence[tuple[_End | None, _End | None]]
 _Boxes = Sequence[Sequence[tuple[_End | None, _End | None, bool]]]
 _Progress = Callable[[int, int], object]
 _Chosen = tuple[int, int, int] | tuple[str, _BufferLike] | str | None
@@ -370,10 +370,10 @@ class Array:
         """Deletes every cell of the boxes that is older than the commit."""
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
-    def note_ends(self) -> None:
-        """In a transaction: all beyond the ends of the domain counts as read."""
+    def note_ends(self, ends: Sequence[tuple[bool, bool]]) -> None:
+        """In a transaction: all beyond these low and high ends of the dimensions counts as read. None given: all."""
     def schema_since(self, known: int | None) -> tuple[int, str] | None:
-        """A stamp of the schema and its JSON, with `origin` where the first tile is cut; unless the stamp is `known`."""
+        """A stamp of the schema and its JSON, with `origin` where the first tile is cut; not if `known`."""
     def receipt_where(self, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(

@@ -472,8 +472,8 @@ impl Array {
         Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json_with_origins())))
     }
 
-    fn note_ends(&self, py: Python<'_>) -> PyResult<()> {
-        self.look(py, || self.inner.note_ends())
+    fn note_ends(&self, py: Python<'_>, ends: Vec<(bool, bool)>) -> PyResult<()> {
+        self.look(py, || self.inner.note_ends_of(&ends))
     }
 
     #[pyo3(signature = (r#box, attrs, commit_key = None))]

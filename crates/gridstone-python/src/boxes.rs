@@ -26,8 +26,8 @@ impl<'py> FromPyObject<'_, 'py> for Coordinate {
     }
 }
 
-/// One box: per dimension its low and high end, both included.
-pub(crate) type Sides = Vec<(Coordinate, Coordinate)>;
+/// One box: per dimension its low and high end, both included (None: that of the domain).
+pub(crate) type Sides = Vec<(Option<Coordinate>, Option<Coordinate>)>;
 
 /// Boxes: per dimension the low and high end (None: that of the domain), and whether the high one is left out.
 pub(crate) type Boxes = Vec<Vec<(Option<Coordinate>, Option<Coordinate>, bool)>>;
@@ -48,8 +48,8 @@ pub(crate) fn region(py: Python<'_>, array: &Array, boxes: Option<Boxes>) -> PyR
 
 /// One box for the engine.
 pub(crate) fn side_spans(sides: Sides) -> Vec<Span> {
-    let span = |(lo, hi): (Coordinate, Coordinate)| Span { lo: Some(lo.0), hi: Some(hi.0), below: false };
-    sides.into_iter().map(span).collect()
+    let end = |given: Option<Coordinate>| given.map(|coordinate| coordinate.0);
+    sides.into_iter().map(|(lo, hi)| Span { lo: end(lo), hi: end(hi), below: false }).collect()
 }
 
 /// Boxes for the engine.

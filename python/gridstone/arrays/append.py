@@ -38,7 +38,7 @@ class Appendable:
 
     @property
     @abstractmethod
-    def schema(self) -> Schema: ...
+    def _schema(self) -> Schema: ...
 
     @abstractmethod
     def _writable(self) -> "_native.Array": ...
@@ -96,10 +96,10 @@ class Appendable:
             if axis != 0:
                 raise InputError("axis= is for dense arrays; the rows of a sparse one say themselves where they are")
             return self._write_table(x, message, progress, commit_key)
-        return self._append_block(x, place_of(self.schema, axis), message, progress, commit_key)
+        return self._append_block(x, place_of(self._schema, axis), message, progress, commit_key)
 
     def _append_block(self, x: Any, axis: int, message: Message, progress: Progress, commit_key: CommitKey) -> int:
-        schema, native = self.schema, self._writable()
+        schema, native = self._schema, self._writable()
         given = {
             name: _whole(attr_field(schema, name), data, schema, axis)
             for name, data in by_attribute(schema, x, None).items()
@@ -163,7 +163,7 @@ class Target(Protocol):
     """What an appender needs of an array."""
 
     @property
-    def schema(self) -> Schema: ...
+    def _schema(self) -> Schema: ...
 
     @property
     def sparse(self) -> bool: ...
@@ -179,7 +179,7 @@ def appender(
         raise InputError(f"every= is a number of positions, at least 1, not {brief(every)}")
     if seconds is not None and not seconds > 0:
         raise InputError(f"seconds= is a time above 0, not {brief(seconds)}")
-    return Appender(array, place_of(array.schema, axis), every, seconds, message)
+    return Appender(array, place_of(array._schema, axis), every, seconds, message)
 
 
 class Appender:
@@ -215,7 +215,7 @@ class Appender:
             if not self._is_open:
                 raise InputError("this writer is finished; open another one with array.writer(axis=...)")
             self._raise_failure()
-            schema = self._array.schema
+            schema = self._array._schema
             given = by_attribute(schema, frame, None)
             made = {name: _whole(attr_field(schema, name), data, schema, self._axis) for name, data in given.items()}
             if self._held and set(made) != set(self._held[0]):

@@ -178,7 +178,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     def chunks(self) -> tuple[int, ...]:
         """Positions per space tile and dimension; a `SchemaError` if a dimension is float. The domain may cut the first
         tile and the last."""
-        return tuple(dim.positions_per_tile for dim in self._schema.dims)
+        dims = self._schema.dims
+        found = tuple(dim.positions_per_tile for dim in dims)
+        if any(count == dim.size for dim, count in zip(dims, found, strict=True)):
+            self._note_ends()
+        return found
 
     @property
     def nonempty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
@@ -316,7 +320,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             InputError: an unknown dimension or attribute, or coordinates that do not fit.
             CorruptionError: stored bytes are not what was written.
         """
-        return lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
+        try:
+            return lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
+        except BoundsError:
+            self._note_ends()  # That nothing is there is so by the ends of the domain.
+            raise
 
     def _read_points(self, dims: Mapping[str, Column], names: Sequence[str], progress: Progress) -> "_native.Cells":
         places = [column.native() for column in dims.values()]

@@ -101,16 +101,15 @@ class Erasable(Noting):
             )
         region = region_of(self._schema, box)
         native = self._writable(judged=where is not None)
-        if region.empty:
-            self._note_ends()
         if where is None:
-            return self._commit([] if region.empty else [native.stage_delete_boxes(region.native, key)], ending)
+            return self._commit([] if region.empty else [native.stage_delete_boxes(region.given, key)], ending)
+        self._note_cut(region)
         if region.empty:
             return Receipt(native.receipt([])) if isinstance(ending, NoCommit) else native.version
         with reporting(progress, "looking", "cells") as report:
             if isinstance(ending, NoCommit):
-                return Receipt(native.receipt_where(region.native, condition_of(where), report))
-            return native.delete_where(region.native, condition_of(where), message_of(ending), report, key)
+                return Receipt(native.receipt_where(region.given, condition_of(where), report))
+            return native.delete_where(region.given, condition_of(where), message_of(ending), report, key)
 
     def _delete_at(self, coords: Any, ending: Closing, progress: Progress) -> int | Receipt:
         dims = coordinate_columns(self._schema, coords)

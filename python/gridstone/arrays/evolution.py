@@ -11,7 +11,7 @@ from ..base.arguments import checked, mapping, several
 from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError, SchemaError, UnsupportedError
-from ..query.axis import counts_from_an_end
+from ..query.axis import ends_used
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr, category_texts
 from ..schema.dimension import Dim
@@ -56,14 +56,17 @@ class Evolvable(Noting):
         return made
 
     def _note_ends(self, key: Any = ...) -> None:
-        """In a transaction: what lies beyond the ends of the domain counts as read, if a key chooses by them."""
+        """In a transaction: what lies beyond the ends of the domain by which a key chooses counts as read."""
         native = self._native
-        if native is not None and native.in_transaction and counts_from_an_end(key):
-            native.note_ends()
+        if native is not None and native.in_transaction:
+            used = ends_used(self._schema, key)
+            if any(low or high for low, high in used):
+                native.note_ends(used)
 
     @property
     def schema(self) -> Schema:
-        """Dimensions, attributes and layout."""
+        """Dimensions, attributes and layout. The domain is part of it: in a transaction its ends count as read."""
+        self._note_ends()
         return self._schema
 
     @property

@@ -11,7 +11,7 @@ from ..base.progress import Progress, Reporter, reporting
 from ..column import decode
 from ..column.datatype import AnyArray
 from ..context.settings import Context, size_bytes
-from ..errors import GridstoneError, InputError
+from ..errors import BoundsError, GridstoneError, InputError
 from ..query.box import Box, BoxLike, Region, box_of, region_of
 from ..query.condition import Where, condition_of
 from ..result import damage
@@ -100,8 +100,10 @@ class Readable(Noting):
             schema = self._schema
             try:
                 found = look(schema)
-            except GridstoneError:
+            except GridstoneError as error:
                 if self._schema is schema:
+                    if isinstance(error, BoundsError):
+                        self._note_ends()  # That nothing is there is so by the ends of the domain.
                     raise
                 continue
             if self._schema is schema:
@@ -120,6 +122,7 @@ class Readable(Noting):
     ) -> Result:
         """`read`, whose arguments these are, of an array with this schema."""
         names, region = self._names(attrs, schema), region_of(schema, box)
+        self._note_cut(region)
         if where is not None or region.listed or schema.sparse:
             if out is not None and where is None and not region.listed:
                 raise needs_dense()
@@ -147,7 +150,6 @@ class Readable(Noting):
                     self._stats = self.native.read_into(within.bounds, names, order, buffers, report)
                 return of_targets(schema, within, names, order, targets, self._stats, budget)
         if within.empty:
-            self._note_ends()
             made = of_nothing(schema, within, names, order, budget)
         else:
             with reporting(progress, "reading") as report:
@@ -180,7 +182,6 @@ class Readable(Noting):
     ) -> Result:
         budget = self._context.memory_budget
         if region.empty:
-            self._note_ends()
             if condition is not None:
                 condition.check(schema.to_json())
             made = of_selected(schema, region.hull, names, order, None, budget)
@@ -215,8 +216,7 @@ class Readable(Noting):
         known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_of(where)
         size = size_bytes(batch_bytes, "batch_bytes")
-        if region.empty:
-            self._note_ends()
+        self._note_cut(region)
         if region.empty and condition is not None:
             condition.check(self._schema.to_json())
         asked = asked_of_core(self._schema, names)
@@ -259,10 +259,12 @@ class Readable(Noting):
 
         known("order", order, _ORDERS)
         schema = self._schema
+        region = region_of(schema, box)
+        self._note_cut(region)
         return begin(
             self.native,
             schema,
-            region_of(schema, box),
+            region,
             buffers,
             where=where,
             order=order,

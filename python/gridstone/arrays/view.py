@@ -14,7 +14,7 @@ from ..column.stored import Stored
 from ..errors import SchemaError, UnsupportedError, _NoAttributeError
 from ..indexing import dense, fancy, indexers, positions
 from ..indexing.handle import Handle
-from ..query.box import axes_of_coordinates, box_of
+from ..query.box import axes_of_coordinates
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from . import conversion
@@ -39,8 +39,6 @@ class Viewed(Handle, Protocol):
 
     def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = ...) -> list[str]: ...
 
-    def _note_ends(self, key: Any = ...) -> None: ...
-
     def _cells_held(self) -> int: ...
 
     def _pinned(self) -> "Viewed": ...
@@ -58,7 +56,7 @@ class AttrView(Stored):
 
     def __init__(self, array: Viewed, name: str) -> None:
         try:
-            self._array, self._attr = array, array.schema.attr(name)
+            self._array, self._attr = array, array._schema.attr(name)
         except SchemaError as error:
             raise _NoAttributeError(str(error)) from None
 
@@ -210,12 +208,19 @@ class Loc:
         array, name = self._array, self._name
         names = array.schema_names if name is None else [name]
         if array.sparse:
-            found = array.read(box_of(array.schema, key if isinstance(key, tuple) else (key,)), names)
+            found = array.read(key if isinstance(key, tuple) else (key,), names)
             return found if name is None else found[name]
-        made = dense.read(array, names, axes_of_coordinates(array.schema, key))
+
+        def look(schema: Schema) -> dict[str, AnyArray]:
+            axes = axes_of_coordinates(schema, key)
+            if any(axis.count == 0 for axis in axes):
+                array._note_ends()  # The domain may end before what was asked for.
+            return dense.read(array, names, axes)
+
+        made = array._retry_if_schema_moved(look)
         return made[names[0]] if len(names) == 1 else made
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._array.sparse:
             raise UnsupportedError("a sparse array has no boxes to assign to; use write_cells(coords, attrs)")
-        dense.write(self._array, self._name, axes_of_coordinates(self._array.schema, key), value)
+        dense.write(self._array, self._name, axes_of_coordinates(self._array._schema, key), value)

@@ -198,7 +198,7 @@ class Writable(Appendable):
 
     def _writer(self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress) -> Writer:
         """Streams cells into one fragment: those of a box of a dense array, or sparse ones (None)."""
-        bounds = None if box is None else box.bounds
+        bounds = None if box is None else [(lo, hi) for lo, hi, _ in box.given]
         native = self._writable().writer(bounds, list(names), receipt.given_key(closing))
         return Writer(self, native, box, names, closing, progress)
 

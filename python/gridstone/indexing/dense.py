@@ -27,7 +27,7 @@ Arrays = dict[str, AnyArray]
 
 def read(array: Handle, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
-    return _ones(read_arrays(array, array.schema, names, axes))
+    return _ones(read_arrays(array, array._schema, names, axes))
 
 
 def read_at(array: Handle, schema: Schema, names: Sequence[str], key: Any) -> Arrays:
@@ -60,7 +60,7 @@ def _read_strided(array: Handle, schema: Schema, names: Sequence[str], axes: Seq
 def write(array: Handle, name: str | None, axes: Sequence[Axis], value: Any) -> None:
     """`array[axes] = value`: a scalar, an array that broadcasts, or a dict of them by attribute."""
     array._writable()
-    schema = array.schema
+    schema = array._schema
     shape = tuple(axis.count for axis in axes if not axis.drop)
     full = tuple(axis.count for axis in axes)
     if shape == full and all(axis.step == 1 for axis in axes):
@@ -94,8 +94,8 @@ def write_box(array: Handle, box: Box, value: Any, message: Closing, progress: A
     if streamed is not None:
         return _stream(array, None, box, streamed, message, progress)
     made = {}
-    for name, data in by_attribute(array.schema, value, None).items():
-        field = attr_field(array.schema, name)
+    for name, data in by_attribute(array._schema, value, None).items():
+        field = attr_field(array._schema, name)
         found = cells_shape(field, data)
         if found not in ((), shape):
             inner = datatype.shape_of(field.dtype)
@@ -119,7 +119,7 @@ def _streamed(value: Any, shape: tuple[int, ...]) -> Any:
 
 def _stream(array: Handle, name: str | None, box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
     """Writes what handles hold to a box of their shape, in one commit and bounded memory."""
-    schema = array.schema
+    schema = array._schema
     corner = by_attribute(schema, value, name, (slice(0, 1),) * schema.ndim)
     cells_max = max(1, _PIECE_BYTES * math.prod(box.shape) // nbytes_of(value))
     with array._writer(box, list(corner), message, progress) as out:

@@ -162,7 +162,7 @@ def read_at(array: Handle, schema: Schema, names: Sequence[str], key: Any) -> Ar
 def assign(array: Handle, name: str | None, key: Any, value: Any) -> None:
     """`array[key] = value` of a dense array, or of one of its attributes."""
     array._writable()
-    schema = array.schema
+    schema = array._schema
     asked = parsed(schema, key)
     if asked is None:
         dense.write(array, name, axes_of(schema, key), value)

@@ -31,7 +31,7 @@ class VIndex:
         array._note_ends(key)
         if array.sparse:
             names = array.schema_names if self._name is None else [self._name]
-            found = lists.read(array, lists.points_of(array.schema, key), names)
+            found = lists.read(array, lists.points_of(array._schema, key), names)
             return found if self._name is None else found[self._name]
 
         def look(schema: Schema) -> dict[str, AnyArray]:
@@ -45,7 +45,7 @@ class VIndex:
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to lists of positions")
         self._array._note_ends(key)
-        points, shape = lists.points(self._array.schema, key)
+        points, shape = lists.points(self._array._schema, key)
         lists.assign(self._array, self._name, [chosen.paired(positions) for positions in points], shape, value)
 
 
@@ -87,7 +87,7 @@ class OIndex:
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        array, schema = self._array, self._array.schema
+        array, schema = self._array, self._array._schema
         array._check_dense("assignment to lists of positions")
         array._note_ends(key)
         parts = lists.axis_parts(schema, key)

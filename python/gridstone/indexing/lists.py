@@ -54,7 +54,7 @@ def assign(
 ) -> None:
     """Writes the cells at these positions, from values of `shape`."""
     array._writable()
-    schema = array.schema
+    schema = array._schema
     given = by_attribute(schema, value, name)
     made = {n: dense.row_major(encode.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
     if math.prod(shape):

@@ -244,7 +244,7 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
 
 def _prepare(place: Place, existing: Array | None, feed: Feed) -> None:
     """Hands the request to a feed of columns; an `InputError` if it contradicts itself or the array."""
-    options, schema = place.options, place.schema if existing is None else existing.schema
+    options, schema = place.options, place.schema if existing is None else existing._schema
     tables = options if isinstance(options, TableOptions) else TableOptions()
     if place.schema is not None and tables.evolve:
         raise InputError(
@@ -296,9 +296,9 @@ def _appended(place: Place, existing: Array, feed: Feed) -> Array:
             feed.meter.passes = feed.meter.passed + 1
             array = store.open_array(place.uri, path=place.options.path, mode="r+", context=feed.context)
         try:
-            if not (nulls or conflict or _added(place, array.schema, feed)):
-                reading = _lenient(array.schema, feed)
-                feed.request.again = reading != array.schema or end.commit_key is not None
+            if not (nulls or conflict or _added(place, array._schema, feed)):
+                reading = _lenient(array._schema, feed)
+                feed.request.again = reading != array._schema or end.commit_key is not None
                 _fill(array, end, feed, dedup, reading)
                 return array
             feed.request.again = True
@@ -312,7 +312,7 @@ def _appended(place: Place, existing: Array, feed: Feed) -> Array:
             raise conflict from None
         except ConflictError as error:
             now = store.open_array(place.uri, path=place.options.path, context=feed.context)
-            if not feed.request.again or (now.schema == array.schema and (conflict or end.commit_key is None)):
+            if not feed.request.again or (now._schema == array._schema and (conflict or end.commit_key is None)):
                 raise
             # The first try with this key may have changed the schema: a transaction reads what it has read.
             conflict = error if end.commit_key is not None else None
@@ -333,7 +333,7 @@ def _evolved(place: Place, feed: Any, nulls: set[str]) -> Array:
     options = place.options
     with transaction(place.uri, options.message, context=feed.context, commit_key=options.load_key) as tx:
         staged = tx[options.path]
-        schema = staged.schema
+        schema = staged._schema
         added = _added(place, schema, feed)
         nullable = [attr.name for attr in schema.attrs if attr.name in nulls and not attr.nullable]
         if added or nullable:
@@ -344,7 +344,7 @@ def _evolved(place: Place, feed: Any, nulls: set[str]) -> Array:
                     _fill(staged, End(), feed, options.dedup)
                 raise
             feed.meter.passes = feed.meter.passed + 1
-        _fill(staged, End(), feed, options.dedup, _lenient(staged.schema, feed))
+        _fill(staged, End(), feed, options.dedup, _lenient(staged._schema, feed))
     made = store.open_array(place.uri, path=options.path, mode="r+", context=feed.context)
     made._stats = staged._stats
     return made
@@ -461,7 +461,7 @@ def _fill(array: Array, end: End, feed: Feed, dedup: str, reading: Schema | None
     Raises:
         _FirstNulls: there are nulls of attributes that are nullable in `reading` alone.
     """
-    schema, nulls = array.schema, set[str]()
+    schema, nulls = array._schema, set[str]()
     pairs = zip(schema.attrs, (reading or schema).attrs, strict=True)
     strict = {attr.name for attr, read in pairs if read.nullable and not attr.nullable}
     # An array with duplicates keeps all of them.

@@ -82,7 +82,7 @@ def from_scipy(
     chosen, used = Options.of({"duplicates": False, **options}), context_or_default(context)
     layout = Layout.of(tile, by, sparse)
     existing = existing_array(Place(uri, dims, schema, sparse, chosen), used)
-    target = schema if existing is None else existing.schema
+    target = schema if existing is None else existing._schema
     if target is not None:
         dims = dims or [dim.name for dim in target.dims]
         name = name or target.attrs[0].name
@@ -281,7 +281,7 @@ def to_mtx(
     if compression_of(path_of(target)) is not None:
         raise UnsupportedError("to_mtx writes plain files; compress the file afterwards")
     source = opened(array)
-    where = box_of(source.schema, box)
+    where = box_of(source._schema, box)
     found = source.read(where, None if attr is None else [attr], progress=progress, damaged=damaged)
     matrix = found.to_scipy(attr)
 

@@ -43,7 +43,7 @@ def offsets_of(offset: Offset, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def check_rows_free(array: Array, rows: int, key: LoadKey | None) -> None:
     """An `InputError` if an array that is there has cells in its first rows, where a matrix without an offset goes."""
-    dim = array.schema.dims[0]
+    dim = array._schema.dims[0]
     if dim.is_text:
         return  # No number is a coordinate there: the load says so.
     if key is not None:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..base.printable import brief
-from ..errors import BoundsError, UnsupportedError
+from ..column import datatype
+from ..errors import BoundsError, GridstoneError, UnsupportedError
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
 
@@ -48,16 +49,37 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
     return (*parts[:at], *fill, *parts[at + len(dots) :])
 
 
-def counts_from_an_end(key: Any) -> bool:
-    """Whether a key may choose by the high end: by a negative position, a slice without an end, a list, a mask."""
+def ends_used(schema: Schema, key: Any) -> list[tuple[bool, bool]]:
+    """By dimension, whether a key chooses by the low end and by the high one. A position counts from the low end, a
+    negative one from the high end; a list or a mask may count from both."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if len(parts) != schema.ndim or not all(isinstance(part, int | np.integer | slice) for part in parts):
+        try:
+            parts = expand(parts, schema.ndim)
+        except GridstoneError:
+            parts = (None,) * schema.ndim
+    return [_ends_of(dim, part) for dim, part in zip(schema.dims, parts, strict=True)]
 
-    def counts(part: Any) -> bool:
-        if isinstance(part, slice):
-            ends = (part.start, part.stop)
-            return part.stop is None or any(isinstance(end, int) and end < 0 for end in ends)
-        return not isinstance(part, int) or part < 0
 
-    return any(counts(part) for part in (key if isinstance(key, tuple) else (key,)))
+def _ends_of(dim: Dim, part: Any) -> tuple[bool, bool]:
+    if dim.is_text or datatype.is_float(dim.dtype) or not isinstance(part, int | np.integer | slice):
+        return True, True
+    if not isinstance(part, slice):
+        return bool(part >= 0), bool(part < 0)
+    step = 1 if part.step is None else part.step
+    ends = (part.start, part.stop) if _is_forwards(step) else (part.stop, part.start)
+    if not all(end is None or isinstance(end, int | np.integer) for end in ends):
+        return True, True
+    if any(end is not None and not -dim.size <= end <= dim.size for end in ends):
+        return True, True  # The domain cuts it.
+    low, high = ends
+    counts_down = [end is not None and bool(end < 0) for end in ends]
+    counts_up = [end is not None and bool(end >= 0) for end in ends]
+    return low is None or any(counts_up), high is None or any(counts_down)
+
+
+def _is_forwards(step: Any) -> bool:
+    return isinstance(step, int | np.integer) and bool(step > 0)
 
 
 def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:

@@ -6,7 +6,7 @@ list of boxes is the cells that lie in any of them.
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -55,11 +55,18 @@ class Box:
     """For a text dimension (0, 0), or (0, -1) if its span is empty."""
     spans: tuple[TextSpan | None, ...] = ()
     """By dimension, None for numbers; () if none is text."""
+    open: tuple[tuple[bool, bool], ...] = field(default=(), compare=False)
+    """By dimension, whether its ends were left open, and so are those of the domain; () if none was."""
 
     @property
     def empty(self) -> bool:
         """Whether no cell lies in it."""
         return any(lo > hi for lo, hi in self.bounds)
+
+    @property
+    def is_empty_by_domain(self) -> bool:
+        """Whether no cell lies in it since the domain ends before: an end of it was left open."""
+        return any(lo > hi and any(ends) for (lo, hi), ends in zip(self.bounds, self.open, strict=bool(self.open)))
 
     @property
     def native(self) -> Native:
@@ -68,6 +75,15 @@ class Box:
             return [(lo, hi, False) for lo, hi in self.bounds]
         pairs = zip(self.bounds, self.spans, strict=True)
         return [(lo, hi, False) if span is None else (span.lo, span.hi, span.below) for (lo, hi), span in pairs]
+
+    @property
+    def given(self) -> Native:
+        """As `native`, with None for the ends that were left open."""
+        ends = self.open or ((False, False),) * len(self.bounds)
+        return [
+            (None if low else lo, None if high else hi, below)
+            for (lo, hi, below), (low, high) in zip(self.native, ends, strict=True)
+        ]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -100,6 +116,8 @@ class Region:
     boxes: tuple[Box, ...]
     """Those that are not empty."""
     listed: bool
+    is_cut: bool = False
+    """Whether one more is empty since the domain ends before it."""
 
     @property
     def empty(self) -> bool:
@@ -110,6 +128,11 @@ class Region:
     def native(self) -> list[Native]:
         """The boxes as the core takes them."""
         return [box.native for box in self.boxes]
+
+    @property
+    def given(self) -> list[Native]:
+        """As `native`, with None for the ends that were left open."""
+        return [box.given for box in self.boxes]
 
     @property
     def hull(self) -> Box:
@@ -139,7 +162,8 @@ def _show(dim: Dim, bound: Bound) -> str:
 
 def domain_of(schema: Schema) -> Box:
     """The whole domain."""
-    return box_of_parts(schema.dims, [whole(dim) for dim in schema.dims])
+    found = box_of_parts(schema.dims, [whole(dim) for dim in schema.dims])
+    return replace(found, open=((True, True),) * schema.ndim)
 
 
 def whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
@@ -209,9 +233,22 @@ def box_of(schema: Schema, box: BoxLike) -> Box:
         if unknown:
             names = ", ".join(repr(d.name) for d in schema.dims)
             raise InputError(f"the box names {brief(unknown[0])}, which is no dimension; there are {names}")
-        return box_of_parts(schema.dims, [_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims])
-    parts = expand(tuple(box) if isinstance(box, list) else box, schema.ndim)
-    return box_of_parts(schema.dims, [_span(d, part) for d, part in zip(schema.dims, parts, strict=True)])
+        return _of_parts(schema, [box.get(dim.name, slice(None)) for dim in schema.dims], pairs=True)
+    return _of_parts(schema, expand(tuple(box) if isinstance(box, list) else box, schema.ndim), pairs=False)
+
+
+def _of_parts(schema: Schema, parts: Sequence[Any], *, pairs: bool) -> Box:
+    """The box of what is given for each dimension."""
+    spans = [_span(dim, part, pairs=pairs) for dim, part in zip(schema.dims, parts, strict=True)]
+    return replace(box_of_parts(schema.dims, spans), open=tuple([_open_ends(part) for part in parts]))
+
+
+def _open_ends(part: Any) -> tuple[bool, bool]:
+    """Whether the ends of one dimension's part of a box are left open."""
+    low, high = (part.start, part.stop) if isinstance(part, slice) else (0, 0)
+    if isinstance(part, tuple | list) and len(part) == 2:
+        low, high = part
+    return low is None, high is None
 
 
 def _is_list(box: Any) -> bool:
@@ -225,7 +262,8 @@ def region_of(schema: Schema, box: BoxLike) -> Region:
         return box
     listed = _is_list(box)
     given = [box_of(schema, part) for part in cast("list[Any]", box)] if listed else [box_of(schema, box)]
-    return Region(schema.dims, tuple(part for part in given if not part.empty), listed)
+    is_cut = any(part.is_empty_by_domain for part in given)
+    return Region(schema.dims, tuple(part for part in given if not part.empty), listed, is_cut)
 
 
 @checked()

@@ -175,8 +175,8 @@ def array(
 def _fields_of(handle: Array | AttrView, name: str) -> dict[str, Attr]:
     """The attributes of a handle by the names of those that they make; a single one is called `name`."""
     if isinstance(handle, AttrView):
-        return {name: handle.array.schema.attr(handle.name)}
-    attrs = handle.schema.attrs
+        return {name: handle.array._schema.attr(handle.name)}
+    attrs = handle._schema.attrs
     return {name: attrs[0]} if len(attrs) == 1 else {attr.name: attr for attr in attrs}
 
 

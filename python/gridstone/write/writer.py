@@ -24,7 +24,7 @@ class Target(Protocol):
     """What a writer needs of an array."""
 
     @property
-    def schema(self) -> Schema: ...
+    def _schema(self) -> Schema: ...
 
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
 
@@ -79,7 +79,7 @@ class Writer:
         """
         if not self._open:
             raise InputError("this writer is finished; open another one with array.writer()")
-        schema = self._array.schema
+        schema = self._array._schema
         only = self._attrs[0] if len(self._attrs) == 1 else None
         if self._box is None:
             if attrs is not None and only is not None and not isinstance(attrs, Mapping):
@@ -111,7 +111,7 @@ class Writer:
             )
 
     def _flat(self, name: str, data: Any) -> Column:
-        field = attr_field(self._array.schema, name)
+        field = attr_field(self._array._schema, name)
         if len(cells_shape(field, data)) != 1 and len(data) > 0:
             raise InputError(
                 f"attribute {name!r}: append takes flat values in global order, found {field.dtype} of shape "

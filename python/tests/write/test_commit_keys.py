@@ -241,3 +241,38 @@ def test_a_copy_of_the_history_knows_the_keys(uri: str, tmp_path: Path) -> None:
         assert made == (first if history else newest + 1)
     opened(uri, "/dense").vacuum(versions=1, safety_age="0s")
     assert CALLS["write"](uri, "k", 0) == first
+
+
+def _all_written(array: gs.Array, key: str) -> int:
+    with array.writer(commit_key=key) as writer:
+        writer.append(np.arange(100.0))
+    assert isinstance(writer.outcome, int)
+    return writer.outcome
+
+
+def test_what_is_asked_for_up_to_the_end_of_the_domain_is_the_same_after_others_let_it_grow(uri: str) -> None:
+    calls: dict[str, tuple[str, Callable[[gs.Array, str], int]]] = {
+        "everything": ("/sparse", lambda a, key: a.delete((...,), commit_key=key)),
+        "a condition": ("/sparse", lambda a, key: a.delete(where="v > 3", commit_key=key)),
+        "everything, a condition": ("/sparse", lambda a, key: a.delete((...,), where="v > 4", commit_key=key)),
+        "an open slice": ("/sparse", lambda a, key: a.delete(slice(5, None), commit_key=key)),
+        "an open pair": ("/sparse", lambda a, key: a.delete({"x": (None, 5)}, commit_key=key)),
+        "a list": ("/sparse", lambda a, key: a.delete([(slice(None, 2),), (slice(7, None),)], commit_key=key)),
+        "an open slice, a condition": (
+            "/sparse",
+            lambda a, key: a.delete(slice(5, None), where="v > 6", commit_key=key),
+        ),
+        "the domain of then": ("/sparse", lambda a, key: a.delete({"x": (0, 99_999)}, commit_key=key)),
+        "a writer": ("/dense", _all_written),
+    }
+    done = {}
+    for name, (path, call) in calls.items():
+        opened(uri, "/sparse").write_cells({"x": X}, values())
+        done[name] = call(opened(uri, path), name)
+    for _ in range(2):
+        opened(uri, "/sparse").resize(x=(-1 - len(opened(uri, "/sparse")), 200_000))
+        opened(uri, "/dense").resize(y=(0, 10 + len(opened(uri, "/dense"))))
+        newest = gs.open(uri).version
+        for name, (path, call) in calls.items():
+            assert call(opened(uri, path), name) == done[name], name
+        assert gs.open(uri).version == newest

@@ -71,8 +71,10 @@ impl Span {
 /// Bounds: a box outside the domain, or empty; Input: more boxes than are looked at together.
 pub(super) fn region_of(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> {
     let mut parts = Vec::with_capacity(boxes.len());
+    let mut given = Vec::new();
     for spans in boxes {
-        parts.extend(parts_of(schema, spans)?);
+        parts.extend(parts_of(schema, spans, Dimension::range)?);
+        given.extend(parts_of(schema, spans, |_| KeyRange::new(0, u64::MAX))?);
         if parts.len() > limits::BOXES_MAX {
             return Err(Error::input(format!(
                 "{} boxes, and the parts that intervals of texts take, are more than the {} that are looked at together; give \
@@ -82,7 +84,9 @@ pub(super) fn region_of(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> 
             )));
         }
     }
-    Ok(Region::new(parts))
+    let has_open_ends = given != parts;
+    let region = Region::new(parts);
+    Ok(if has_open_ends { region.asked_as(given) } else { region })
 }
 
 /// The region of a box; `None`: the whole domain.
@@ -102,8 +106,14 @@ pub(super) fn hull_of(schema: &Schema, region: Option<&Region>) -> Result<Subarr
     region.hull().cloned().ok_or_else(|| Error::bounds("the box is empty: no text lies between its ends"))
 }
 
-/// The boxes along the axes that a box is; none if it holds no text.
-fn parts_of(schema: &Schema, spans: &[Span]) -> Result<Vec<Subarray>> {
+/// What [`hull_of`] gives, as it was asked for: without the ends that were left open.
+pub(super) fn given_hull(schema: &Schema, region: Option<&Region>) -> Option<Subarray> {
+    let Some(region) = region else { return Some(schema.domain().without_ends()) };
+    region.given().iter().cloned().reduce(|a, b| a.union(&b))
+}
+
+/// The boxes along the axes that a box is, whose open ends are those of `whole`; none if it holds no text.
+fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) -> Result<Vec<Subarray>> {
     let count = schema.coordinates().count();
     if spans.len() != count {
         return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {count}", spans.len())));
@@ -111,7 +121,7 @@ fn parts_of(schema: &Schema, spans: &[Span]) -> Result<Vec<Subarray>> {
     let mut parts: Vec<Vec<KeyRange>> = vec![Vec::with_capacity(schema.ndim())];
     for (dim, span) in schema.coordinates().zip(spans) {
         let along = match dim.number() {
-            Some(axis) => vec![vec![number_range(axis, span)?]],
+            Some(axis) => vec![vec![number_range(axis, span, whole(axis))?]],
             None => text_ranges(dim, span)?,
         };
         let longer =
@@ -128,7 +138,7 @@ fn parts_of(schema: &Schema, spans: &[Span]) -> Result<Vec<Subarray>> {
     Ok(parts.into_iter().map(Subarray::new).collect())
 }
 
-fn number_range(dim: &Dimension, span: &Span) -> Result<KeyRange> {
+fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<KeyRange> {
     let key = |end: &Option<End>, open: u64| {
         let Some(end) = end else { return Ok(open) };
         end.key(dim).map_err(|e| {
@@ -143,7 +153,7 @@ fn number_range(dim: &Dimension, span: &Span) -> Result<KeyRange> {
             dim.name()
         )));
     }
-    let (from, to) = (key(&span.lo, dim.range().lo)?, key(&span.hi, dim.range().hi)?);
+    let (from, to) = (key(&span.lo, whole.lo)?, key(&span.hi, whole.hi)?);
     if from > to {
         let (lo, hi) = (dim.text(from), dim.text(to));
         return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));

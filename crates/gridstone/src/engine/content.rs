@@ -117,11 +117,12 @@ pub(super) fn of_deleted_cells(dims: &[ColumnView<'_>]) -> u128 {
     digest.finish()
 }
 
-/// A delete of a region (`None`: the whole domain), of the cells that a condition selects if there is one.
+/// A delete of a region (`None`: the whole domain), of the cells that a condition selects if there is one. An end that was left open
+/// counts as open, since others may make the domain grow before the call is repeated.
 pub(super) fn of_deletion(region: Option<&Region>, condition: Option<&Condition>) -> u128 {
     let mut digest = Digest::new("delete");
-    digest.number(region.map_or(u64::MAX, |region| region.boxes().len() as u64));
-    region.into_iter().flat_map(Region::boxes).for_each(|sub| add_box(&mut digest, sub));
+    digest.number(region.map_or(u64::MAX, |region| region.given().len() as u64));
+    region.into_iter().flat_map(Region::given).for_each(|sub| add_box(&mut digest, sub));
     digest.bytes(condition.map(ToString::to_string).unwrap_or_default().as_bytes());
     digest.finish()
 }

@@ -24,7 +24,7 @@ impl Array {
     /// seen among them. Nothing is deleted before the commit.
     pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
         let schema = self.schema()?;
-        let region = parse_box(&schema, sub)?.unwrap_or_else(|| Region::new(vec![schema.domain()]));
+        let region = parse_box(&schema, sub)?.unwrap_or_else(|| Region::whole(schema.domain()));
         self.stage_delete_region(&region)
     }
 

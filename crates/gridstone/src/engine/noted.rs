@@ -3,7 +3,7 @@
 use super::Array;
 use crate::base::Result;
 use crate::query::Points;
-use crate::schema::Subarray;
+use crate::schema::{Coordinate, Subarray};
 
 impl Array {
     /// Tells the transaction, if there is one, that cells in `sub` are read. A box up to an end of the domain may have been
@@ -21,8 +21,23 @@ impl Array {
     /// # Errors
     /// Those of a lookup of the array. An ended transaction notes nothing.
     pub fn note_ends(&self) -> Result<()> {
+        self.note_ends_of(&[])
+    }
+
+    /// The same of the low and the high end of some dimensions, as a position does that counts from one of them; of dimensions that
+    /// `ends` does not reach, of both.
+    ///
+    /// # Errors
+    /// As [`Array::note_ends`].
+    pub fn note_ends_of(&self, ends: &[(bool, bool)]) -> Result<()> {
         if self.in_transaction() && self.session().check_open().is_ok() {
-            let beyond = self.state()?.1.domain().beyond();
+            let (_, state) = self.state()?;
+            let of = |(place, dim): (usize, Coordinate<'_>)| {
+                let used = ends.get(place).copied().unwrap_or((true, true));
+                std::iter::repeat_n(used, dim.axes().len())
+            };
+            let used: Vec<(bool, bool)> = state.schema().coordinates().enumerate().flat_map(of).collect();
+            let beyond = state.domain().beyond_ends(|axis| used.get(axis).copied().unwrap_or((true, true)));
             self.session().note(&mut |reads| beyond.iter().for_each(|sub| reads.note_box(self.id(), sub)));
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! A stream for a commit with a key is hashed piece by piece. If a commit with that key was done before, nothing is
 //! written: the hash decides at the end whether it is the same.
 
-use super::boxes::{ReadBox, hull_of, parse_box};
+use super::boxes::{ReadBox, given_hull, hull_of, parse_box};
 use super::content::{Given, Naming, StreamContent};
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
@@ -49,15 +49,15 @@ enum Stream {
 #[derive(Debug)]
 struct Form {
     attrs: Vec<String>,
-    /// The box, of cells in global order.
-    sub: Option<Subarray>,
+    /// The box, of cells in global order, as it was asked for.
+    given: Option<Subarray>,
     /// What becomes of several cells at one place, of cells in any order.
     dedup: Option<Dedup>,
 }
 
 impl Form {
     fn content(&self) -> StreamContent {
-        StreamContent::new(self.attrs.iter().map(String::as_str), self.sub.as_ref(), self.dedup)
+        StreamContent::new(self.attrs.iter().map(String::as_str), self.given.as_ref(), self.dedup)
     }
 }
 
@@ -189,7 +189,7 @@ impl Array {
         let request = Request::new(schema, Some(hull_of(schema, region)?), attrs, ReadOrder::Global)?;
         let mut places = request.attrs;
         places.sort_unstable();
-        let form = Form { attrs: named(schema, &places), sub: Some(request.sub.clone()), dedup: None };
+        let form = Form { attrs: named(schema, &places), given: given_hull(schema, region), dedup: None };
         let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;
         let stream = Stream::Ordered(Box::new(stream), self.staged(Vec::new()));
         Ok(Writer::new(self.clone(), stream, form))
@@ -199,7 +199,7 @@ impl Array {
     /// runs and merged at the end. `dedup`: what becomes of several cells at one place, of all that are appended.
     pub fn unsorted_writer(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<Writer> {
         let (stream, attrs) = self.start_unsorted(attrs, dedup)?;
-        Ok(Writer::new(self.clone(), stream, Form { attrs, sub: None, dedup: Some(dedup) }))
+        Ok(Writer::new(self.clone(), stream, Form { attrs, given: None, dedup: Some(dedup) }))
     }
 
     /// A stream of cells in any order, and the names of its attributes.
@@ -247,7 +247,7 @@ impl Array {
         {
             cells.grows();
         }
-        let form = Form { attrs, sub: None, dedup: Some(write.dedup) };
+        let form = Form { attrs, given: None, dedup: Some(write.dedup) };
         // What is written was hashed as a whole.
         let mut writer = Writer { array: self.clone(), stream: Some(stream), form, content: None };
         let columns: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, view)| *view).collect();

@@ -10,6 +10,13 @@ pub struct Region {
     /// The greatest high end of a first range among the boxes up to each.
     reach: Vec<u64>,
     hull: Option<Subarray>,
+    /// The boxes as they were asked for, if that is not what they are: where an end was left open, to the last key.
+    given: Option<Vec<Subarray>>,
+}
+
+fn in_order(boxes: &mut Vec<Subarray>) {
+    boxes.sort_by_cached_key(|sub| sub.ranges().iter().map(|r| (r.lo, r.hi)).collect::<Vec<_>>());
+    boxes.dedup();
 }
 
 /// The first range of a box.
@@ -20,15 +27,33 @@ fn first(sub: &Subarray) -> (u64, u64) {
 impl Region {
     /// The region of these boxes, all with the same number of axes.
     pub fn new(mut boxes: Vec<Subarray>) -> Self {
-        boxes.sort_by_cached_key(|sub| sub.ranges().iter().map(|r| (r.lo, r.hi)).collect::<Vec<_>>());
-        boxes.dedup();
+        in_order(&mut boxes);
         let hull = boxes.iter().cloned().reduce(|a, b| a.union(&b));
         let mut greatest = 0;
         let reach = boxes.iter().map(|sub| {
             greatest = first(sub).1.max(greatest);
             greatest
         });
-        Self { reach: reach.collect(), boxes, hull }
+        Self { reach: reach.collect(), boxes, hull, given: None }
+    }
+
+    /// The same region, asked for as `given`: boxes that reach to the least or the greatest key where they were to reach to an end
+    /// of the domain, wherever that is.
+    #[must_use]
+    pub fn asked_as(self, mut given: Vec<Subarray>) -> Self {
+        in_order(&mut given);
+        Self { given: Some(given), ..self }
+    }
+
+    /// The whole of a domain.
+    pub fn whole(domain: Subarray) -> Self {
+        let given = vec![domain.without_ends()];
+        Self::new(vec![domain]).asked_as(given)
+    }
+
+    /// The boxes as they were asked for: without the ends that were left open.
+    pub fn given(&self) -> &[Subarray] {
+        self.given.as_deref().unwrap_or(&self.boxes)
     }
 
     /// The boxes.

@@ -85,10 +85,16 @@ impl Subarray {
 
     /// Boxes that together hold every key outside: for each dimension what lies below and above.
     pub fn beyond(&self) -> Vec<Self> {
+        self.beyond_ends(|_| (true, true))
+    }
+
+    /// Those of the low and the high ends that `ends` says of each dimension.
+    pub fn beyond_ends(&self, ends: impl Fn(usize) -> (bool, bool)) -> Vec<Self> {
         let mut found = Vec::new();
         for (dim, range) in self.ranges.iter().enumerate() {
-            let below = range.lo.checked_sub(1).map(|hi| KeyRange::new(0, hi));
-            let above = range.hi.checked_add(1).map(|lo| KeyRange::new(lo, u64::MAX));
+            let (low, high) = ends(dim);
+            let below = range.lo.checked_sub(1).filter(|_| low).map(|hi| KeyRange::new(0, hi));
+            let above = range.hi.checked_add(1).filter(|_| high).map(|lo| KeyRange::new(lo, u64::MAX));
             for side in below.into_iter().chain(above) {
                 let mut beyond = self.without_ends();
                 beyond.ranges.iter_mut().skip(dim).take(1).for_each(|own| *own = side);

@@ -142,8 +142,8 @@ impl Store {
                 return Ok(newest);
             }
             match self.upgraded(&newest) {
-                // Another commit came first: of this format, or of the older one.
-                Err(e) if e.kind() == ErrorKind::Conflict => {}
+                // Another commit came first: of this format, or of the older one; perhaps a vacuum too, which passed it.
+                Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => {}
                 upgraded => return upgraded,
             }
         }

@@ -4,12 +4,12 @@
 use super::newer::{open_for_writing, some, store};
 use crate::support::copy::{WHOLE, copied, memory};
 use crate::support::line::{read, write};
-use crate::support::room::{base, commit, far_fragment, id_of};
+use crate::support::room::{base, commit, far_fragment, file, id_of};
 use crate::support::store::{context, open, store_of, vacuum};
 use gridstone::base::{Error, ErrorKind, FileRef};
 use gridstone::engine::{At, Call, CopyOptions, Keep, ReadOrder, Strategy, verify_on};
-use gridstone::storage::{MANIFEST, Storage};
-use gridstone::store::{Base, Operation};
+use gridstone::storage::{MANIFEST, Storage, data_name};
+use gridstone::store::{Base, KeptFile, Operation};
 use std::sync::Arc;
 
 type Memory = Arc<dyn Storage>;
@@ -121,4 +121,27 @@ fn bases_are_set_by_who_knows_what_they_were() {
     let error = read_grid(&storage, 1_000, 1_000).unwrap_err();
     assert!(error.message().contains("base 3, which the store does not describe"), "{error}");
     assert_eq!(store_of(&storage).latest().unwrap().bases().all().unwrap().len(), 1);
+}
+
+/// A base may be this store under another address. Then a vacuum finds its files here, where only fragments on that base name them.
+#[test]
+fn a_vacuum_keeps_a_file_that_a_fragment_on_a_base_names() {
+    let storage = store();
+    set(&storage, 3, Some(base("own")), None).unwrap();
+    let [folded, recent, orphan] = ["folded", "recent", "orphan"].map(|text| file(&storage, text));
+    let add = |file: &KeptFile, at: i64| {
+        let mut far = far_fragment(3, (at, at + 9));
+        far.description.location.file = FileRef::OnBase(3, file.id);
+        let array = id_of(&storage, "/grid");
+        commit(&storage, vec![Operation::AddFragments { array, fragments: vec![far] }]).unwrap();
+    };
+    add(&folded, 1_000);
+    let store = store_of(&storage);
+    store.pack(&store.latest().unwrap()).unwrap();
+    add(&recent, 1_100);
+    let is_there = |file: &KeptFile| storage.exists(&data_name(file.id)).unwrap();
+    for keep in [100, 1] {
+        vacuum(&open_for_writing(&storage), Keep::Versions(keep)).unwrap();
+        assert_eq!([&folded, &recent, &orphan].map(is_there), [true, true, false], "{keep} versions are kept");
+    }
 }

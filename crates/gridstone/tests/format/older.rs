@@ -262,3 +262,39 @@ fn an_upgrade_lets_commits_of_the_older_format_go_first() {
         }
     }
 }
+
+/// Another process upgrades the store, commits and vacuums while the upgrade puts its record: the log begins behind it.
+#[test]
+fn an_upgrade_that_a_vacuum_passes_finds_the_store_upgraded() {
+    cases::all().unwrap();
+    let mut passed = 0;
+    for case in gs0_cases() {
+        let expect = json(&case.join("expect.json"));
+        let context = context_of(&expect);
+        let memory = loaded(&case);
+        if an_array(&context, &shared(&memory), &expect).is_none() || !expect["key"].is_null() {
+            continue;
+        }
+        let (behind, first, at) = (shared(&memory), AtomicUsize::new(1), context.clone());
+        let told = expect.clone();
+        let racing: Memory = Arc::new(HookedStorage::new(shared(&memory), move |operation, name| {
+            let is_slot = operation == Operation::PutIfAbsent && name.starts_with("_log/0");
+            if is_slot && first.swap(0, Ordering::Relaxed) == 1 {
+                upgrade_on(&at, behind.clone()).unwrap();
+                let array = an_array(&at, &behind, &told).unwrap();
+                for n in 0..3 {
+                    array.set_metadata(vec![("rounds".to_owned(), Some(n.to_string()))]).unwrap();
+                }
+                vacuum(&array).unwrap();
+            }
+        }));
+        let upgraded = upgrade_on(&context, racing).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+        let storage = shared(&memory);
+        let store = Store::new(storage.clone(), Arc::new(SystemClock), Arc::new(SystemEntropy));
+        assert_eq!(upgraded, store.latest().unwrap().version(), "{case:?}");
+        assert!(upgraded > number(last(&expect)) + 3, "{case:?}: nothing was taken back");
+        assert_eq!(verify_on(&context, storage, &Call::default()).unwrap().damage, Vec::new(), "{case:?}");
+        passed += 1;
+    }
+    assert!(passed > 2, "{passed}");
+}

@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 const ALL: ((i64, i64), (i64, i64)) = ((0, 149), (0, 149));
 
-fn key(text: &str) -> Option<CommitKey> {
+pub(super) fn key(text: &str) -> Option<CommitKey> {
     Some(CommitKey::new(text.as_bytes()).unwrap())
 }
 
-fn call(text: &str) -> Call {
+pub(super) fn call(text: &str) -> Call {
     Call::default().with_key(key(text))
 }
 
@@ -32,21 +32,21 @@ fn columns(cells: &CellMap) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
     (column(|(at, _)| at.0), column(|(at, _)| at.1), column(|(_, v)| *v))
 }
 
-fn stage(array: &Array, cells: &CellMap, call: &Call) -> Result<Staged> {
+pub(super) fn stage(array: &Array, cells: &CellMap, call: &Call) -> Result<Staged> {
     let (y, x, v) = columns(cells);
     let attrs = vec![("v".to_owned(), view(&v))];
     array.stage_cells(CellData { dims: vec![view(&y), view(&x)], attrs, sorted: false, dedup: Dedup::Error }, call)
 }
 
-fn write(array: &Array, cells: &CellMap, text: &str) -> Result<u64> {
+pub(super) fn write(array: &Array, cells: &CellMap, text: &str) -> Result<u64> {
     array.commit(vec![stage(array, cells, &call(text))?], None)
 }
 
-fn many(count: i64) -> CellMap {
+pub(super) fn many(count: i64) -> CellMap {
     (0..count).map(|n| ((n / 150, n % 150), 1 + n)).collect()
 }
 
-fn begin(storage: &Arc<dyn Storage>, text: &str) -> Transaction {
+pub(super) fn begin(storage: &Arc<dyn Storage>, text: &str) -> Transaction {
     let begun = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap();
     begun.with_key(key(text).unwrap(), Naming::Id).unwrap()
 }
@@ -63,7 +63,7 @@ fn conflict(outcome: Result<impl std::fmt::Debug>) {
 }
 
 /// A statement in a store, committed with a key.
-type Statement = Box<dyn Fn(&Arc<dyn Storage>, &str) -> Result<u64>>;
+pub(super) type Statement = Box<dyn Fn(&Arc<dyn Storage>, &str) -> Result<u64>>;
 
 /// Each kind of statement, with content that `variant` changes.
 fn statements(variant: i64) -> BTreeMap<&'static str, Statement> {

@@ -313,3 +313,24 @@ fn what_cannot_be_appended_is_refused() {
     let wrong = Appended { axis: 2, count: 1, data, layout: Order::Row };
     assert_eq!(array.append(&wrong, None, &Call::default()).unwrap_err().kind(), ErrorKind::Bounds);
 }
+
+/// A position counts from one end of its dimension. Cells that others write beyond that end conflict with it, and no others do.
+#[test]
+fn of_an_end_that_was_used_what_lies_beyond_it_was_read() {
+    let sides = [(0, false, [-1, 5]), (0, true, [100, 5]), (1, false, [5, -1]), (1, true, [5, 100])];
+    for used in 0..4usize {
+        let mut ends = [(false, false); 2];
+        let (axis, high) = (used / 2, used % 2 == 1);
+        if high { ends[axis].1 = true } else { ends[axis].0 = true }
+        for (beyond, is_high, [x, y]) in sides {
+            let (array, storage) = created(&field("row", false));
+            let tx = Transaction::begin_on(&context(), storage, Isolation::Serializable).unwrap();
+            let inside = tx.array("/").unwrap();
+            inside.note_ends_of(&ends).unwrap();
+            inside.set_metadata(vec![("k".to_owned(), Some("1".to_owned()))]).unwrap();
+            write(&array, &[[x, y, 1]], &growing()).unwrap();
+            let stands = (beyond, is_high) != (axis, high);
+            assert_eq!(tx.commit(None).is_ok(), stands, "end {used}, cell {x}, {y}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod commit_keys;
 mod edges;
 mod evolution;
 mod growth;
+mod keyed_repeats;
 mod large_values;
 mod many_commits;
 mod moves;

@@ -7,7 +7,7 @@ use crate::engine::claim::Claim;
 use crate::engine::first_committer::{FirstCommitterWins, overlap};
 use crate::engine::session::settled;
 use crate::query::ReadContext;
-use crate::store::{Changes, DeleteRules, Reads, Rebase, Record, Serializable, Snapshot, StandardRules};
+use crate::store::{Changes, DeleteRules, Queueing, Reads, Rebase, Record, Serializable, Snapshot, StandardRules};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,6 +23,28 @@ impl Rebase for DeletingRules {
             rules.rebase(lost_to, newest, changes)?;
         }
         self.inner.rebase(lost_to, newest, changes)
+    }
+}
+
+/// The standard rules of a commit with a key, which shares no record: repeated, the transaction begins on the version that its record says
+/// it had read.
+struct OwnRecord;
+
+impl Rebase for OwnRecord {
+    fn queueing(&self) -> Queueing {
+        Queueing::InTurn
+    }
+
+    fn newest_suffices(&self) -> bool {
+        StandardRules.newest_suffices()
+    }
+
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        StandardRules.rebase(lost_to, newest, changes)
+    }
+
+    fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        StandardRules.rebase_past_floor(newest, changes)
     }
 }
 
@@ -46,8 +68,8 @@ impl Transaction {
                 };
                 let look = |view: &Snapshot| overlap(&reads, changes, view, base.version(), &reading);
                 match settled(self, view, look)?.1 {
-                    // One with a key shares no record: repeated, it begins on the version that it had read.
                     nothing if nothing.is_empty() && changes.keys.is_empty() => Box::new(StandardRules),
+                    nothing if nothing.is_empty() => Box::new(OwnRecord),
                     both => Box::new(FirstCommitterWins::new(context.clone(), store.clone(), both)),
                 }
             }
