@@ -1,4 +1,4 @@
-//! Transactions with a commit key.
+//! Transactions with a commit key. Their records are their own, so that the version that a record says was read is theirs.
 
 use super::{Open, Transaction};
 use crate::base::{Error, ErrorKind, Result};
