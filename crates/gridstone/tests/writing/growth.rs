@@ -321,7 +321,11 @@ fn of_an_end_that_was_used_what_lies_beyond_it_was_read() {
     for used in 0..4usize {
         let mut ends = [(false, false); 2];
         let (axis, high) = (used / 2, used % 2 == 1);
-        if high { ends[axis].1 = true } else { ends[axis].0 = true }
+        if high {
+            ends[axis].1 = true
+        } else {
+            ends[axis].0 = true
+        }
         for (beyond, is_high, [x, y]) in sides {
             let (array, storage) = created(&field("row", false));
             let tx = Transaction::begin_on(&context(), storage, Isolation::Serializable).unwrap();
