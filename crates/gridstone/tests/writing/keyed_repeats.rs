@@ -2,74 +2,74 @@
 
 use super::commit_keys::{Statement, call, key, many, stage, write};
 use crate::support::columns::{bytes_of, view};
-use crate::support::gate::Gate;
-use crate::support::pair::{cells, memory, one, opened};
+use crate::support::pair::{cells, memory, one, opened, schema};
+use crate::support::scratch::Folder;
 use crate::support::writer::{context, version_of};
-use gridstone::engine::{Call, Condition, End, Isolation, Naming, Span, Transaction};
+use gridstone::engine::{
+    Array, At, Call, Condition, Context, End, Isolation, Naming, Opened, Options, Span, Transaction, create_array, open,
+};
 use gridstone::schema::Evolution;
+use gridstone::storage::Durability;
 use std::collections::BTreeMap;
+use std::sync::Barrier;
 
 /// Another member of a shared record may have read a later version. A transaction with a key has a record of its own, so that it finds
 /// again what it had read.
 #[test]
 fn a_transaction_with_a_key_that_commits_beside_others_finds_the_same_when_it_is_run_again() {
-    for isolation in [Isolation::Snapshot, Isolation::Serializable] {
-        let inner = memory();
-        let (gate, storage) = Gate::over(inner.clone());
-        let stage_run = || {
-            let begun = Transaction::begin_on(&context(), storage.clone(), isolation).unwrap();
-            let tx = begun.with_key(key("run").unwrap(), Naming::Id).unwrap();
-            let array = tx.array("/dense").unwrap();
-            let read = cells(&array, ((5, 5), (5, 5))).get(&(5, 5)).copied().unwrap_or(0);
-            array.commit(vec![stage(&array, &one(6, 6, read + 1), &Call::default()).unwrap()], None).unwrap();
-            tx
-        };
-        let tx = stage_run();
+    let folder = Folder::new("keyed-beside");
+    let uri = folder.path().join("store").to_string_lossy().into_owned();
+    let context =
+        Context::new(&Options { threads: Some(1), durability: Durability::Full, ..Options::default() }).unwrap();
+    for path in ["/dense", "/sparse"] {
+        create_array(&context, &uri, path, schema(path == "/sparse"), false).unwrap();
+    }
+    let opened = |path: &str| match open(&context, &uri, path, true, At::Latest).unwrap() {
+        Opened::Array(array) => array,
+        Opened::Group(_) => panic!("a group"),
+    };
+    let staged = |number: i64| {
+        let begun = Transaction::begin(&context, &uri, Isolation::Snapshot).unwrap();
+        let tx = begun.with_key(key(&format!("run {number}")).unwrap(), Naming::Id).unwrap();
+        let array = tx.array("/dense").unwrap();
+        let read = cells(&array, ((5, 5), (5, 5))).get(&(5, 5)).copied().unwrap_or(0);
+        array.commit(vec![stage(&array, &one(6, number, read), &Call::default()).unwrap()], None).unwrap();
+        tx
+    };
+    for number in 0..10 {
+        let tx = staged(number);
         // What it has only read is changed by others, whose later commits begin after that.
-        let dense = opened(&context(), &storage, "/dense");
-        if isolation == Isolation::Snapshot {
-            dense.commit(vec![stage(&dense, &one(5, 5, 7), &Call::default()).unwrap()], None).unwrap();
-        }
-        let late = opened(&context(), &storage, "/sparse");
-        gate.shut();
+        write(&opened("/dense"), &one(5, 5, 7 + number), &format!("changed {number}")).unwrap();
+        let others: Vec<Array> = (0..6).map(|_| opened("/sparse")).collect();
+        let begun = Barrier::new(others.len() + 1);
         let first = std::thread::scope(|scope| {
-            let held = scope.spawn(|| write(&late, &one(0, 0, 1), "held"));
-            gate.wait_for_somebody();
-            let mine = scope.spawn(|| tx.commit(None));
-            let beside: Vec<_> = (1..4)
-                .map(|n| {
-                    let late = &late;
-                    scope.spawn(move || write(late, &one(n, n, 1), &format!("beside {n}")))
-                })
-                .collect();
-            std::thread::sleep(std::time::Duration::from_millis(200));
-            gate.open();
-            held.join().unwrap().unwrap();
-            beside.into_iter().for_each(|thread| _ = thread.join().unwrap().unwrap());
-            mine.join().unwrap().unwrap()
+            for (y, array) in (0i64..).zip(&others) {
+                let begun = &begun;
+                scope.spawn(move || {
+                    begun.wait();
+                    (0..8).for_each(|x| _ = write(array, &one(y, x, number), &format!("{number} {y} {x}")).unwrap());
+                });
+            }
+            begun.wait();
+            tx.commit(None).unwrap()
         });
-        let newest = version_of(&inner);
-        for _ in 0..2 {
-            assert_eq!(stage_run().commit(None).unwrap(), first, "{isolation:?}");
-        }
-        assert_eq!(version_of(&inner), newest);
-        assert_eq!(cells(&opened(&context(), &inner, "/dense"), ((6, 6), (6, 6))), one(6, 6, 1));
+        assert_eq!(staged(number).commit(None).unwrap(), first, "run {number}");
     }
 }
 
 /// An end that was left open is open, wherever others have made the domain reach by the time the call is repeated.
 #[test]
 fn what_was_asked_for_up_to_the_end_of_the_domain_is_the_same_after_it_grew() {
-    let open = |lo: Option<i64>, hi: Option<i64>| {
+    let span = |lo: Option<i64>, hi: Option<i64>| {
         let end = |at: Option<i64>| at.map(|at| End::Int(at.into()));
         Span { lo: end(lo), hi: end(hi), below: false }
     };
     let asked: [(&str, Vec<Vec<Span>>); 5] = [
-        ("everything", vec![vec![open(None, None), open(None, None)]]),
-        ("from 1 on", vec![vec![open(Some(1), None), open(None, None)]]),
-        ("up to 5", vec![vec![open(None, Some(5)), open(Some(1), Some(7))]]),
-        ("two boxes", vec![vec![open(Some(2), None), open(None, None)], vec![open(None, Some(0)), open(None, None)]]),
-        ("the domain of then", vec![vec![open(Some(0), Some(149)), open(Some(0), Some(149))]]),
+        ("everything", vec![vec![span(None, None), span(None, None)]]),
+        ("from 1 on", vec![vec![span(Some(1), None), span(None, None)]]),
+        ("up to 5", vec![vec![span(None, Some(5)), span(Some(1), Some(7))]]),
+        ("two boxes", vec![vec![span(Some(2), None), span(None, None)], vec![span(None, Some(0)), span(None, None)]]),
+        ("the domain of then", vec![vec![span(Some(0), Some(149)), span(Some(0), Some(149))]]),
     ];
     let condition = Condition::parse("v > 3").unwrap();
     let mut all: BTreeMap<String, Statement> = BTreeMap::new();
