@@ -131,7 +131,7 @@ def place_of(schema: Schema, axis: int | str) -> int:
     except TypeError:
         raise InputError(f"axis= is the number or the name of a dimension, not {brief(axis)}") from None
     if not -len(names) <= place < len(names):
-        raise BoundsError(f"there is no axis {place}; the array has {len(names)}: {', '.join(map(repr, names))}")
+        raise BoundsError(f"there is no axis {brief(place)}; the array has {len(names)}: {', '.join(map(repr, names))}")
     return place % len(names)
 
 

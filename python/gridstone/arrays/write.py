@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
 from .. import _native
-from ..base.arguments import checked, known
+from ..base.arguments import checked, flag, known
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column.columns import Column
@@ -106,6 +106,7 @@ class Writable(Appendable):
             BoundsError: a coordinate outside the domain, unless it grows.
             ConflictError: the key was given to other content.
         """
+        flag("grow", grow)
         dims, values = of_cells(self._schema, coords, attrs)
         closing = receipt.closing(message, commit, commit_key)
         if len(next(iter(dims.values()))) == 0:
@@ -173,6 +174,7 @@ class Writable(Appendable):
             commit_key: as in `write`; how the cells are cut into pieces does not matter. If a commit had the key
                 before, nothing is written, and leaving the block is a `ConflictError` unless the same was appended.
         """
+        flag("grow", grow)
         if axis is not None:
             return self._appender(axis, every, seconds, message)
         if every is not None or seconds is not None:

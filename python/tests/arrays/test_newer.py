@@ -74,7 +74,7 @@ def test_someone_opens_what_a_newer_release_wrote(tmp_path: Path, capsys: pytest
 
 
 def test_a_pass_over_a_group_gives_every_child_before_it_names_what_only_a_newer_release_reads(tmp_path: Path) -> None:
-    root = gs.group(tmp_path / "g", context=gs.Context(durability="close"))
+    root = gs.group(tmp_path / "g", mode="a", context=gs.Context(durability="close"))
     for name in ("a", "m", "z"):
         root.create(name, made(tmp_path / name).schema)
         if name != "z":

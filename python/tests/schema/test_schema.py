@@ -186,6 +186,8 @@ def test_float32_is_exact_and_prints_short(store_uri: str) -> None:
     array.write_cells([0.1, 0.3, 0.7], [1, 2, 3])
     low, high = array.nonempty_domain[0]
     assert len(array.read({"x": (low, high)})) == 3 == len(array.read({"x": (0.1, 0.7)}))
-    assert array.read({"x": slice(0.1, 0.7)})["v"].tolist() == [1, 2]
+    # float32(0.7) lies below 0.7, as a condition has it too.
+    assert array.read({"x": slice(0.1, 0.7)})["v"].tolist() == [1, 2, 3]
+    assert array.read({"x": slice(0.1, np.float32(0.7))})["v"].tolist() == [1, 2]
     with pytest.raises(gs.errors.SchemaError, match="1e\\+300"):
         gs.Dim("x", (0, 1e300), dtype="float32")
