@@ -362,14 +362,14 @@ fn page_corpus() -> Vec<Vec<u8>> {
     seeds().iter().flat_map(|seed| seed.manifest(b"GSPAGE")).collect()
 }
 
-/// A number, and lines of records, which get their checksums; whether all of them were accepted.
+/// A number, and lines of records, as they are and with other checksums; whether either were accepted.
 fn hint(data: &[u8]) -> bool {
     let encoded = |lines: &[u8]| {
         let count = fuzzing::hint(lines);
         assert!(count.is_some(), "a hint reads the same when it is encoded again");
         count.unwrap_or(0)
     };
-    encoded(data);
+    let whole = encoded(data);
     let Some((number, mut rest)) = data.split_first_chunk::<32>() else { return false };
     let (mut lines, mut count) = (number.to_vec(), 0);
     while let Some(end) = rest.iter().position(|b| *b == b'\n') {
@@ -377,11 +377,12 @@ fn hint(data: &[u8]) -> bool {
         rest = rest.get(end + 18..).unwrap_or_default();
         count += 1;
     }
-    count > 0 && encoded(&lines) == count
+    let sealed = encoded(&lines);
+    whole > 0 || (count > 0 && sealed == count)
 }
 
 fn hint_corpus() -> Vec<Vec<u8>> {
-    let mut inputs = vec![b"8".to_vec()];
+    let mut inputs = Vec::new();
     for seed in seeds() {
         for version in 1..=seed.version {
             let records = (1.max(version.saturating_sub(2))..=version).map(|version| seed.record(version));

@@ -106,3 +106,8 @@ fn sealed() {
 fn sorted_copy() {
     withstands("sorted_copy");
 }
+
+#[test]
+fn hint() {
+    withstands("hint");
+}
