@@ -6,7 +6,7 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -182,6 +182,14 @@ def appender(
     return Appender(array, place_of(array._schema, axis), every, seconds, message)
 
 
+class _Block(NamedTuple):
+    """Frames that were given to a commit, whose outcome is not known yet."""
+
+    values: Mapping[str, Any]
+    positions: int
+    key: str
+
+
 class Appender:
     """Frames that are appended as they come: `with a.writer(axis=0, every=100) as w: w.append(frame)`.
 
@@ -197,7 +205,7 @@ class Appender:
         self._lock = threading.RLock()
         self._held: list[Mapping[str, Any]] = []
         self._positions, self._bytes = 0, 0
-        self._key: str | None = None
+        self._tried: _Block | None = None
         self._timer: threading.Timer | None = None
         self._failure: Exception | None = None
         self._is_open = True
@@ -242,14 +250,16 @@ class Appender:
         with self._lock:
             self._stop_timer()
             self._failure = None
-            if not self._held:
-                return
-            names = list(self._held[0])
-            block = {name: _joined([frame[name] for frame in self._held], self._axis) for name in names}
-            self._key = self._key or f"frames-{uuid.uuid4()}"
-            self._array.append(block, self._axis, message=self._message, commit_key=self._key)
-            self.committed += self._positions
-            self._held, self._positions, self._bytes, self._key = [], 0, 0, None
+            # A block that was tried keeps its frames and its key: frames that came since are a block of their own.
+            while self._tried is not None or self._held:
+                if self._tried is None:
+                    joined = {n: _joined([frame[n] for frame in self._held], self._axis) for n in self._held[0]}
+                    self._tried = _Block(joined, self._positions, f"frames-{uuid.uuid4()}")
+                    self._held, self._positions, self._bytes = [], 0, 0
+                block = self._tried
+                self._array.append(block.values, self._axis, message=self._message, commit_key=block.key)
+                self.committed += block.positions
+                self._tried = None
 
     def _flush_later(self) -> None:
         with self._lock:
@@ -280,7 +290,7 @@ class Appender:
         with self._lock:
             self._stop_timer()
             self._is_open = False
-            self._held, self._positions, self._bytes = [], 0, 0
+            self._held, self._positions, self._bytes, self._tried = [], 0, 0, None
 
     def __enter__(self) -> "Appender":
         return self

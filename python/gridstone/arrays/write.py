@@ -26,14 +26,6 @@ class Writable(Appendable):
 
     @property
     @abstractmethod
-    def sparse(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def _schema(self) -> Schema: ...
-
-    @property
-    @abstractmethod
     def schema(self) -> Schema: ...
 
     @abstractmethod

@@ -376,7 +376,7 @@ WRITERS: dict[type, set[str]] = {
 NO_HANDLES = set(
     _words(
         "Erasable Evolvable Readable Writable Appendable Noting Mergeable Checked Retained Tabular "  # parts of handles
-        "Picks Plan Part _Part Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
+        "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
         "LoadKey Keyed Version "
         "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )

@@ -189,3 +189,22 @@ def test_a_writer_of_frames_needs_a_number_that_can_be() -> None:
             a.writer(axis=0, **wrong)  # type: ignore[call-overload]
     with pytest.raises(gs.InputError, match="axis="):
         a.writer(every=3)  # type: ignore[call-overload]
+
+
+def test_frames_whose_commit_ended_unknown_are_there_once_whatever_came_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = stack("mem://frames-unknown")
+    writer = a.writer(axis=0, every=2)
+    append = type(a).append
+
+    def done_but_unknown(self: gs.Array, *given: object, **named: object) -> int:
+        append(self, *given, **named)  # type: ignore[arg-type]
+        raise gs.errors.StorageError("the answer was lost")
+
+    writer.append(np.full(3, 1))
+    monkeypatch.setattr(type(a), "append", done_but_unknown)
+    with pytest.raises(gs.errors.StorageError):
+        writer.append(np.full(3, 2))
+    monkeypatch.undo()
+    writer.append(np.full(3, 3))
+    writer.close()
+    assert a[2:, 0].tolist() == [1, 2, 3] and writer.committed == 3
