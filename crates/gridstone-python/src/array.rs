@@ -128,7 +128,7 @@ impl Array {
 
     #[getter]
     fn schema_json(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.schema(py)?.to_json_with_origins())
+        Ok(self.schema(py)?.to_json_with_reach())
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
@@ -469,7 +469,7 @@ impl Array {
     #[pyo3(signature = (known))]
     fn schema_since(&self, py: Python<'_>, known: Option<u64>) -> PyResult<Option<(u64, String)>> {
         let newer = self.look(py, || self.inner.schema_since(known))?;
-        Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json_with_origins())))
+        Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json_with_reach())))
     }
 
     fn note_ends(&self, py: Python<'_>, ends: Vec<(bool, bool)>) -> PyResult<()> {

@@ -1,7 +1,6 @@
 //! Changing the schema of an array: its domain, its attributes.
 
 use super::Array;
-use super::refusal::check_usable;
 use crate::base::Result;
 use crate::schema::{Dimension, Evolution, Schema};
 use crate::store::{Changes, Operation};
@@ -17,7 +16,6 @@ impl Array {
     pub fn schema_since(&self, known: Option<u64>) -> Result<Option<(u64, Arc<Schema>)>> {
         let (_, state) = self.looked_in(|snapshot| snapshot.find_array(self.id()))?;
         let Some(state) = state else { return Ok(None) };
-        check_usable(&state)?;
         let stamp = state.stamp();
         Ok((known != Some(stamp)).then(|| (stamp, Arc::clone(state.schema()))))
     }
@@ -37,7 +35,6 @@ impl Array {
             let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
             Ok((state, first))
         })?;
-        check_usable(&state)?;
         let schema = state.schema();
         let next = schema.evolved(&first, evolution)?;
         let grown =

@@ -5,6 +5,7 @@
 
 use super::boxes::{ReadBox, given_hull, hull_of, parse_box};
 use super::content::{Given, Naming, StreamContent};
+use super::write::{for_box, for_domain};
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
 use crate::query::{
@@ -150,7 +151,12 @@ impl Writer {
                 let streamed = stream.finish(call.cancel.as_ref())?;
                 // What lies over another fragment comes later.
                 over.fragments.splice(0..0, streamed);
-                Ok(over)
+                let Some(hull) = over.fragments.iter().map(|f| f.description.bounds.clone()).reduce(|a, b| a.union(&b))
+                else {
+                    return Ok(over);
+                };
+                let (_, state) = self.array.state()?;
+                Ok(over.with_growth(state.schema(), &state.schema().reaching(&hull)))
             }
             Stream::Unsorted(cells, mut runs, schema_number) => {
                 let (snapshot, state) = self.array.state()?;
@@ -183,9 +189,12 @@ impl Array {
     /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain).
     pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>) -> Result<Writer> {
         let (_, state) = self.state()?;
-        let schema = state.schema();
         let call = Call::default();
         let context = self.write_context(&state, &call)?;
+        let schema = &match state.schema().sparse() && region.is_none() {
+            true => for_domain(state.schema(), Some(&state.schema().reachable(false)))?,
+            false => for_box(state.schema(), &hull_of(state.schema(), region)?, false)?,
+        };
         let request = Request::new(schema, Some(hull_of(schema, region)?), attrs, ReadOrder::Global)?;
         let mut places = request.attrs;
         places.sort_unstable();

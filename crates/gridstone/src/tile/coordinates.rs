@@ -71,9 +71,14 @@ pub fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnVie
 }
 
 /// The domain of `schema` made to reach to these coordinates, in little memory. They are checked as [`coordinate_keys`]
-/// does, but they may lie anywhere that the types of the dimensions have.
-pub fn reached_domain(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Subarray> {
-    let widest = schema.reaching(&schema.widest());
+/// does, but they may lie anywhere in `reachable`.
+pub fn reached_domain(
+    cancel: &dyn Cancel,
+    schema: &Schema,
+    reachable: &Subarray,
+    dims: &[ColumnView<'_>],
+) -> Result<Subarray> {
+    let widest = schema.reaching(reachable);
     let cells = dims.first().map_or(0, ColumnView::len);
     let step = if dims.iter().any(|dim| dim.len() != cells) { cells } else { CHECKED };
     let mut ranges = schema.domain().ranges().to_vec();

@@ -160,7 +160,7 @@ fn origins_and_frames_are_written_where_they_do_not_follow_from_the_domain() {
         // A user's schema has neither: the store gives them.
         assert_eq!(Schema::from_json(&stored).unwrap_err().kind(), crate::base::ErrorKind::Schema);
         assert!(!grown.to_json().contains("origin"));
-        let told = grown.to_json_with_origins();
+        let told = grown.to_json_with_reach();
         assert!(told.contains(r#""domain":["0","255"],"tile":"3","origin":"5""#) && !told.contains("frame"), "{told}");
     }
     let bad = |from: &str, to: &str| {
