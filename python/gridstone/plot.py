@@ -235,7 +235,7 @@ def _draw_dense(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, 
     places = [array.dims.index(n) for n in names]
     key: list[Any] = []
     for place, size in enumerate(box.shape):
-        low = int(box.bounds[place][0]) - datatype.ticks_of(array.schema.dims[place].domain[0])
+        low = int(box.bounds[place][0]) - datatype.ticks_of(array.schema.dims[place].reach[0])
         step = max(1, -(-size // _IMAGE_SIDE_MAX))
         key.append(slice(low, low + size, step) if place in places else low)
     values = array[name][tuple(key)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked
+from ..base.arguments import checked, flag
 from ..base.printable import brief, printable
 from ..base.progress import Progress, reporting
 from ..base.refusals import read_only
@@ -25,7 +25,7 @@ from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
 from ..maintain.retention import Retained
-from ..query.box import BoxLike, box_of, region_of
+from ..query.box import BoxLike, Room, box_of, region_of
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
@@ -393,18 +393,22 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         data: Any,
         box: BoxLike = ...,
         *,
+        grow: bool = ...,
         message: Message = ...,
         progress: Progress = ...,
         commit_key: CommitKey = ...,
     ) -> int: ...
     @overload
-    def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
-    @checked()
+    def write(
+        self, data: Any, box: BoxLike = ..., *, grow: bool = ..., progress: Progress = ..., commit: Literal[False]
+    ) -> Receipt: ...
+    @checked(grow=flag)
     def write(
         self,
         data: Any,
         box: BoxLike = None,
         *,
+        grow: bool = False,
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
@@ -414,7 +418,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
 
         Args:
             data: the values; a subset of the attributes leaves the others as they are.
-            box: in coordinates, as in `read`; None: the whole domain.
+            box: in coordinates, as in `read`; None: the whole domain. It may lie beyond an end that is open.
+            grow: whether the domain grows, in the same commit, to take in a box beyond ends that are not open.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
             commit: False: only write, and return a `Receipt` for `gridstone.commit`.
@@ -427,13 +432,14 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
 
         Raises:
             InputError: shapes or types that do not fit, with what was found and expected.
+            BoundsError: a box beyond the domain, unless it grows.
             ConflictError: the key was given to other content.
         """
         self._check_dense("write(data, box)")
-        where = box_of(self._schema, box)
+        where = box_of(self._schema, box, Room.TYPE if grow else Room.OPEN)
         if where.empty:
             raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
-        return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
+        return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress, grow)
 
     def _writable(self, *, judged: bool = False) -> "_native.Array":
         if self._lags:
@@ -523,9 +529,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             return f"<gridstone.Array {self._uri!r} (closed)>"
         kind = "sparse" if self.sparse else "dense"
         dims = ", ".join(
-            f"{printable(d.name)}: string"
-            if d.is_text
-            else f"{printable(d.name)}: {datatype.show(d.domain[0], d.dtype)}..{datatype.show(d.domain[1], d.dtype)}"
+            f"{printable(d.name)}: string" if d.is_text else f"{printable(d.name)}: {d.shown}"
             for d in self._schema.dims
         )
         attrs = ", ".join(f"{printable(attr.name)}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)

@@ -13,6 +13,7 @@ from ..arrays.metadata import Metadata
 from ..base.printable import printable
 from ..column.datatype import show as show_value
 from ..stores.group import Group
+from ..schema.dimension import Dim
 from ..stores.nodes import Entry
 from ..version.history import Version, time_text
 from .output import bytes_text, emit_table
@@ -111,7 +112,7 @@ def show(array: Array) -> None:
         (
             d.name,
             d.dtype,
-            *(("", f"{d.max_bytes} bytes") if d.is_text else (show_value(v, d.dtype) for v in d.domain)),
+            *(("", f"{d.max_bytes} bytes") if d.is_text else _ends(d)),
             "whole" if d.tile is None else str(d.tile),
             _span(used),
         )
@@ -131,6 +132,15 @@ def show(array: Array) -> None:
 def _show_meta(meta: Metadata) -> None:
     for key in meta:
         click.echo(f"meta {printable(key)} = {meta.text_of(key)}")
+
+
+def _ends(dim: Dim) -> tuple[str, str]:
+    """The ends of a domain, and whether they are open."""
+    shown = ("", "") if dim.is_empty else (show_value(dim.reach[0], dim.dtype), show_value(dim.reach[1], dim.dtype))
+    low, high = (
+        f"{end or 'none yet'} (open)" if is_open else end for end, is_open in zip(shown, dim.open, strict=True)
+    )
+    return low or "none yet", high or "none yet"
 
 
 def _span(used: Any) -> str:

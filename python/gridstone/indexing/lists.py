@@ -77,7 +77,7 @@ def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
 def coordinates(dim: Dim, offsets: AnyArray) -> AnyArray:
     """The coordinates at these positions (uint64, from 0), in the dimension's dtype."""
     target = datatype.numpy_of(dim.dtype)
-    ticks = offsets + np.uint64(datatype.ticks_of(dim.domain[0]) & (2**64 - 1))
+    ticks = offsets + np.uint64(datatype.ticks_of(dim.reach[0]) & (2**64 - 1))
     return ticks.view(np.int64).view(target) if target.kind in "mM" else ticks.astype(target)
 
 

@@ -16,6 +16,7 @@ from .attribute import Attr, attr_of
 from .dimension import Dim, dim_of
 from .filters import Filters, filters_text
 from .frozen import Frozen
+from .tile_shape import open_tile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,7 @@ class Schema(Frozen):
     """The schema of an array.
 
     Args:
-        dims: the dimensions, the slowest of row order first.
+        dims: the dimensions, the slowest of row order first; none of them: a dense array of one cell, of shape ().
         attrs: the attributes.
         sparse: only non-empty cells exist; else every cell of the domain has a value.
         capacity: cells per data tile of a sparse array.
@@ -70,9 +71,10 @@ class Schema(Frozen):
             "cell_order": _order("cell_order", cell_order),
             "duplicates": bool(duplicates),
             "coord_filters": filters_text(coord_filters),
-            "dims": [_checked(dim, Dim)._json() for dim in dims],
-            "attrs": [_checked(attr, Attr)._json() for attr in attrs],
+            "attrs": [_checked(attr, Attr)._json() for attr in (attrs := tuple(attrs))],
         }
+        dims = tuple(_checked(dim, Dim) for dim in dims)
+        asked["dims"] = [dim._json() for dim in (dims if sparse else _tiled(dims, attrs))]
         self._fill_in(json.loads(_native.check_schema(json.dumps(asked))))
 
     def _fill_in(self, found: dict[str, Any]) -> None:
@@ -165,7 +167,7 @@ class Schema(Frozen):
         return {**options, "dims": [d._json() for d in self.dims], "attrs": [a._json() for a in self.attrs]}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.to_json(), [dim._origin for dim in self.dims])
+        return _restored, (self.to_json(), self.dims)
 
     def __repr__(self) -> str:
         lines = [f"Schema({'sparse' if self.sparse else 'dense'}, {self._options_text()}"]
@@ -215,12 +217,22 @@ _Named = TypeVar("_Named", Dim, Attr)
 _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
 
 
-def _restored(text: str, origins: Sequence[int | None]) -> Schema:
-    """The schema of a text, with the origins of its tiles."""
+def _restored(text: str, dims: tuple[Dim, ...]) -> Schema:
+    """The schema of a text, with dimensions as an array has them at a version."""
     made = Schema.from_json(text)
-    for dim, origin in zip(made.dims, origins, strict=True):
-        dim._put(_origin=origin)
+    made._put(dims=dims)
     return made
+
+
+def _tiled(dims: tuple[Dim, ...], attrs: Sequence[Attr]) -> tuple[Dim, ...]:
+    """The dimensions of a dense array, with a tile chosen for those that have none and an open end."""
+    endless = [dim for dim in dims if dim.tile is None and True in dim.open and dim._count is not None]
+    if not endless:
+        return dims
+    known = [dim.positions_per_tile for dim in dims if dim not in endless and dim._count is not None]
+    widths = [datatype.numpy_of(attr.dtype).itemsize for attr in attrs if not datatype.is_var(attr.dtype)]
+    extent = open_tile(known, len(endless), max([1, *widths]))
+    return tuple(Dim(dim.name, dim.domain, extent, dim.dtype) if dim in endless else dim for dim in dims)
 
 
 def _capacity(cells: Any) -> int:

@@ -183,17 +183,18 @@ impl Array {
     pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
         self.check_writable()?;
         let region = parse_box(self.schema()?.as_ref(), sub)?;
-        self.box_writer(region.as_ref(), attrs)
+        self.box_writer(region.as_ref(), attrs, false)
     }
 
-    /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain).
-    pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>) -> Result<Writer> {
+    /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain). If it `grows`, the
+    /// domain grows to take in the box, or the cells of a sparse array; beyond ends that are open it does so anyway.
+    pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>, grows: bool) -> Result<Writer> {
         let (_, state) = self.state()?;
         let call = Call::default();
         let context = self.write_context(&state, &call)?;
         let schema = &match state.schema().sparse() && region.is_none() {
-            true => for_domain(state.schema(), Some(&state.schema().reachable(false)))?,
-            false => for_box(state.schema(), &hull_of(state.schema(), region)?, false)?,
+            true => for_domain(state.schema(), Some(&state.schema().reachable(grows)))?,
+            false => for_box(state.schema(), &hull_of(state.schema(), region)?, grows)?,
         };
         let request = Request::new(schema, Some(hull_of(schema, region)?), attrs, ReadOrder::Global)?;
         let mut places = request.attrs;
