@@ -12,8 +12,8 @@ from ..arrays.array import Array
 from ..arrays.metadata import Metadata
 from ..base.printable import printable
 from ..column.datatype import show as show_value
-from ..stores.group import Group
 from ..schema.dimension import Dim
+from ..stores.group import Group
 from ..stores.nodes import Entry
 from ..version.history import Version, time_text
 from .output import bytes_text, emit_table

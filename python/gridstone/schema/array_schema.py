@@ -64,6 +64,7 @@ class Schema(Frozen):
         duplicates: bool = False,
         coord_filters: Filters = "auto",
     ) -> None:
+        dims, attrs = tuple(_checked(dim, Dim) for dim in dims), tuple(_checked(attr, Attr) for attr in attrs)
         asked = {
             "sparse": bool(sparse),
             "capacity": _capacity(capacity),
@@ -71,9 +72,8 @@ class Schema(Frozen):
             "cell_order": _order("cell_order", cell_order),
             "duplicates": bool(duplicates),
             "coord_filters": filters_text(coord_filters),
-            "attrs": [_checked(attr, Attr)._json() for attr in (attrs := tuple(attrs))],
+            "attrs": [attr._json() for attr in attrs],
         }
-        dims = tuple(_checked(dim, Dim) for dim in dims)
         asked["dims"] = [dim._json() for dim in (dims if sparse else _tiled(dims, attrs))]
         self._fill_in(json.loads(_native.check_schema(json.dumps(asked))))
 
