@@ -504,7 +504,7 @@ mod tests {
         refuse(Datatype::Int8, "5", "4", None, "empty");
         refuse(Datatype::Int8, "0", "200", None, "int8");
         refuse(Datatype::Int8, "0", "9", Some("0"), "positive");
-        refuse(Datatype::Int8, "0", "9", Some("11"), "longer");
+        refuse(Datatype::Int8, "0", "9", Some("257"), "longer");
         refuse(Datatype::Float64, "0", "inf", None, "finite");
         refuse(Datatype::Float64, "0", "NaN", None, "NaN");
         refuse(Datatype::Bool, "false", "true", None, "bool");
