@@ -437,6 +437,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         """
         self._check_dense("write(data, box)")
         where = box_of(self._schema, box, Room.TYPE if grow else Room.OPEN)
+        if where.empty and box is None:
+            raise InputError(
+                "the array has no coordinate yet, so that there is nothing to write to: give a box, "
+                "write(data, box={...}), or append the data"
+            )
         if where.empty:
             raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
         return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress, grow)
@@ -487,6 +492,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         return True
 
     def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("an array of no dimension has no length; its one value is a[()]")
         return self.shape[0]
 
     def __contains__(self, value: object) -> bool:
@@ -502,7 +509,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     def __iter__(self) -> Iterator[Any]:
         self._check_dense("iteration")
         frozen, count = self._pinned(), len(self)
-        return conversion.rows(frozen.__getitem__, count, self.nbytes // count, self.chunks[0])
+        return conversion.rows(frozen.__getitem__, count, self.nbytes // max(1, count), self.chunks[0])
 
     def __copy__(self) -> "Array":
         """Another handle of the same version, mode and context; what one does later does not move the other."""

@@ -142,6 +142,8 @@ def offsets_of(dim: Dim, part: Any, axis: int) -> AnyArray:
 
 def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
     """The positions that `vindex[key]` asks for, an array per dimension."""
+    if not schema.ndim:
+        raise BoundsError("an array of no dimension has one value and no positions: a[()] reads it")
     parts = key if isinstance(key, tuple) else (key,)
     mask = parts[0] if len(parts) == 1 and schema.ndim > 1 else None
     if isinstance(mask, list | np.ndarray) and np.asarray(mask).dtype == np.bool_:

@@ -90,7 +90,8 @@ class Box:
     def shape(self) -> tuple[int, ...]:
         """Coordinates per dimension; a `SchemaError` if one is float."""
         pairs = zip(self.dims, self.bounds, strict=True)
-        return tuple([max(0, dim.size and int(hi) - int(lo) + 1) for dim, (lo, hi) in pairs])
+        # A box that is written may lie beyond the domain; `size` refuses floats and texts.
+        return tuple([max(0, int(hi) - int(lo) + 1) if dim.size >= 0 else 0 for dim, (lo, hi) in pairs])
 
     def coordinates(self, axis: int) -> AnyArray:
         """The coordinates along one dimension, in the dimension's dtype."""

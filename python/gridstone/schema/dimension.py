@@ -177,7 +177,13 @@ class Dim(Frozen):
             return {**text, "max_bytes": self.max_bytes}
         extent = "float64" if datatype.is_float(self.dtype) else self.dtype
         tile = None if self.tile is None else datatype.to_text(extent, self.tile)
-        ends = self._given if self._given is not None else () if self.is_empty else self._domain
+        ends = (
+            self._given
+            if self._given is not None
+            else ()
+            if _is_of_length_0(self.dtype, self._domain)
+            else self._domain
+        )
         domain = [None if bound is None else datatype.to_text(self.dtype, bound) for bound in ends]
         return {"name": self.name, "dtype": self.dtype, "domain": domain, "tile": tile}
 

@@ -21,7 +21,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.filters import Filters
-from ..schema.tile_shape import auto_tile
+from ..schema.tile_shape import auto_tile, open_tile
 from ..version import history
 from .group import Group
 from .nodes import Entry, entries
@@ -132,7 +132,8 @@ def array(
 
     Args:
         uri: the store.
-        ndarray: at least one dimension, no empty one. A masked array makes a nullable attribute, a structured one an
+        ndarray: any shape. One of shape () makes an array of no dimension; a side of length 0 is one that appends make
+            longer. A masked array makes a nullable attribute, a structured one an
             attribute for each field. So does a handle of a stored array for each of its attributes; its nulls stay.
         tile: the shape of a space tile; "auto": 2 MiB, but at least 262,144 and at most 1,048,576 cells, made by
             halving the longest side of the array; one number: the same on every side; None: one tile.
@@ -144,22 +145,21 @@ def array(
         progress: True for a bar, or a callable `f(done, total)`.
 
     Raises:
-        InputError: no dimensions, an empty one, or a type that cannot be stored.
+        InputError: a type that cannot be stored.
     """
     if isinstance(ndarray, Array | AttrView) and not ndarray.sparse:
         fields = _fields_of(ndarray, name)
         if not any(datatype.shape_of(attr.dtype) for attr in fields.values()):
             kept = [Attr(n, attr.dtype, nullable=attr.nullable, filters=filters) for n, attr in fields.items()]
             made = create(uri, _counted(ndarray.shape, tile, kept), path=path, overwrite=overwrite, context=context)
-            made.write(ndarray, progress=progress)
+            if ndarray.size:
+                made.write(ndarray, progress=progress)
             return made
     if isinstance(ndarray, Stored):
         ndarray = encode.of_handle(ndarray)
     elif isinstance(ndarray, list | tuple):
         ndarray = masked.of_list(ndarray)
     values: AnyArray = np.asanyarray(ndarray)
-    if values.ndim == 0 or values.size == 0:
-        raise InputError(f"an array needs at least one dimension and cell, found shape {values.shape}")
     parts = {field: values[field] for field in values.dtype.names} if values.dtype.names else {name: values}
     kinds = {
         field: _kind_of(values.dtype[field] if values.dtype.names else values.dtype, part)
@@ -168,7 +168,8 @@ def array(
     nullable = isinstance(values, np.ma.MaskedArray)
     attrs = [Attr(field, kind, nullable=nullable, filters=filters) for field, kind in kinds.items()]
     made = create(uri, _counted(values.shape, tile, attrs), path=path, overwrite=overwrite, context=context)
-    made.write(parts, progress=progress)
+    if values.size:
+        made.write(parts, progress=progress)
     return made
 
 
@@ -199,7 +200,11 @@ def _kind_of(dtype: np.dtype[Any], values: AnyArray) -> str:
 
 def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, width: int) -> Sequence[int | None]:
     if isinstance(tile, str) and tile == "auto":
-        return auto_tile(shape, width)
+        known = [n for n in shape if n]
+        if len(known) == len(shape):
+            return auto_tile(shape, width)
+        extents_of_0 = open_tile(known, shape.count(0), width)
+        return [n or extents_of_0 for n in shape]
     if tile is None:
         return [None] * len(shape)
     extents: Any = [tile] * len(shape) if isinstance(tile, int | np.integer) else tile
@@ -208,7 +213,7 @@ def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, wid
         raise InputError(
             f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {brief(tile)}'
         )
-    return [min(int(t), n) for t, n in zip(extents, shape, strict=True)]
+    return [min(int(t), n or int(t)) for t, n in zip(extents, shape, strict=True)]
 
 
 @checked()

@@ -127,7 +127,9 @@ fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) 
     if spans.len() != count {
         return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {count}", spans.len())));
     }
-    let mut parts: Vec<Vec<KeyRange>> = vec![Vec::with_capacity(schema.ndim())];
+    // Nobody sees the axis of an array of no dimension.
+    let hidden = if schema.is_scalar() { schema.domain().ranges().to_vec() } else { Vec::new() };
+    let mut parts: Vec<Vec<KeyRange>> = vec![hidden];
     for (dim, span) in schema.coordinates().zip(spans) {
         let along = match dim.number() {
             Some(axis) => number_range(axis, span, whole(axis))?.map(|range| vec![range]).into_iter().collect(),

@@ -347,9 +347,9 @@ impl Schema {
         &self.dims
     }
 
-    /// The dimensions as users know them, each with its axes.
+    /// The dimensions as users know them, each with its axes; none of an array of no dimension.
     pub fn coordinates(&self) -> impl Iterator<Item = Coordinate<'_>> + Clone {
-        Coordinate::all(&self.dims)
+        Coordinate::all(if self.scalar { &[] } else { &self.dims })
     }
 
     /// The axes from the slowest to the fastest: the dimensions in `order`, the words of each text from the first on.

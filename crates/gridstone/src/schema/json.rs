@@ -310,7 +310,7 @@ impl SchemaJson {
             cell_order: o.cell_order.to_string(),
             duplicates: o.duplicates,
             coord_filters: o.coord_filters.text().to_owned(),
-            dims: schema.coordinates().map(DimensionJson::of).collect(),
+            dims: Coordinate::all(schema.dims()).map(DimensionJson::of).collect(),
             attrs: schema.attrs().iter().map(AttributeJson::of).collect(),
             next_id: None,
             frame: None,
