@@ -36,8 +36,8 @@ from ..write.input import coordinate_columns
 from . import conversion, display, pickling
 from .delete import Erasable
 from .evolution import Evolvable
+from .labelled import Labelled
 from .metadata import Metadata
-from .read import Readable
 from .view import AttrView, Loc
 from .write import Writable
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.

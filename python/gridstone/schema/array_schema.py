@@ -16,6 +16,7 @@ from .attribute import Attr, attr_of
 from .dimension import Dim, dim_of
 from .filters import Filters, filters_text
 from .frozen import Frozen
+from .labels import Labels, Steps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +64,13 @@ class Schema(Frozen):
         duplicates: bool = False,
         coord_filters: Filters = "auto",
     ) -> None:
+        dims = [_checked(dim, Dim) for dim in dims]
+        labelled = [dim.name for dim in dims if dim._labels is not None]
+        if sparse and labelled:
+            raise SchemaError(
+                f"dimension {labelled[0]!r}: labels are of the positions of dense arrays; the cells of a sparse one "
+                f"have coordinates"
+            )
         asked = {
             "sparse": bool(sparse),
             "capacity": _capacity(capacity),
@@ -70,10 +78,12 @@ class Schema(Frozen):
             "cell_order": _order("cell_order", cell_order),
             "duplicates": bool(duplicates),
             "coord_filters": filters_text(coord_filters),
-            "dims": [_checked(dim, Dim)._json() for dim in dims],
+            "dims": [dim._json() for dim in dims],
             "attrs": [_checked(attr, Attr)._json() for attr in attrs],
         }
         self._fill_in(json.loads(_native.check_schema(json.dumps(asked))))
+        for made, dim in zip(self.dims, dims, strict=True):
+            made._put(_labels=dim._labels)
 
     def _fill_in(self, found: dict[str, Any]) -> None:
         try:
@@ -165,7 +175,8 @@ class Schema(Frozen):
         return {**options, "dims": [d._json() for d in self.dims], "attrs": [a._json() for a in self.attrs]}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.to_json(), [dim._origin for dim in self.dims])
+        labels = [(dim._labels, dim._stored_labels) for dim in self.dims]
+        return _restored, (self.to_json(), [dim._origin for dim in self.dims], labels)
 
     def __repr__(self) -> str:
         lines = [f"Schema({'sparse' if self.sparse else 'dense'}, {self._options_text()}"]
@@ -182,12 +193,14 @@ class Schema(Frozen):
         return text
 
     def _repr_html_(self) -> str:
+        labelled = any(dim._labels_text for dim in self.dims)
         dims = [
             (
                 d.name,
                 d.dtype,
                 *(("", f"{d.max_bytes} bytes") if d.is_text else (datatype.show(end, d.dtype) for end in d.domain)),
                 "whole" if d.tile is None else d.tile,
+                *((d._labels_text,) if labelled else ()),
             )
             for d in self.dims
         ]
@@ -204,7 +217,7 @@ class Schema(Frozen):
         title = f"{'Sparse' if self.sparse else 'Dense'} schema"
         return (
             f"<div><b>{title}</b> <small>{html.escape(self._options_text())}</small>"
-            + html.table(("dimension", "type", "from", "to", "tile"), dims)
+            + html.table(("dimension", "type", "from", "to", "tile", *(("labels",) if labelled else ())), dims)
             + html.table(("attribute", "type", "nullable", "fill", "filters"), attrs)
             + "</div>"
         )
@@ -215,11 +228,13 @@ _Named = TypeVar("_Named", Dim, Attr)
 _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
 
 
-def _restored(text: str, origins: Sequence[int | None]) -> Schema:
-    """The schema of a text, with the origins of its tiles."""
+def _restored(
+    text: str, origins: Sequence[int | None], labels: "Sequence[tuple[Labels | None, Steps | str | None]]"
+) -> Schema:
+    """The schema of a text, with the origins of its tiles, and labels."""
     made = Schema.from_json(text)
-    for dim, origin in zip(made.dims, origins, strict=True):
-        dim._put(_origin=origin)
+    for dim, origin, (given, stored) in zip(made.dims, origins, labels, strict=True):
+        dim._put(_origin=origin, _labels=given, _stored_labels=stored)
     return made
 
 

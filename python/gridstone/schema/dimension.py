@@ -10,6 +10,7 @@ from ..column import datatype
 from ..column.datatype import AnyArray, Value
 from ..errors import SchemaError, UnsupportedError
 from .frozen import Frozen
+from .labels import Labels, Listed, Steps, check_count, labels_of
 
 
 class Dim(Frozen):
@@ -24,6 +25,9 @@ class Dim(Frozen):
         dtype: an integer, datetime64 or timedelta64 type; in sparse arrays also float32, float64 and "string".
         max_bytes: of a string dimension, the bytes of UTF-8 of its longest text; 32 unless given. Each 8 bytes take an
             axis, of which an array has at most 32 (a number takes one).
+        labels: of an array that is dense, what the positions stand for: one number, time or text for each of them, or
+            `(start, step)`. They are data that the array is created with, and no part of what makes schemas equal;
+            those of a stored array are `array.dim(name).labels`.
 
     A dimension of texts has no domain (None): every text without NUL, of up to `max_bytes`, is inside. Its order is
     that of the code points.
@@ -33,7 +37,7 @@ class Dim(Frozen):
         UnsupportedError: the type is bytes, which this version has for attributes only.
     """
 
-    __slots__ = ("_count", "_domain", "_origin", "dtype", "max_bytes", "name", "tile")
+    __slots__ = ("_count", "_domain", "_labels", "_origin", "_stored_labels", "dtype", "max_bytes", "name", "tile")
     name: str
     _domain: tuple[Value, Value] | None
     _count: int | None
@@ -41,6 +45,10 @@ class Dim(Frozen):
     _origin: int | None
     """A coordinate in ticks at which a tile begins, where coordinates are positions: that of an array stays when its
     domain grows. It is no part of what a user asks for, so that it takes no part in comparisons."""
+    _labels: Labels | None
+    """Those that an array is to be created with."""
+    _stored_labels: Steps | str | None
+    """Of a stored array: labels at steps, or the id of the hidden array that has them."""
     tile: Value | None
     dtype: str
     max_bytes: int | None
@@ -54,9 +62,13 @@ class Dim(Frozen):
         dtype: Any = "int64",
         *,
         max_bytes: int | None = None,
+        labels: Any = None,
     ) -> None:
         kind = datatype.parse(dtype)
         what = f"dimension {name!r}"
+        self._put(_labels=None if labels is None else labels_of(what, labels), _stored_labels=None)
+        if labels is not None and (kind == "string" or datatype.is_float(kind)):
+            raise SchemaError(f"{what} is {kind}: labels are of positions, which it does not have; leave them out")
         if kind == "bytes":
             raise UnsupportedError(f"{what}: bytes dimensions are not supported by this version; use an attribute")
         if kind == "string":
@@ -76,6 +88,24 @@ class Dim(Frozen):
         lo, hi = (datatype.scalar(kind, bound, what) for bound in domain)
         self._put(name=str(name), _domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
         self._put(_count=_count_of(kind, self._domain), _origin=_origin_of(kind, self._domain))
+        if self._labels is not None:
+            check_count(what, self._labels, self.size)
+
+    @property
+    def labels(self) -> AnyArray | None:
+        """The labels that an array is created with, one per position; None if there are none. Of the schema of a stored
+        array they are None: see `array.dim(name).labels`."""
+        if isinstance(self._labels, Steps):
+            return self._labels.values(0, self.size)
+        return None if self._labels is None else self._labels.values
+
+    @property
+    def _labels_text(self) -> str:
+        """What is said of its labels where it is shown; "" if it has none."""
+        if isinstance(self._labels, Listed):
+            return f"{len(self._labels)} of {self._labels.dtype}"
+        found = self._labels or self._stored_labels
+        return "" if found is None else str(found) if isinstance(found, Steps) else "in a list"
 
     @property
     def is_text(self) -> bool:
@@ -131,14 +161,15 @@ class Dim(Frozen):
 
     def __reduce__(self) -> tuple[Any, ...]:
         origin = {} if self._origin is None else {"origin": str(self._origin)}
-        return dim_of, ({**self._json(), **origin},)
+        return dim_of, ({**self._json(), **origin}, self._labels)
 
     def __repr__(self) -> str:
         if self._domain is None:
             return f"Dim({self.name!r}, dtype='string', max_bytes={self.max_bytes})"
         lo, hi = (datatype.show(bound, self.dtype) for bound in self._domain)
         tile = "None" if self.tile is None else datatype.show(self.tile)
-        return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r})"
+        labels = f", labels=<{self._labels_text}>" if self._labels_text else ""
+        return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r}{labels})"
 
 
 def _longest(what: str, max_bytes: Any) -> int:
@@ -177,7 +208,7 @@ def _extent_type(kind: str) -> str:
     return "float64" if datatype.is_float(kind) else "uint64"
 
 
-def dim_of(found: dict[str, Any]) -> Dim:
+def dim_of(found: dict[str, Any], labels: Labels | None = None) -> Dim:
     """The dimension of the JSON form that the core has written, or one that was checked; it is not checked again."""
     made, kind, ends, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
     domain = None if ends is None else (datatype.from_text(kind, ends[0]), datatype.from_text(kind, ends[1]))
@@ -186,4 +217,16 @@ def dim_of(found: dict[str, Any]) -> Dim:
     made._put(name=found["name"], _domain=domain, _count=_count_of(kind, domain), dtype=kind, tile=extent)
     begin = None if "origin" not in found else (datatype.from_text(kind, found["origin"]),) * 2
     made._put(max_bytes=longest, _origin=_origin_of(kind, begin or domain))
+    made._put(_labels=labels, _stored_labels=_stored_labels(found.get("labels")))
     return made
+
+
+def _stored_labels(found: dict[str, str] | None) -> Steps | str | None:
+    """The labels of a stored array as the core tells them."""
+    if found is None or "array" in found:
+        return None if found is None else found["array"]
+    number = float if datatype.is_float(found["dtype"]) else int
+    start, step = (number(found[end]) for end in ("start", "step"))
+    if found["dtype"] == "float32":
+        start, step = (datatype.rounded("float32", one) for one in (start, step))
+    return Steps(found["dtype"], start, step)

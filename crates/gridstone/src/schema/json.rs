@@ -146,12 +146,13 @@ impl Schema {
         SchemaJson::of(self).text()
     }
 
-    /// Like [`Schema::to_json`], with the `origin` of the tiles of each dimension whose first tile lacks cells. A binding
-    /// that cuts boxes along tiles needs it; [`Schema::from_json`] refuses it.
+    /// Like [`Schema::to_json`], with the `origin` of each dimension whose domain does not begin there, and its `labels`. A binding
+    /// that cuts boxes along tiles, or shows labels, needs them; [`Schema::from_json`] refuses them.
     pub fn to_json_with_origins(&self) -> String {
         let mut json = SchemaJson::of(self);
         for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
-            written.origin = dim.filter(|dim| dim.lead() > 0).map(|dim| dim.text(dim.origin()));
+            written.origin = dim.filter(|dim| dim.origin() != dim.range().lo).map(|dim| dim.text(dim.origin()));
+            written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
         }
         json.text()
     }
@@ -417,6 +418,7 @@ struct EvolutionJson {
     filters: Vec<(String, String)>,
     nullable: Vec<String>,
     categories: Vec<(String, Vec<String>)>,
+    labels: Vec<(String, Option<LabelsText>)>,
 }
 
 impl Evolution {
@@ -425,13 +427,18 @@ impl Evolution {
     pub fn from_json(text: &str) -> Result<Self> {
         let json: EvolutionJson = serde_json::from_str(text)
             .map_err(|e| Error::schema(format!("these are no changes of a schema in JSON: {e}")).with_source(e))?;
-        let EvolutionJson { domains, add, drop, rename, fill, filters, nullable, categories } = json;
+        let EvolutionJson { domains, add, drop, rename, fill, filters, nullable, categories, labels } = json;
         if add.iter().any(|a| a.id.is_some() || a.ext.is_some()) {
             return Err(Error::schema(
                 "the \"id\" and \"ext\" of an attribute are written by the store; leave them out",
             ));
         }
         let add = add.iter().map(AttributeJson::read).collect::<Result<_>>()?;
-        Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories, labels: Vec::new() })
+        let read = |(name, text): (String, Option<LabelsText>)| {
+            let labels = text.map(|text| text.read()).transpose();
+            Ok((name.clone(), labels.map_err(|e| e.context(format!("dimension {name:?}")))?))
+        };
+        let labels = labels.into_iter().map(read).collect::<Result<_>>()?;
+        Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories, labels })
     }
 }
