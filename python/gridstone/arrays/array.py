@@ -38,6 +38,7 @@ from .delete import Erasable
 from .evolution import Evolvable
 from .labelled import Labelled
 from .metadata import Metadata
+from .source import ArraySource
 from .view import AttrView, Loc
 from .write import Writable
 
@@ -321,10 +322,12 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             CorruptionError: stored bytes are not what was written.
         """
         try:
-            return lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
+            found = lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
         except BoundsError:
             self._note_ends()  # That nothing is there is so by the ends of the domain.
             raise
+        found._source = None if self.sparse else ArraySource(self.native, self._schema)
+        return found
 
     def _read_points(self, dims: Mapping[str, Column], names: Sequence[str], progress: Progress) -> "_native.Cells":
         places = [column.native() for column in dims.values()]
@@ -522,12 +525,7 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         if self._native is None:
             return f"<gridstone.Array {self._uri!r} (closed)>"
         kind = "sparse" if self.sparse else "dense"
-        dims = ", ".join(
-            f"{printable(d.name)}: string"
-            if d.is_text
-            else f"{printable(d.name)}: {datatype.show(d.domain[0], d.dtype)}..{datatype.show(d.domain[1], d.dtype)}"
-            for d in self._schema.dims
-        )
+        dims = ", ".join(f"{printable(dim.name)}: {dim._shown}" for dim in self._schema.dims)
         attrs = ", ".join(f"{printable(attr.name)}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)
         place = self._uri if self.path == "/" else f"{self._uri} {self.path}"
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"

@@ -108,25 +108,18 @@ class Labelled(Readable):
 
     def _read_found(self, schema: Schema, found: Sequence[Found | None], names: list[str]) -> Result:
         """The cells at every combination of positions."""
-        lists, parts = [], []
-        for dim, part in zip(schema.dims, found, strict=True):
-            positions = np.arange(dim.size) if part is None else part.positions
-            lists.append(positions)
-            parts.append(_run_of(positions))
-        drops = tuple([part is not None and part.drop for part in found])
-        grid = _grid(schema, lists, drops)
+        lists = [
+            range(dim.size) if part is None else _run_of(part.positions)
+            for dim, part in zip(schema.dims, found, strict=True)
+        ]
+        grid = _grid(schema, lists, tuple([part is not None and part.drop for part in found]))
         budget = self._context.memory_budget
-        if any(positions.size == 0 for positions in lists):
+        if 0 in grid.shape:
             made = of_nothing(schema, grid, names, "row", budget)
-        elif all(part is not None for part in parts):
-            cells = self.native.read(grid.bounds, names, "row", None)
-            made = from_cells(schema, grid, names, "row", cells, budget)
+        elif all(isinstance(positions, range) for positions in lists):
+            made = from_cells(schema, grid, names, "row", self.native.read(grid.bounds, names, "row", None), budget)
         else:
-            picked = [
-                chosen.listed(positions.view(np.uint64)) if part is None else chosen.strided(part)
-                for part, positions in zip(parts, lists, strict=True)
-            ]
-            cells = self._read_positions(picked, None, names)
+            cells = self._read_positions([_chosen(positions) for positions in lists], None, names)
             columns = {name: column_of(schema.attr(name), cells.attrs[name]) for name in names}
             made = Result(schema, grid, names, "row", columns, cells.stats, budget)
         made._columns = {name: column.shaped(grid.kept, "row") for name, column in made._columns.items()}
@@ -174,17 +167,32 @@ def _spans(dim: Dim, part: Any) -> list[Any]:
     return [lookup.bounds_of(dim, part)]
 
 
-def _run_of(positions: AnyArray) -> Axis | None:
-    """Positions that follow each other; None of others."""
-    if positions.size and np.array_equal(positions, np.arange(positions[0], positions[0] + positions.size)):
-        return Axis(int(positions[0]), positions.size, 1, False)
-    return None
+def _run_of(positions: AnyArray) -> AnyArray | range:
+    """Positions, as a range where they follow each other."""
+    first, count = int(positions[0]) if positions.size else 0, positions.size
+    return range(first, first + count) if np.array_equal(positions, np.arange(first, first + count)) else positions
 
 
-def _grid(schema: Schema, lists: Sequence[AnyArray], drops: tuple[bool, ...]) -> Grid:
+def _chosen(positions: AnyArray | range) -> "_native._Chosen":
+    """The positions as the core takes them."""
+    if isinstance(positions, range):
+        return chosen.strided(Axis(positions.start, len(positions), 1, False))
+    return chosen.listed(positions.view(np.uint64))
+
+
+def _grid(schema: Schema, lists: Sequence[AnyArray | range], drops: tuple[bool, ...]) -> Grid:
     bounds = []
     for dim, positions in zip(schema.dims, lists, strict=True):
         low = datatype.ticks_of(dim.domain[0])
-        first, last = (int(positions.min()), int(positions.max())) if positions.size else (0, -1)
+        first, last = _ends_of(positions)
         bounds.append((low + first, low + last))
     return Grid(schema.dims, tuple(bounds), lists=tuple(lists), dropped=drops)
+
+
+def _ends_of(positions: AnyArray | range) -> tuple[int, int]:
+    """The lowest and the highest position, (0, -1) if there is none."""
+    if len(positions) == 0:
+        return 0, -1
+    if isinstance(positions, range):
+        return positions.start, positions.stop - 1
+    return int(positions.min()), int(positions.max())

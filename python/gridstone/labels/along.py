@@ -49,6 +49,8 @@ def read(native: "_native.Array", dim: Dim, place: int) -> AnyArray | None:
         return _none(attr.dtype, dim.size)
     cells = hidden.read([(start, stop)], [attr.name], "row", None)
     found = decode.numpy_of(column_of(attr, cells.attrs[attr.name]))
+    if np.ma.isMaskedArray(found) and not np.ma.getmaskarray(found).any():
+        found = np.ma.getdata(found)
     if (start, stop) == (low, high):
         return found
     made = _none(attr.dtype, dim.size)
@@ -102,7 +104,9 @@ def typed_labels(native: "_native.Array", schema: Schema, axis: int, given: Any,
     """
     dim = schema.dims[axis]
     what = f"dimension {dim.name!r}"
-    if count == 1 and (isinstance(given, str | bytes) or np.ndim(given) == 0):
+    if count == 1 and (
+        isinstance(given, str | bytes) or getattr(given, "ndim", None) == 0 or not hasattr(given, "__len__")
+    ):
         given = [given]
     found = labels_of(what, given)
     if isinstance(found, Steps):

@@ -13,33 +13,34 @@ from .box import Box
 class Grid(Box):
     """The cells at every combination of positions; `bounds` is the box around them."""
 
-    lists: tuple[AnyArray, ...] = field(default=(), compare=False)
-    """The positions along each dimension (int64)."""
+    lists: "tuple[AnyArray | range, ...]" = field(default=(), compare=False)
+    """The positions along each dimension (int64); a range where they follow each other."""
     dropped: tuple[bool, ...] = ()
     """The dimensions along which one position was chosen alone, which the result does not have."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Positions per dimension of the array."""
-        return tuple([found.size for found in self.lists])
+        return tuple([len(found) for found in self.lists])
 
     @property
     def kept(self) -> tuple[int, ...]:
         """Positions per dimension of the result."""
-        return tuple([found.size for found, drop in zip(self.lists, self.dropped, strict=True) if not drop])
+        return tuple([len(found) for found, drop in zip(self.lists, self.dropped, strict=True) if not drop])
 
     def coordinates(self, axis: int) -> AnyArray:
         """The coordinates along one dimension of the array, in the dimension's dtype."""
         dim = self.dims[axis]
         target = datatype.numpy_of(dim.dtype)
-        base = self.lists[axis].view(np.uint64) + np.uint64(datatype.ticks_of(dim.domain[0]) & (2**64 - 1))
+        base = positions_along(self, axis).view(np.uint64) + np.uint64(datatype.ticks_of(dim.domain[0]) & (2**64 - 1))
         return base.view(np.int64).view(target) if target.kind in "mM" else base.astype(target)
 
 
 def positions_along(box: Box, axis: int) -> AnyArray:
     """The positions in the domain along one dimension of a box."""
     if isinstance(box, Grid):
-        return box.lists[axis]
+        found = box.lists[axis]
+        return np.arange(found.start, found.stop) if isinstance(found, range) else found
     first = int(box.bounds[axis][0]) - datatype.ticks_of(box.dims[axis].domain[0])
     return np.arange(first, first + box.shape[axis])
 

@@ -108,6 +108,14 @@ class Dim(Frozen):
         return "" if found is None else str(found) if isinstance(found, Steps) else "in a list"
 
     @property
+    def _shown(self) -> str:
+        """Its coordinates on one line, and of its labels what is known without a read."""
+        if self._domain is None:
+            return self.dtype
+        text = "..".join(datatype.show(end, self.dtype) for end in self._domain)
+        return f"{text} with labels {self._labels_text}" if self._labels_text else text
+
+    @property
     def is_text(self) -> bool:
         """Whether its coordinates are texts."""
         return self.dtype == "string"

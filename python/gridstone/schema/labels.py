@@ -159,7 +159,7 @@ def _ends(kind: np.dtype[Any]) -> tuple[int, int]:
 
 def _pair(what: str, start: Any, step: Any) -> Steps:
     """Labels from a start and a step."""
-    first, by = np.asarray(_moment(start)), np.asarray(_span(step))
+    first, by = (_alone(what, one) for one in (_moment(start), _span(step)))
     if first.ndim or by.ndim or first.dtype.kind not in "iufMm" or by.dtype.kind not in "iufm":
         raise SchemaError(
             f"{what}: labels=({brief(start)}, {brief(step)}) is a start and a step, which are numbers, or a time and a "
@@ -178,6 +178,13 @@ def _pair(what: str, start: Any, step: Any) -> Steps:
             f"{what}: labels from {brief(start)} in steps of {brief(step)}: both are finite, no step is 0"
         )
     return Steps(dtype, *ticks)
+
+
+def _alone(what: str, value: Any) -> AnyArray:
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise SchemaError(f"{what}: {brief(value)} is no start or step of labels: {error}") from None
 
 
 def _moment(value: Any) -> Any:
@@ -230,11 +237,13 @@ def _array_of(what: str, given: Any) -> AnyArray:
         given = zoned.tz_convert("UTC").dt.tz_localize(None) if hasattr(given, "dt") else given.tz_convert(None)
     if isinstance(given, list | tuple | range):
         given = masked.of_list(list(given))
+        if any(isinstance(one, str) for one in given) and not all(isinstance(one, str) for one in given):
+            given = np.array([*given, None], object)[:-1]  # NumPy would write numbers as texts.
     if isinstance(given, str | bytes) or given is None:
         raise SchemaError(f"{what}: labels are a list, one for each position, not {brief(given)}")
     try:
         made = np.ma.array(given) if np.ma.isMaskedArray(given) else np.array(given)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise SchemaError(f"{what}: labels are a list, not {brief(given)}: {error}") from None
     return made
 
@@ -252,6 +261,8 @@ def _of_objects(what: str, values: AnyArray) -> AnyArray:
         moments = [np.datetime64("NaT") if one is None else datatype.time_of("datetime64", one) for one in flat]
         return np.array(moments, f"datetime64[{unit}]")
     if all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in held):
+        if not all(-(2**63) <= one < 2**63 for one in held):
+            raise SchemaError(f"{what}: {_TAKES} of 64 bits, found {brief(held)}")
         mask = np.array([one is None for one in flat], np.bool_)
         return np.ma.MaskedArray([0 if one is None else int(one) for one in flat], mask=mask, dtype=np.int64)
     found = next(one for one in held if not isinstance(one, str))

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _native
 from ..arrays.array import Array
 from ..arrays.view import AttrView
-from ..base.arguments import checked, known
+from ..base.arguments import checked, known, several
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype, encode, masked
@@ -120,7 +120,7 @@ def _arrays_of(group: Group) -> str:
     return f"its arrays: {names}" if names else "there is no array in it"
 
 
-@checked()
+@checked(dims=several)
 def array(
     uri: Uri,
     ndarray: Any,
