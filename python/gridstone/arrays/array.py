@@ -326,7 +326,7 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         except BoundsError:
             self._note_ends()  # That nothing is there is so by the ends of the domain.
             raise
-        found._source = None if self.sparse else ArraySource(self.native, self._schema)
+        found._source = None if found._schema.sparse else ArraySource(self.native, found._schema)
         return found
 
     def _read_points(self, dims: Mapping[str, Column], names: Sequence[str], progress: Progress) -> "_native.Cells":

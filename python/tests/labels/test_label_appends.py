@@ -144,7 +144,7 @@ def test_an_append_and_new_labels_at_once_leave_no_label_at_the_wrong_place() ->
     a.refresh()
     stepped = gs.open(a.uri, mode="r+")
     a.alter(labels={"time": (10, 10)})
-    with pytest.raises(InputError, match="labels of dimension .time. are int64, those given string"):
+    with pytest.raises(InputError, match=r"labels of dimension .time. are int64, those given string"):
         stepped.append(np.ones((1, 3)), labels=["s"])
     assert labels_of(gs.open(a.uri)) == [10, 20, 30]
 

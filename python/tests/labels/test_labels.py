@@ -87,17 +87,17 @@ def test_a_start_and_a_step_are_labels() -> None:
             "hours",
             (np.datetime64("2026-03-01"), dt.timedelta(hours=12)),
             ["2026-03-01", "2026-03-01T12", "2026-03-02", "2026-03-02T12"],
-        ),  # noqa: E501
+        ),
         (
             "down",
             (pd.Timestamp("2026-03-04"), -pd.Timedelta("1D")),
             ["2026-03-04", "2026-03-03", "2026-03-02", "2026-03-01"],
-        ),  # noqa: E501
+        ),
     ):
         found = line(f"pairs-{name}", pair).dim("x").labels
         assert found is not None and np.array_equal(found, np.array(wanted, found.dtype)), (name, found)
     for wrong in (("a", "b"), (1, 0), (0.0, np.nan), (1, [2]), ("2026-03-01", 1.5)):
-        with pytest.raises(SchemaError, match="start|step"):
+        with pytest.raises(SchemaError, match=r"start|step"):
             line("pairs-wrong", wrong)
 
 
