@@ -124,8 +124,8 @@ class Result(interop.Tabular):
         return {name: decode.numpy_of(column) for name, column in self._columns.items()}
 
     def to_arrow(self) -> "pa.Table":
-        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types). Of a
-        dimension with labels the column has these.
+        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types). The
+        column of a dimension with labels has these.
 
         NaT is null in Arrow. A nullable attribute that holds NaT loses it, with a `NatWarning`.
         """

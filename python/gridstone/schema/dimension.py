@@ -48,7 +48,7 @@ class Dim(Frozen):
     _labels: Labels | None
     """Those that an array is to be created with."""
     _stored_labels: Steps | str | None
-    """Of a stored array: labels at steps, or the id of the hidden array that has them."""
+    """The labels of a stored array at steps, or the id of the hidden array that has them."""
     tile: Value | None
     dtype: str
     max_bytes: int | None
@@ -93,8 +93,8 @@ class Dim(Frozen):
 
     @property
     def labels(self) -> AnyArray | None:
-        """The labels that an array is created with, one per position; None if there are none. Of the schema of a stored
-        array they are None: see `array.dim(name).labels`."""
+        """The labels that an array is created with, one per position; None if there are none. A stored array's schema has
+        None here: see `array.dim(name).labels`."""
         if isinstance(self._labels, Steps):
             return self._labels.values(0, self.size)
         return None if self._labels is None else self._labels.values

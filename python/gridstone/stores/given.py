@@ -22,7 +22,7 @@ class Given:
     labels: dict[str, Any] = field(default_factory=dict)
     """By dimension."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """Of the array."""
+    """That of the array."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Metadata of dimensions and attributes by name."""
 
