@@ -67,6 +67,7 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         """Whether it was opened for writing, and shows the version that it was copied at until it writes."""
         self._load_schema(native)
         self._stats: dict[str, int] = {}
+        self._indexes = {}
         self._uri, self._path = native.uri, native.path
 
     # What it is.

@@ -33,6 +33,8 @@ _BOXES_MAX = 4096
 class Labelled(Readable):
     """The part of an array that knows dimensions by their labels."""
 
+    _indexes: dict[int, tuple[int, Index]]
+
     @abstractmethod
     def _writable(self) -> "_native.Array": ...
 
@@ -100,7 +102,16 @@ class Labelled(Readable):
         return self._retry_if_schema_moved(look)
 
     def _index(self, dim: Dim, axis: int) -> Index:
-        """An index of the labels of a dense dimension."""
+        """An index of the labels of a dense dimension; that of a list is kept while the handle shows its version."""
+        native = self.native
+        if not isinstance(dim._stored_labels, str) or native.in_transaction:
+            return self._read_index(dim, axis)
+        known, version = self._indexes.get(axis), native.version
+        if known is None or known[0] != version or known[1].dim is not dim:
+            known = self._indexes[axis] = (version, self._read_index(dim, axis))
+        return known[1]
+
+    def _read_index(self, dim: Dim, axis: int) -> Index:
         if isinstance(dim._stored_labels, Steps):
             return index.of_steps(dim, dim._stored_labels, along.offset_of(dim))
         found = along.read(self.native, dim, axis)

@@ -93,8 +93,8 @@ class Dim(Frozen):
 
     @property
     def labels(self) -> AnyArray | None:
-        """The labels that an array is created with, one per position; None if there are none. A stored array's schema has
-        None here: see `array.dim(name).labels`."""
+        """The labels that an array is created with, one per position; None if there are none. The schema of a stored
+        array has None: see `array.dim(name).labels`."""
         if isinstance(self._labels, Steps):
             return self._labels.values(0, self.size)
         return None if self._labels is None else self._labels.values

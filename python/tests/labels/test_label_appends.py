@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import gridstone as gs
+from gridstone import _native
 from gridstone.errors import InputError, StorageError
 
 
@@ -225,3 +226,38 @@ def test_a_dataarray_brings_its_labels_and_dimensions_by_name() -> None:
     b = gs.array("mem://label-appends-dataset", both)
     b.append(xr.Dataset({"v": whole[4:], "w": whole[4:] * 0.5}), axis="time")
     assert b.to_xarray().equals(xr.Dataset({"v": whole[[0, 1, 4, 5]], "w": whole[[0, 1, 4, 5]] * 0.5}))
+
+
+def test_consolidate_merges_what_labels_lie_in_too() -> None:
+    a = stack("consolidate", ["a", "b"])
+    for number in range(20):
+        a.append(np.full((1, 3), number), labels=[f"r{number}"])
+
+    def parts() -> int:
+        found = _native.labels_of(a.native, 0)
+        assert found is not None
+        found.refresh()
+        return len(found.fragments())
+
+    assert parts() == 21
+    before = labels_of(a)
+    a.consolidate("all", dry_run=True)
+    assert parts() == 21
+    a.consolidate("all")
+    assert parts() == 1 and len(a.fragments) == 1 and labels_of(a) == before == labels_of(gs.open(a.uri))
+    assert a.sel(time="r7")["v"].tolist() == [7, 7, 7]
+    a.append(np.full((1, 3), 50), labels=["last"])
+    assert a.sel(time="last")["v"][0] == 50 and not gs.verify(a.uri).damage
+
+
+def test_a_handle_that_chose_before_finds_labels_that_came_since() -> None:
+    a = stack("index", ["a", "b"])
+    assert a.sel(time="b")["v"][0] == 3
+    other = gs.open(a.uri, mode="r+")
+    other.append(np.full((1, 3), 7), labels=["c"])
+    with pytest.raises(KeyError):
+        a.sel(time="c")
+    a.refresh()
+    assert a.sel(time="c")["v"][0] == 7
+    a.alter(labels={"time": ["x", "y", "z"]})
+    assert a.sel(time="y")["v"][0] == 3

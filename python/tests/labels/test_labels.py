@@ -321,3 +321,29 @@ def test_a_result_keeps_the_labels_of_its_version() -> None:
     for order in ("col", "global", "any"):
         assert a.read(order=order).to_arrow()["x"].to_pylist() == ["p", "q", "r"], order
     assert a.points({"x": [2, 0]}).to_arrow()["x"].to_pylist() == ["r", "p"]
+
+
+def test_a_copy_with_wider_types_has_labels_and_metadata_too(tmp_path: Path) -> None:
+    a = gs.array(tmp_path / "a.gs", np.arange(3, dtype="int8"), coords={"d0": ["a", "b", "c"]})
+    a.dim("d0").meta["n"], a["value"].meta["units"], a.meta["title"] = 1, "K", "three"
+    gs.copy(a.uri, tmp_path / "wide.gs", types={"value": "int32"})
+    found = gs.open(tmp_path / "wide.gs")
+    assert isinstance(found, gs.Array) and found.dtype == np.int32 and found.sel(d0="c")["value"] == 2
+    assert (found.dim("d0").meta["n"], found["value"].meta["units"], found.meta["title"]) == (1, "K", "three")
+
+
+def test_a_picture_has_labels_along_its_axes(tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    a = gs.array(
+        "mem://labels-plot",
+        np.arange(6.0).reshape(2, 3),
+        dims=["y", "x"],
+        coords={"x": ["p", "q", "r"], "y": (60, -10)},
+    )
+    axes = Figure().add_axes((0, 0, 1, 1))
+    gs.plot._label(axes, a, ("x", "y"))
+    across, down = axes.xaxis.get_major_formatter(), axes.yaxis.get_major_formatter()
+    assert [across(at, None) for at in (-0.5, 0, 1.5, 2.9, 3)] == ["", "p", "q", "r", ""]
+    assert [down(at, None) for at in (0.5, 1.5)] == ["60", "50"] and axes.get_xlabel() == "x"
+    assert gs.plot.plot(a, tmp_path / "a.png").stat().st_size > 1000
