@@ -24,6 +24,7 @@ _End = int | float | str
 _Box = Sequence[tuple[_End | None, _End | None]]
 _Boxes = Sequence[Sequence[tuple[_End | None, _End | None, bool]]]
 _Key = tuple[bytes, bool] | None
+_Names = Sequence[str] | None
 _Progress = Callable[[int, int], object]
 _Chosen = tuple[int, int, int] | tuple[str, _BufferLike] | str | None
 """Along one dimension: start, count and step; "listed" or "paired" positions (uint64); "masked"; None for all of it."""
@@ -36,6 +37,7 @@ __all__ = [
     "Cells",
     "Condition",
     "Context",
+    "Field",
     "Group",
     "Keys",
     "Portions",
@@ -45,6 +47,7 @@ __all__ = [
     "Upkeep",
     "Writer",
     "__version__",
+    "alter_labelled",
     "append_block",
     "check_condition",
     "check_receipt",
@@ -56,6 +59,7 @@ __all__ = [
     "delete_store",
     "environment_keys",
     "exists",
+    "labels_of",
     "move_node",
     "open",
     "parse_condition",
@@ -78,6 +82,8 @@ class Buffer:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+_Labels = tuple[str, str, _Column]
+"""The name of a dimension, the type of labels, and these."""
 _OutColumn = tuple[Buffer, Buffer | None, Buffer | None]
 
 _Literal = bool | int | float | str | bytes | tuple[str, int | None]
@@ -266,20 +272,14 @@ class Array:
     def tiles(self, boxes: _Boxes | None = None) -> dict[str, Any]:
         """The data tiles that touch the boxes: `fragment` (uint32 positions in `fragments()`), `cells` (uint64), and
         `lo`, `hi`: per dimension a column of MBR bounds in the dimension's own type."""
-    def read(
-        self,
-        box: _Box | None,
-        attrs: Sequence[str] | None,
-        order: str,
-        progress: _Progress | None = None,
-    ) -> Cells:
+    def read(self, box: _Box | None, attrs: _Names, order: str, progress: _Progress | None = None) -> Cells:
         """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates
         in order of writing). Dense: the memory layout of every column ("global", "any": a flat vector
         in global order)."""
     def read_cells(
         self,
         boxes: _Boxes | None,
-        attrs: Sequence[str] | None,
+        attrs: _Names,
         condition: Condition | None,
         order: str,
         progress: _Progress | None = None,
@@ -287,29 +287,19 @@ class Array:
         """Reads the cells in any of the boxes, each once, that a condition selects, in this order, coordinates
         included for dense arrays too."""
     def read_into(
-        self,
-        box: _Box | None,
-        attrs: Sequence[str],
-        order: str,
-        outs: Sequence[Any],
-        progress: _Progress | None = None,
+        self, box: _Box | None, attrs: Sequence[str], order: str, outs: Sequence[Any], progress: _Progress | None = None
     ) -> dict[str, int]:
         """Reads a box of a dense array into contiguous buffers that do not overlap, one per attribute, none of which
         may be null, of variable length or bool; gives the counters."""
-    def points(self, dims: Sequence[_Column], attrs: Sequence[str] | None, progress: _Progress | None = None) -> Cells:
+    def points(self, dims: Sequence[_Column], attrs: _Names, progress: _Progress | None = None) -> Cells:
         """Reads the cells at these coordinates, in their order. Dense: one row per point, no coordinates. Sparse: the
         cells that exist, with coordinates; duplicates in order of writing."""
-    def read_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: Sequence[str] | None) -> Cells:
+    def read_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: _Names) -> Cells:
         """Reads the cells at chosen positions, one choice per dimension, in row order. Dense: points first, if
         dimensions are paired or masked, then one axis per other dimension. Sparse: the cells that exist, each once,
         with coordinates; no points, no mask."""
     def scan(
-        self,
-        boxes: _Boxes | None,
-        attrs: Sequence[str] | None,
-        order: str,
-        batch_bytes: int,
-        condition: Condition | None = None,
+        self, boxes: _Boxes | None, attrs: _Names, order: str, batch_bytes: int, condition: Condition | None = None
     ) -> Scan:
         """Streams boxes, or what a condition selects of them, coordinates included for dense arrays too."""
     def portions(
@@ -325,19 +315,14 @@ class Array:
     def read_around(
         self,
         boxes: _Boxes | None,
-        attrs: Sequence[str] | None,
+        attrs: _Names,
         condition: Condition | None,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
         """As `read` or `read_where`, leaving out what is damaged."""
     def scan_around(
-        self,
-        boxes: _Boxes | None,
-        attrs: Sequence[str] | None,
-        order: str,
-        batch_bytes: int,
-        condition: Condition | None = None,
+        self, boxes: _Boxes | None, attrs: _Names, order: str, batch_bytes: int, condition: Condition | None = None
     ) -> Scan:
         """As `scan`, leaving out what is damaged; the whole box is looked at first."""
     def stage_dense(
@@ -386,13 +371,9 @@ class Array:
         commit_key: bytes | None = None,
     ) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
-    def writer(
-        self, box: _Box | None, attrs: Sequence[str] | None, commit_key: _Key = None, grow: bool = False
-    ) -> Writer:
+    def writer(self, box: _Box | None, attrs: _Names, commit_key: _Key = None, grow: bool = False) -> Writer:
         """A stream in global order; the key of its commit, and whether its content names the array by its path."""
-    def unsorted_writer(
-        self, attrs: Sequence[str] | None, dedup: str, commit_key: _Key = None, grow: bool = False
-    ) -> Writer: ...
+    def unsorted_writer(self, attrs: _Names, dedup: str, commit_key: _Key = None, grow: bool = False) -> Writer: ...
     def commit(self, staged: Sequence[Staged], message: str | None) -> int:
         """Commits all in one version, moves to it and returns it; at "r+" only."""
     def receipt(self, staged: Sequence[Staged]) -> str:
@@ -427,12 +408,7 @@ class Array:
     def tags(self) -> list[tuple[str, int]]:
         """The store's tags: (name, version), by name."""
     def vacuum(
-        self,
-        keep_us: int | None,
-        versions: int | None,
-        safety_us: int,
-        dry_run: bool,
-        progress: _Progress | None,
+        self, keep_us: int | None, versions: int | None, safety_us: int, dry_run: bool, progress: _Progress | None
     ) -> str:
         """A JSON report: {"oldest_before", "oldest", "newest": versions, "records", "data", "manifest", "temporary",
         "young": {objects, bytes}, "leases": n, "held_by": [{tag, version}], "committed": version | null}."""
@@ -440,6 +416,15 @@ class Array:
     def verify(self, progress: _Progress | None) -> str:
         """A JSON report: {"fragments": n, "tiles": n, "blocks": n, "bytes": n,
         "damage": [{fragment, tile, attribute, message}]}."""
+
+@final
+class Field:
+    """An attribute or dimension of an array, by its name."""
+
+    def __new__(cls, array: Array, name: str) -> Field: ...
+    def meta_get(self, key: str) -> str | None: ...
+    def meta_keys(self) -> list[str]: ...
+    def meta_set(self, changes: Mapping[str, str | None]) -> int: ...
 
 @final
 class Group:
@@ -525,8 +510,15 @@ def append_block(
     message: str | None,
     progress: _Progress | None = None,
     commit_key: bytes | None = None,
+    labels: _Labels | None = None,
 ) -> int:
     """Appends a block along (axis, by so many coordinates) in one commit; gives its version."""
+
+def labels_of(array: Array, place: int) -> Array | None:
+    """The array along a dimension that its labels are listed in."""
+
+def alter_labelled(array: Array, evolution_json: str, listed: Sequence[_Labels], message: str | None) -> int:
+    """As `Array.alter`, and lists labels of dimensions in the same commit."""
 
 def create_array(context: Context, uri: str, path: str, schema_json: str, overwrite: bool) -> Array: ...
 def create_group(context: Context, uri: str, path: str) -> Group: ...

@@ -103,3 +103,7 @@ class _NoAttributeError(SchemaError, KeyError):
 
 class _NoColumnError(InputError, KeyError):
     """A result has no column of the name that its brackets were given: also what a mapping would raise."""
+
+
+class _NoLabelError(BoundsError, KeyError):
+    """A dimension has no such label: also what a mapping, or xarray, would raise."""

@@ -13,6 +13,7 @@ from .column import datatype
 from .column.datatype import AnyArray
 from .errors import InputError, UnsupportedError
 from .query.box import Box, BoxLike, box_of, domain_of
+from .schema.labels import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -262,10 +263,21 @@ def _draw_rectangles(axes: "Axes", found: AnyArray, color: str, alpha: float) ->
 
 def _label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
     for name, axis in zip(names, (axes.xaxis, axes.yaxis), strict=True):
-        dtype = array.schema.dim(name).dtype
+        dim = array.schema.dim(name)
         axis.set_label_text(name, color=PAPER)
-        if datatype.is_time(dtype):
-            axis.set_major_formatter(partial(_time_label, dtype))
+        labels = None if array.sparse else array.dim(name).labels
+        if labels is not None:
+            axis.set_major_formatter(partial(_position_label, labels, datatype.ticks_of(dim.domain[0])))
+        elif datatype.is_time(dim.dtype):
+            axis.set_major_formatter(partial(_time_label, dim.dtype))
+
+
+def _position_label(labels: AnyArray, low: int, coordinate: float, _place: int | None) -> str:
+    """The label of the position that a place along an axis lies in; "" beyond the domain, and where there is none."""
+    position = math.floor(coordinate) - low
+    if not 0 <= position < len(labels) or missing(labels[position : position + 1])[0]:
+        return ""
+    return str(labels[position])
 
 
 def _time_label(dtype: str, ticks: float, _place: int | None) -> str:

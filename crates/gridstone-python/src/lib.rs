@@ -18,6 +18,7 @@ mod group;
 mod health;
 mod interrupt;
 mod keys;
+mod labels;
 mod listings;
 mod portions;
 mod positions;
@@ -41,6 +42,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::Staged>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<array::Array>()?;
+    module.add_class::<labels::Field>()?;
     module.add_class::<consolidate::Upkeep>()?;
     module.add_class::<group::Group>()?;
     module.add_class::<transaction::Transaction>()?;
@@ -59,6 +61,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(filters::registered_filters, module)?)?;
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     module.add_function(wrap_pyfunction!(append::append_block, module)?)?;
+    module.add_function(wrap_pyfunction!(labels::labels_of, module)?)?;
+    module.add_function(wrap_pyfunction!(labels::alter_labelled, module)?)?;
     module.add_function(wrap_pyfunction!(store::tag, module)?)?;
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;
     module.add_function(wrap_pyfunction!(copies::copy, module)?)?;

@@ -19,6 +19,7 @@ from ..column.columns import Field
 from ..column.values import cells_shape
 from ..errors import BoundsError, InputError
 from ..indexing import dense
+from ..labels import along, xarrays
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
 from ..version import receipt
@@ -55,6 +56,7 @@ class Appendable:
         x: Any,
         axis: int | str = 0,
         *,
+        labels: Any = None,
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
@@ -71,6 +73,9 @@ class Appendable:
                 other axis; without the axis itself it is one position. Sparse: an Arrow table, a data frame or a dict
                 with a column for each dimension and attribute.
             axis: of a dense array: its number (negative: from the last) or the name of the dimension.
+            labels: where the dimension has labels, those of the new positions: a list, or one of one position. They are
+                needed where they are in a list; labels at steps go on by themselves, and become a list if those given
+                do not. A DataArray of xarray brings its own, and its dimensions by name.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
             commit: True. An append finds its place when it is committed, so it cannot be left to a later commit.
@@ -81,7 +86,7 @@ class Appendable:
 
         Raises:
             BoundsError: no such axis; or its type has too few coordinates left.
-            InputError: a block of another shape, or values that do not fit.
+            InputError: a block of another shape, or values or labels that do not fit.
             ConflictError: the key was given to other content.
 
         Example:
@@ -95,10 +100,18 @@ class Appendable:
         if self.sparse:
             if axis != 0:
                 raise InputError("axis= is for dense arrays; the rows of a sparse one say themselves where they are")
+            if labels is not None:
+                raise InputError("labels= are of the positions of dense arrays; rows have coordinates")
             return self._write_table(x, message, progress, commit_key)
-        return self._append_block(x, place_of(self._schema, axis), message, progress, commit_key)
+        place = place_of(self._schema, axis)
+        if xarrays.is_xarray(x):
+            x, found = xarrays.block_of(self._writable(), self._schema, x, place)
+            labels = found if labels is None else labels
+        return self._append_block(x, place, labels, message, progress, commit_key)
 
-    def _append_block(self, x: Any, axis: int, message: Message, progress: Progress, commit_key: CommitKey) -> int:
+    def _append_block(
+        self, x: Any, axis: int, labels: Any, message: Message, progress: Progress, commit_key: CommitKey
+    ) -> int:
         schema, native = self._schema, self._writable()
         given = {
             name: _whole(attr_field(schema, name), data, schema, axis)
@@ -113,8 +126,9 @@ class Appendable:
         shape = tuple(count if place == axis else size for place, size in enumerate(schema.shape))
         layout, made = dense.columns_of_box(schema, given, shape)
         key = receipt.commit_key(commit_key)
+        more = None if labels is None else along.more_labels(native, schema, axis, labels, count)
         with reporting(progress, "writing") as report:
-            version = _native.append_block(native, (axis, count), made, layout, message, report, key)
+            version = _native.append_block(native, (axis, count), made, layout, message, report, key, more)
         self._noted_stats({"cells_written": int(np.prod(shape))})
         return version
 
@@ -168,7 +182,18 @@ class Target(Protocol):
     @property
     def sparse(self) -> bool: ...
 
-    def append(self, x: Any, axis: int | str = 0, *, message: Message = None, commit_key: CommitKey = None) -> int: ...
+    @property
+    def native(self) -> "_native.Array": ...
+
+    def append(
+        self,
+        x: Any,
+        axis: int | str = 0,
+        *,
+        labels: Any = None,
+        message: Message = None,
+        commit_key: CommitKey = None,
+    ) -> int: ...
 
 
 def appender(
@@ -186,6 +211,7 @@ class _Block(NamedTuple):
     """Frames that were given to a commit, whose outcome is not known yet."""
 
     values: Mapping[str, Any]
+    labels: Any
     positions: int
     key: str
 
@@ -204,6 +230,7 @@ class Appender:
         self._array, self._axis, self._every, self._seconds, self._message = array, axis, every, seconds, message
         self._lock = threading.RLock()
         self._held: list[Mapping[str, Any]] = []
+        self._labels: list[Any] = []
         self._positions, self._bytes = 0, 0
         self._tried: _Block | None = None
         self._timer: threading.Timer | None = None
@@ -212,11 +239,15 @@ class Appender:
         self.committed = 0
         """Positions committed so far."""
 
-    def append(self, frame: Any) -> None:
+    def append(self, frame: Any, label: Any = None) -> None:
         """Takes one position (an array without the axis) or several (with it); of several attributes a dict.
 
+        Args:
+            frame: the values.
+            label: of a dimension with labels, that of the position, or a list of them; needed where they are in a list.
+
         Raises:
-            InputError: a frame of another shape or type, or the writer is closed.
+            InputError: a frame of another shape or type, or without its label; or the writer is closed.
             GridstoneError: a commit in the background failed; the frames are still held, and `flush()` tries again.
         """
         with self._lock:
@@ -231,10 +262,12 @@ class Appender:
             counts = {_count(attr_field(schema, name), data, schema, self._axis) for name, data in made.items()}
             if len(counts) != 1:
                 raise InputError(f"every attribute needs as many positions along axis {self._axis}, found {counts}")
+            labels = self._labels_of(schema, label, next(iter(counts)))
             # The caller may fill the same buffer again.
             self._held.append(
                 {name: np.ma.copy(d) if np.ma.isMaskedArray(d) else np.array(d) for name, d in made.items()}
             )
+            self._labels += [] if labels is None else [labels]
             self._positions += counts.pop()
             self._bytes += sum(getattr(data, "nbytes", 0) for data in made.values())
             if (self._every is not None and self._positions >= self._every) or self._bytes >= _BYTES_HELD_MAX:
@@ -243,6 +276,21 @@ class Appender:
                 self._timer = threading.Timer(self._seconds, self._flush_later)
                 self._timer.daemon = True
                 self._timer.start()
+
+    def _labels_of(self, schema: Schema, label: Any, count: int) -> Any:
+        """The labels of a frame; an `InputError` if some frames have them and others not."""
+        dim = schema.dims[self._axis]
+        if label is None:
+            if isinstance(dim._stored_labels, str):
+                raise InputError(
+                    f"dimension {dim.name!r} has a list of labels: give that of the frame, append(frame, label=…)"
+                )
+            if self._labels:
+                raise InputError("the frames before have labels, this one has none; give each its own, or none any")
+            return None
+        if self._held and not self._labels:
+            raise InputError("the frames before have no labels, this one has; give each its own, or none any")
+        return along.typed_labels(self._array.native, schema, self._axis, label, count).values
 
     def flush(self) -> None:
         """Commits what is held. After an error it is held still; another try commits it once, whatever became of the
@@ -254,10 +302,13 @@ class Appender:
             while self._tried is not None or self._held:
                 if self._tried is None:
                     joined = {n: _joined([frame[n] for frame in self._held], self._axis) for n in self._held[0]}
-                    self._tried = _Block(joined, self._positions, f"frames-{uuid.uuid4()}")
-                    self._held, self._positions, self._bytes = [], 0, 0
+                    labels = _joined(self._labels, 0) if self._labels else None
+                    self._tried = _Block(joined, labels, self._positions, f"frames-{uuid.uuid4()}")
+                    self._held, self._labels, self._positions, self._bytes = [], [], 0, 0
                 block = self._tried
-                self._array.append(block.values, self._axis, message=self._message, commit_key=block.key)
+                self._array.append(
+                    block.values, self._axis, labels=block.labels, message=self._message, commit_key=block.key
+                )
                 self.committed += block.positions
                 self._tried = None
 
@@ -290,7 +341,7 @@ class Appender:
         with self._lock:
             self._stop_timer()
             self._is_open = False
-            self._held, self._positions, self._bytes, self._tried = [], 0, 0, None
+            self._held, self._labels, self._positions, self._bytes, self._tried = [], [], 0, 0, None
 
     def __enter__(self) -> "Appender":
         return self

@@ -36,8 +36,9 @@ from ..write.input import coordinate_columns
 from . import conversion, display, pickling
 from .delete import Erasable
 from .evolution import Evolvable
+from .labelled import Labelled
 from .metadata import Metadata
-from .read import Readable
+from .source import ArraySource
 from .view import AttrView, Loc
 from .write import Writable
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -66,6 +67,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         """Whether it was opened for writing, and shows the version that it was copied at until it writes."""
         self._load_schema(native)
         self._stats: dict[str, int] = {}
+        self._indexes = {}
         self._uri, self._path = native.uri, native.path
 
     # What it is.
@@ -321,10 +323,12 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             CorruptionError: stored bytes are not what was written.
         """
         try:
-            return lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
+            found = lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
         except BoundsError:
             self._note_ends()  # That nothing is there is so by the ends of the domain.
             raise
+        found._source = None if found._schema.sparse else ArraySource(self.native, found._schema)
+        return found
 
     def _read_points(self, dims: Mapping[str, Column], names: Sequence[str], progress: Progress) -> "_native.Cells":
         places = [column.native() for column in dims.values()]
@@ -535,10 +539,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         if self._native is None:
             return f"<gridstone.Array {self._uri!r} (closed)>"
         kind = "sparse" if self.sparse else "dense"
-        dims = ", ".join(
-            f"{printable(d.name)}: string" if d.is_text else f"{printable(d.name)}: {d.shown}"
-            for d in self._schema.dims
-        )
+        dims = ", ".join(f"{printable(dim.name)}: {dim._shown}" for dim in self._schema.dims)
         attrs = ", ".join(f"{printable(attr.name)}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)
         place = self._uri if self.path == "/" else f"{self._uri} {self.path}"
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"

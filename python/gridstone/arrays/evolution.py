@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _native
 from ..base.arguments import checked, mapping, several
 from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError, SchemaError, UnsupportedError
+from ..labels.along import labels_asked
 from ..query.axis import ends_used
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr, category_texts
@@ -102,7 +104,14 @@ class Evolvable(Noting):
         return self._evolve({"domains": category_texts}, message)
 
     @checked(
-        add=_attrs, drop=several, nullable=several, rename=mapping, fill=mapping, filters=mapping, categories=mapping
+        add=_attrs,
+        drop=several,
+        nullable=several,
+        rename=mapping,
+        fill=mapping,
+        filters=mapping,
+        categories=mapping,
+        labels=mapping,
     )
     def alter(
         self,
@@ -114,10 +123,11 @@ class Evolvable(Noting):
         filters: Mapping[str, Filters] | None = None,
         nullable: str | Iterable[str] = (),
         categories: Mapping[str, Any] | None = None,
+        labels: Mapping[str, Any] | None = None,
         message: Message = None,
     ) -> int:
-        """Adds, drops, renames and changes attributes, and renames dimensions. Nothing that was written is read or
-        written again.
+        """Adds, drops, renames and changes attributes, and renames and labels dimensions. Nothing that was written is
+        read or written again.
 
         Names are those before the change. Earlier versions keep their attributes. Writes of processes that have not
         seen the change yet stand.
@@ -132,12 +142,15 @@ class Evolvable(Noting):
             nullable: attributes that may be null from now on; unwritten dense cells of them are null.
             categories: new categories (a list, or one) by name of enumerated attribute; they come behind those that it
                 has, and are the greatest where categories are ordered.
+            labels: labels by name of dimension, of a dense array: one for each position, or `(start, step)`; None takes
+                them away. Earlier versions keep theirs.
             message: kept with the version.
 
         Returns:
             The version committed; the present one if nothing changes.
 
         Raises:
+            InputError: not one label for each position.
             SchemaError: what cannot change: a type, the last attribute, a name that is taken, nullable back to not
                 nullable, categories that are there; in a sparse array the fill of an attribute that was added.
             ConflictError: another commit changed the schema.
@@ -154,7 +167,11 @@ class Evolvable(Noting):
                 [_name(name), category_texts(schema.attr(name), more)] for name, more in (categories or {}).items()
             ],
         }
-        return self._evolve(asked, message)
+        if labels is None:
+            return self._evolve(asked, message)
+        steps, listed = labels_asked(schema, {_name(name): value for name, value in labels.items()})
+        text = json.dumps({**asked, "labels": steps})
+        return _native.alter_labelled(self._writable(), text, listed, message)
 
     def _evolve(self, asked: Mapping[str, Any], message: Message) -> int:
         return self._writable().alter(json.dumps(asked), message)

@@ -1,4 +1,6 @@
-"""Metadata of an array or a group: a mutable mapping of text to JSON values, each change one commit."""
+"""Metadata of an array, a group, an attribute or a dimension: a mutable mapping of text to JSON values, each change one
+commit.
+"""
 
 import base64
 import datetime as dt
@@ -20,8 +22,10 @@ _LEVELS_MAX = 128
 
 
 class Metadata(MutableMapping[str, Any]):
-    """`a.meta`, `g.meta`. Values: None, bool, int, float (NaN, infinities), str, bytes, lists, dicts with text keys,
-    `datetime`, `numpy.datetime64` and `timedelta64`. NumPy's numbers become Python's, its arrays lists.
+    """`a.meta`, `g.meta`, `a["v"].meta`, `a.dim("x").meta`.
+
+    Values: None, bool, int, float (NaN, infinities), str, bytes, lists, dicts with text keys, `datetime`,
+    `numpy.datetime64` and `timedelta64`. NumPy's numbers become Python's, its arrays lists.
 
     As they are stored, lists and dicts lie in each other 128 deep at most.
 
@@ -30,8 +34,8 @@ class Metadata(MutableMapping[str, Any]):
 
     def __init__(
         self,
-        reader: "Callable[[], _native.Array | _native.Group]",
-        writer: "Callable[[], _native.Array | _native.Group]",
+        reader: "Callable[[], _native.Array | _native.Group | _native.Field]",
+        writer: "Callable[[], _native.Array | _native.Group | _native.Field]",
     ) -> None:
         self._reader, self._writer = reader, writer
 

@@ -21,6 +21,7 @@ from ..result.out import fill_out, needs_dense, of_targets, targets_of
 from ..schema.array_schema import Schema
 from ..schema.fields import asked_of_core, attr_field, column_of
 from .noting import Noting
+from .source import ArraySource
 
 if TYPE_CHECKING:
     from ..result.buffers import Buffers, Filling
@@ -89,7 +90,10 @@ class Readable(Noting):
         known("damaged", damaged, CHOICES)
 
         def look(schema: Schema) -> Result:
-            return self._read_of(schema, box, attrs, where, order, out, progress, damaged)
+            found = self._read_of(schema, box, attrs, where, order, out, progress, damaged)
+            if not schema.sparse:
+                found._source = ArraySource(self.native, schema)
+            return found
 
         return self._retry_if_schema_moved(look)
 

@@ -1,12 +1,13 @@
 """Views of an array: one attribute, and access by coordinates."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..base.arguments import checked
+from .. import _native
+from ..base.arguments import checked, mapping
 from ..base.progress import Progress
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
@@ -18,6 +19,7 @@ from ..query.box import axes_of_coordinates
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from . import conversion
+from .metadata import Metadata
 
 
 class Viewed(Handle, Protocol):
@@ -44,6 +46,11 @@ class Viewed(Handle, Protocol):
     def _pinned(self) -> "Viewed": ...
 
     def _no_membership(self, name: str) -> TypeError: ...
+
+    @property
+    def native(self) -> "_native.Array": ...
+
+    def _selected(self, asked: Mapping[str, Any], method: str | None, attrs: str | None) -> Result: ...
 
     def __len__(self) -> int: ...
 
@@ -120,6 +127,17 @@ class AttrView(Stored):
     def loc(self) -> "Loc":
         """This attribute by coordinates: `a["v"].loc[100:110]`, half-open."""
         return Loc(self._array, self.name)
+
+    @property
+    def meta(self) -> Metadata:
+        """Metadata of the attribute: a mutable mapping of text to JSON values, as that of the array."""
+        array, name = self._array, self.name
+        return Metadata(lambda: _native.Field(array.native, name), lambda: _native.Field(array._writable(), name))
+
+    @checked(labels=mapping)
+    def sel(self, labels: Mapping[str, Any] | None = None, /, method: str | None = None, **more: Any) -> Result:
+        """This attribute by labels; see `Array.sel`."""
+        return self._array._selected({**(labels or {}), **more}, method, self.name)
 
     @property
     def vindex(self) -> indexers.VIndex:

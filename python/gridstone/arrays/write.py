@@ -28,6 +28,10 @@ class Writable(Appendable):
     @abstractmethod
     def schema(self) -> Schema: ...
 
+    @property
+    @abstractmethod
+    def native(self) -> "_native.Array": ...
+
     @abstractmethod
     def _writable(self) -> "_native.Array": ...
 

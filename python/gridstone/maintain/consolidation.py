@@ -226,7 +226,8 @@ class Mergeable:
         background: bool = False,
         progress: Progress = None,
     ) -> Consolidation | BackgroundConsolidation:
-        """Merges fragments, so that reads open fewer of them, and drops what was deleted or overwritten.
+        """Merges fragments, so that reads open fewer of them, and drops what was deleted or overwritten. Those of
+        labels too, unless a box or fragments are named or it goes on in the background.
 
         Readers and writers go on meanwhile; older versions stay as they were. Each merge is a commit of its own.
 
@@ -253,5 +254,14 @@ class Mergeable:
         size = size_bytes(target, "target")
         if background and not dry_run:
             return BackgroundConsolidation(array.consolidate_in_background(strategy, ids, within, size))
+        if not dry_run and ids is None and within is None:
+            self._merge_labels(array, strategy, size)
         with reporting(progress, "merging", "cells") as report:
             return of_json(array.consolidate(strategy, ids, within, size, dry_run, report))
+
+    def _merge_labels(self, array: "_native.Array", strategy: str, size: int) -> None:
+        """Merges the fragments that labels in lists lie in, in the same way; what is small is not told of."""
+        for place, dim in enumerate(self._schema.dims):
+            hidden = _native.labels_of(array, place) if isinstance(dim._stored_labels, str) else None
+            if hidden is not None:
+                hidden.consolidate(strategy, None, None, size, False)

@@ -14,9 +14,10 @@ from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BudgetError, InputError, UnsupportedError, _NoColumnError
 from ..query.box import Box
+from ..query.grid import Grid
 from ..schema.array_schema import Schema
 from ..schema.fields import column_of, empty_of
-from . import interop, nat
+from . import interop, labelled, nat
 from .damage import Skipped
 from .selection import Selection, placed, shape_of
 
@@ -40,7 +41,7 @@ class Result(interop.Tabular):
 
     __slots__ = (
         *("_box", "_budget", "_chosen", "_columns", "_count", "_damage", "_names", "_order", "_schema", "_shape"),
-        "_stats",
+        *("_source", "_stats"),
     )
 
     def __init__(
@@ -58,7 +59,8 @@ class Result(interop.Tabular):
     ) -> None:
         self._schema, self._box, self._names, self._order = schema, box, tuple(names), order
         self._columns, self._stats, self._budget = dict(found), dict(stats), budget
-        self._shape = None if schema.sparse or listed else box.shape
+        self._shape = None if schema.sparse or listed else box.kept if isinstance(box, Grid) else box.shape
+        self._source: labelled.Source | None = None
         self._damage: tuple[Skipped, ...] = ()
         self._chosen = chosen
         first = next(iter(self._columns.values()))
@@ -67,7 +69,7 @@ class Result(interop.Tabular):
     @property
     def schema(self) -> "pa.Schema":
         """The Arrow schema of `to_arrow()`."""
-        return self._schema._arrow_of(self._names)
+        return labelled.arrow_schema(self)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -122,7 +124,8 @@ class Result(interop.Tabular):
         return {name: decode.numpy_of(column) for name, column in self._columns.items()}
 
     def to_arrow(self) -> "pa.Table":
-        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types).
+        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types). The
+        column of a dimension with labels has these.
 
         NaT is null in Arrow. A nullable attribute that holds NaT loses it, with a `NatWarning`.
         """
@@ -131,7 +134,30 @@ class Result(interop.Tabular):
         found = dict(self._columns)
         if self._shape is not None:
             found = {**self._coordinate_columns(), **found}
+        for axis, dim in enumerate(self._schema.dims):
+            labels = labelled.labels_along(self, axis)
+            if labels is not None:
+                spread = labels if self._shape is None else self._spread(axis, labels)
+                found[dim.name] = labelled.label_column(dim.name, spread)
         return pa.Table.from_arrays(nat.arrays_of(self._schema, found, nat.WARN), schema=self.schema)
+
+    @property
+    def labels(self) -> dict[str, AnyArray]:
+        """The labels of the dimensions that have some, of a dense array: along the box, or one per cell of a list."""
+        found = {dim.name: labelled.labels_along(self, axis) for axis, dim in enumerate(self._schema.dims)}
+        return {name: values for name, values in found.items() if values is not None}
+
+    def to_xarray(self) -> Any:
+        """A dense box as xarray has it: a DataArray of one attribute, a Dataset of several.
+
+        Labels are coordinates; a dimension without labels has its own. `attrs` are the metadata: of a Dataset the
+        array's, of its variables and coordinates those of attributes and dimensions; of a DataArray the array's and the
+        attribute's together. Numbers that are null are NaN, times NaT.
+
+        Raises:
+            UnsupportedError: xarray is missing, or this is a list of cells.
+        """
+        return labelled.to_xarray(self)
 
     def to_scipy(self, attr: str | None = None, *, format: str | None = None, repeats: str = "last") -> Any:
         """One attribute of two dimensions as a sparse array of SciPy: `a[rows].to_scipy(format="csr")`.
@@ -242,7 +268,7 @@ class Result(interop.Tabular):
     @property
     def _sides(self) -> tuple[int, ...]:
         """The shape of a matrix or array of the cells: of what was chosen, or of the box."""
-        return shape_of(self._chosen, self._box.shape)
+        return shape_of(self._chosen, self._box.shape) if self._shape is None else self._shape
 
     def _places(self) -> "tuple[AnyArray, AnyArray | slice]":
         """Row-major positions of the cells in an array of these sides, and which cell lies at each."""
@@ -272,15 +298,19 @@ class Result(interop.Tabular):
 
     def _coordinate_columns(self) -> dict[str, Column]:
         """The coordinates of every cell of a dense result, in the order of its cells."""
+        dims = enumerate(self._schema.dims)
+        return {dim.name: Column(dim.dtype, self._spread(axis, self._box.coordinates(axis))) for axis, dim in dims}
+
+    def _spread(self, axis: int, values: AnyArray) -> AnyArray:
+        """Values along one dimension of a dense result, for every cell in the order of its cells."""
         shape = self._box.shape
-        found = {}
-        places = self._global_places() if self._order in ("global", "any") else None
-        for axis, dim in enumerate(self._schema.dims):
-            along = [1] * len(shape)
-            along[axis] = shape[axis]
-            spread = np.broadcast_to(self._box.coordinates(axis).reshape(along), shape).ravel(order=self._memory)
-            found[dim.name] = Column(dim.dtype, spread if places is None else spread[places])
-        return found
+        along = [1] * len(shape)
+        along[axis] = shape[axis]
+        made = np.broadcast_to(np.ma.getdata(values).reshape(along), shape).ravel(order=self._memory)
+        if np.ma.isMaskedArray(values):
+            mask = np.broadcast_to(np.ma.getmaskarray(values).reshape(along), shape).ravel(order=self._memory)
+            made = np.ma.MaskedArray(made, mask=mask)
+        return made[self._global_places()] if self._order in ("global", "any") else made
 
     def _global_places(self) -> AnyArray:
         """The row-major position in the box of each cell in global order."""

@@ -65,6 +65,12 @@ class Schema(Frozen):
         coord_filters: Filters = "auto",
     ) -> None:
         dims, attrs = tuple(_checked(dim, Dim) for dim in dims), tuple(_checked(attr, Attr) for attr in attrs)
+        labelled = [dim.name for dim in dims if dim._labels is not None]
+        if sparse and labelled:
+            raise SchemaError(
+                f"dimension {labelled[0]!r}: labels are of the positions of dense arrays; the cells of a sparse one "
+                f"have coordinates"
+            )
         asked = {
             "sparse": bool(sparse),
             "capacity": _capacity(capacity),
@@ -76,6 +82,8 @@ class Schema(Frozen):
         }
         asked["dims"] = [dim._json() for dim in (dims if sparse else _tiled(dims, attrs))]
         self._fill_in(json.loads(_native.check_schema(json.dumps(asked))))
+        for made, dim in zip(self.dims, dims, strict=True):
+            made._put(_labels=dim._labels)
 
     def _fill_in(self, found: dict[str, Any]) -> None:
         try:
@@ -184,12 +192,14 @@ class Schema(Frozen):
         return text
 
     def _repr_html_(self) -> str:
+        labelled = any(dim._labels_text for dim in self.dims)
         dims = [
             (
                 d.name,
                 d.dtype,
-                *(("", f"{d.max_bytes} bytes") if d.is_text else (datatype.show(end, d.dtype) for end in d.domain)),
+                *(("", f"{d.max_bytes} bytes") if d.is_text else _ends_shown(d)),
                 "whole" if d.tile is None else d.tile,
+                *((d._labels_text,) if labelled else ()),
             )
             for d in self.dims
         ]
@@ -206,7 +216,7 @@ class Schema(Frozen):
         title = f"{'Sparse' if self.sparse else 'Dense'} schema"
         return (
             f"<div><b>{title}</b> <small>{html.escape(self._options_text())}</small>"
-            + html.table(("dimension", "type", "from", "to", "tile"), dims)
+            + html.table(("dimension", "type", "from", "to", "tile", *(("labels",) if labelled else ())), dims)
             + html.table(("attribute", "type", "nullable", "fill", "filters"), attrs)
             + "</div>"
         )
@@ -215,6 +225,14 @@ class Schema(Frozen):
 _Part = TypeVar("_Part")
 _Named = TypeVar("_Named", Dim, Attr)
 _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
+
+
+def _ends_shown(dim: Dim) -> tuple[str, str]:
+    """The ends of a domain of numbers, for people."""
+    low, high = dim.domain
+    return ("open" if low is None else datatype.show(low, dim.dtype)), (
+        "open" if high is None else datatype.show(high, dim.dtype)
+    )
 
 
 def _restored(text: str, dims: tuple[Dim, ...]) -> Schema:

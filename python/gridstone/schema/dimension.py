@@ -10,6 +10,7 @@ from ..column import datatype
 from ..column.datatype import AnyArray, Value
 from ..errors import SchemaError, UnsupportedError
 from .frozen import Frozen
+from .labels import Labels, Listed, Steps, check_count, labels_of
 
 
 class Dim(Frozen):
@@ -27,6 +28,9 @@ class Dim(Frozen):
         dtype: an integer, datetime64 or timedelta64 type; in sparse arrays also float32, float64 and "string".
         max_bytes: of a string dimension, the bytes of UTF-8 of its longest text; 32 unless given. Each 8 bytes take an
             axis, of which an array has at most 32 (a number takes one).
+        labels: of an array that is dense, what the positions stand for: one number, time or text for each of them, or
+            `(start, step)`. They are data that the array is created with, and no part of what makes schemas equal;
+            those of a stored array are `array.dim(name).labels`.
 
     A dimension of texts has no domain (None): every text without NUL, of up to `max_bytes`, is inside. Its order is
     that of the code points.
@@ -36,7 +40,18 @@ class Dim(Frozen):
         UnsupportedError: the type is bytes, which this version has for attributes only.
     """
 
-    __slots__ = ("_count", "_domain", "_given", "_origin", "dtype", "max_bytes", "name", "tile")
+    __slots__ = (
+        "_count",
+        "_domain",
+        "_given",
+        "_labels",
+        "_origin",
+        "_stored_labels",
+        "dtype",
+        "max_bytes",
+        "name",
+        "tile",
+    )
     name: str
     _domain: tuple[Value, Value] | None
     """The highest coordinate lies below the lowest while there is none. That of an array at its version."""
@@ -47,6 +62,10 @@ class Dim(Frozen):
     _origin: int | None
     """A coordinate in ticks at which a tile begins, where coordinates are positions: that of an array stays when its
     domain grows. It is no part of what a user asks for, so that it takes no part in comparisons."""
+    _labels: Labels | None
+    """Those that an array is to be created with."""
+    _stored_labels: Steps | str | None
+    """The labels of a stored array at steps, or the id of the hidden array that has them."""
     tile: Value | None
     dtype: str
     max_bytes: int | None
@@ -60,9 +79,13 @@ class Dim(Frozen):
         dtype: Any = "int64",
         *,
         max_bytes: int | None = None,
+        labels: Any = None,
     ) -> None:
         kind = datatype.parse(dtype)
         what = f"dimension {name!r}"
+        self._put(_labels=None if labels is None else labels_of(what, labels), _stored_labels=None)
+        if labels is not None and (kind == "string" or datatype.is_float(kind)):
+            raise SchemaError(f"{what} is {kind}: labels are of positions, which it does not have; leave them out")
         if kind == "bytes":
             raise UnsupportedError(f"{what}: bytes dimensions are not supported by this version; use an attribute")
         if kind == "string":
@@ -82,7 +105,13 @@ class Dim(Frozen):
         self._put(name=str(name), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
         if _is_of_length_0(kind, domain):
             self._put_domain(_empty(kind, (None, None)), None)
-            return
+        else:
+            self._put_ends(domain, what)
+        if self._labels is not None:
+            check_count(what, self._labels, self.size)
+
+    def _put_ends(self, domain: Any, what: str) -> None:
+        kind = self.dtype
         low, high = (None if bound is None else datatype.scalar(kind, bound, what) for bound in domain)
         if low is None or high is None:
             self._put_domain(_empty(kind, (low, high)), (low, high))
@@ -98,6 +127,30 @@ class Dim(Frozen):
             self._put(_domain=domain, _given=given, _count=None, _origin=None)
             return
         self._put(_domain=domain, _given=given, _count=_count_of(domain), _origin=datatype.ticks_of(begin))
+
+    @property
+    def labels(self) -> AnyArray | None:
+        """The labels that an array is created with, one per position; None if there are none. The schema of a stored
+        array has None: see `array.dim(name).labels`."""
+        if isinstance(self._labels, Steps):
+            return self._labels.values(0, self.size)
+        return None if self._labels is None else self._labels.values
+
+    @property
+    def _labels_text(self) -> str:
+        """What is said of its labels where it is shown; "" if it has none."""
+        if isinstance(self._labels, Listed):
+            return f"{len(self._labels)} of {self._labels.dtype}"
+        found = self._labels or self._stored_labels
+        return "" if found is None else str(found) if isinstance(found, Steps) else "in a list"
+
+    @property
+    def _shown(self) -> str:
+        """Its coordinates on one line, and of its labels what is known without a read."""
+        if self._domain is None:
+            return self.dtype
+        text = "empty" if self.is_empty else "..".join(datatype.show(end, self.dtype) for end in self._domain)
+        return f"{text} with labels {self._labels_text}" if self._labels_text else text
 
     @property
     def is_text(self) -> bool:
@@ -125,15 +178,6 @@ class Dim(Frozen):
     def is_empty(self) -> bool:
         """Whether there is no coordinate along it."""
         return self._domain is not None and bool(self._domain[0] > self._domain[1])  # type: ignore[operator]
-
-    @property
-    def shown(self) -> str:
-        """The domain, for people."""
-        if self._domain is None:
-            return "every text"
-        if self.is_empty:
-            return "empty"
-        return "..".join(datatype.show(end, self.dtype) for end in self._domain)
 
     def _numbers(self, what: str) -> tuple[Value, Value]:
         """The domain; a `SchemaError` for texts, which have no `what`."""
@@ -191,7 +235,7 @@ class Dim(Frozen):
         more: dict[str, Any] = {} if self._origin is None else {"origin": str(self._origin)}
         if self._given is not None and self._domain is not None and not self.is_empty:
             more["reach"] = [datatype.to_text(self.dtype, bound) for bound in self._domain]
-        return dim_of, ({**self._json(), **more},)
+        return dim_of, ({**self._json(), **more}, self._labels)
 
     def __repr__(self) -> str:
         if self._domain is None:
@@ -199,7 +243,8 @@ class Dim(Frozen):
         ends = self._domain if self._given is None else self._given
         lo, hi = ("None" if bound is None else datatype.show(bound, self.dtype) for bound in ends)
         tile = "None" if self.tile is None else datatype.show(self.tile)
-        return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r})"
+        labels = f", labels=<{self._labels_text}>" if self._labels_text else ""
+        return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r}{labels})"
 
 
 def _longest(what: str, max_bytes: Any) -> int:
@@ -261,10 +306,11 @@ def _extent_type(kind: str) -> str:
     return "float64" if datatype.is_float(kind) else "uint64"
 
 
-def dim_of(found: dict[str, Any]) -> Dim:
+def dim_of(found: dict[str, Any], labels: Labels | None = None) -> Dim:
     """The dimension of the JSON form that the core has written, or one that was checked; it is not checked again."""
     made, kind, written, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
     extent = None if tile is None else datatype.from_text(_extent_type(kind), tile)
+    made._put(_labels=labels, _stored_labels=_stored_labels(found.get("labels")))
     made._put(name=found["name"], dtype=kind, tile=extent, max_bytes=found["max_bytes"] if kind == "string" else None)
     origin = datatype.from_text(kind, found["origin"]) if "origin" in found else None
     if written is None:
@@ -280,3 +326,14 @@ def dim_of(found: dict[str, Any]) -> Dim:
     else:
         made._put_domain(_empty(kind, (low, high)), given, origin)
     return made
+
+
+def _stored_labels(found: dict[str, str] | None) -> Steps | str | None:
+    """The labels of a stored array as the core tells them."""
+    if found is None or "array" in found:
+        return None if found is None else found["array"]
+    number = float if datatype.is_float(found["dtype"]) else int
+    start, step = (number(found[end]) for end in ("start", "step"))
+    if found["dtype"] == "float32":
+        start, step = (datatype.rounded("float32", one) for one in (start, step))
+    return Steps(found["dtype"], start, step)

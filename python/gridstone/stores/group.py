@@ -26,7 +26,8 @@ from ..maintain import health
 from ..maintain.retention import Retained
 from ..schema.array_schema import Schema
 from ..version.history import Version, check_kept, version_of
-from .nodes import Entry, entries
+from .at_once import create_at_once
+from .nodes import Entry, entries, joined
 
 _REFUSED_SHOWN = 5
 
@@ -228,6 +229,9 @@ class Group(Retained):
         native = self._writable()
         if not isinstance(schema, Schema):
             raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
+        if any(dim._labels is not None for dim in schema.dims):
+            path = joined(self.path, utf8("name", name))
+            return create_at_once(self._uri, schema, path, overwrite, self._context, lambda made: None)
         made = native.create_array(self._context.native, utf8("name", name), schema.to_json(), overwrite)
         return Array(made, self._context)
 

@@ -54,8 +54,7 @@ def recast(
         with transaction(target, f"a copy of {source.uri}", context=context) as copied:
             staged = copied[path] if fresh else copied.create(path, schema, overwrite=overwrite)
             _fill(source, staged, progress)
-            for key, value in source.meta.items():
-                staged.meta[key] = value
+            _name(source, staged)
     except BaseException:
         # The first error is the one that is raised.
         with contextlib.suppress(GridstoneError):
@@ -146,6 +145,18 @@ def _fill(source: Array, target: Array, progress: Progress) -> None:
     with target.writer(wide, progress=progress) as values:
         for batch in source.scan(box, names, order="global"):
             values.append({attr.name: arrow.array_of(_column(field_of(attr), batch)) for attr in schema.attrs})
+
+
+def _name(source: Array, target: Array) -> None:
+    """Gives the copy the labels and all metadata of the array."""
+    labels = {dim.name: source.dim(dim.name).labels for dim in source.schema.dims if dim._stored_labels is not None}
+    if labels:
+        target.alter(labels=labels)
+    target.meta.update(source.meta)
+    for dim in source.schema.dims:
+        target.dim(dim.name).meta.update(source.dim(dim.name).meta)
+    for attr in source.schema.attrs:
+        target[attr.name].meta.update(source[attr.name].meta)
 
 
 def _value(dim: Dim, end: Any) -> Any:

@@ -1,7 +1,7 @@
 """Creates, opens, lists and deletes stores and what they hold."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from .. import _native
 from ..arrays.array import Array
 from ..arrays.view import AttrView
-from ..base.arguments import checked, known
+from ..base.arguments import checked, known, several
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype, encode, masked
@@ -21,8 +21,11 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.filters import Filters
+from ..schema.labels import Labels
 from ..schema.tile_shape import auto_tile, open_tile
 from ..version import history
+from .at_once import create_at_once
+from .given import given_of, named
 from .group import Group
 from .nodes import Entry, entries
 from .transaction import transaction
@@ -56,6 +59,8 @@ def create(
     if not isinstance(schema, Schema):
         raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
     used = context or default()
+    if any(dim._labels is not None for dim in schema.dims):
+        return create_at_once(_text(uri), schema, path, overwrite, used, lambda made: None)
     return Array(_native.create_array(used.native, _text(uri), path, schema.to_json(), overwrite), used)
 
 
@@ -115,30 +120,38 @@ def _arrays_of(group: Group) -> str:
     return f"its arrays: {names}" if names else "there is no array in it"
 
 
-@checked()
+@checked(dims=several)
 def array(
     uri: Uri,
     ndarray: Any,
     *,
+    dims: Sequence[str] | None = None,
+    coords: Any = None,
+    name: str | None = None,
     tile: str | int | Sequence[int] | None = "auto",
     filters: Filters = "auto",
-    name: str = "value",
     path: str = "/",
     overwrite: bool = False,
     context: Context | None = None,
     progress: Progress = None,
 ) -> Array:
-    """Creates a dense array that holds `ndarray`, with dimensions d0, d1, … from 0.
+    """Creates a dense array that holds `ndarray`, with dimensions that count from 0. With labels or metadata all of it
+    is one commit.
 
     Args:
         uri: the store.
         ndarray: any shape. One of shape () makes an array of no dimension; a side of length 0 is one that appends make
             longer. A masked array makes a nullable attribute, a structured one an
-            attribute for each field. So does a handle of a stored array for each of its attributes; its nulls stay.
+            attribute for each field. So does a handle of a stored array for each of its attributes; its nulls stay. A
+            DataArray or Dataset of xarray keeps names, coordinates as labels, and `attrs` as metadata; a frame or
+            series of pandas the names and labels of its index and columns.
+        dims: the names of the dimensions; None: those that `ndarray` has, or d0, d1, …
+        coords: labels by the name of a dimension (or one list of them for each): one label per position, or
+            `(start, step)`.
+        name: of the attribute; a structured array's are named as its fields. None: that of `ndarray`, or "value".
         tile: the shape of a space tile; "auto": 2 MiB, but at least 262,144 and at most 1,048,576 cells, made by
             halving the longest side of the array; one number: the same on every side; None: one tile.
         filters: of the attribute.
-        name: of the attribute; a structured array's are named as its fields.
         path: the place in the store.
         overwrite: replace an array that is there.
         context: None: the process's default.
@@ -147,19 +160,48 @@ def array(
     Raises:
         InputError: a type that cannot be stored.
     """
-    if isinstance(ndarray, Array | AttrView) and not ndarray.sparse:
-        fields = _fields_of(ndarray, name)
+    given = given_of(ndarray)
+    attrs, values, shape = _attributes_of(given.values, name or given.name or "value", filters)
+    names, labels = named(given, len(shape), dims, coords)
+    schema = _counted(shape, tile, attrs, names, labels)
+    used = context or default()
+    if not (labels or given.meta or given.fields):
+        made = create(uri, schema, path=path, overwrite=overwrite, context=used)
+        if 0 not in shape:
+            made.write(values, progress=progress)
+        return made
+
+    def fill(made: Array) -> None:
+        if 0 not in shape:
+            made.write(values, progress=progress)
+        made.meta.update(given.meta)
+        for field, meta in given.fields.items():
+            (made.dim(field) if field in names else made[field]).meta.update(meta)
+
+    return create_at_once(_text(uri), schema, path, overwrite, used, fill)
+
+
+def _attributes_of(given: Any, name: str, filters: Filters) -> tuple[list[Attr], Any, tuple[int, ...]]:
+    """The attributes that values make, of which a single one is called `name`; the values as they are written; and the
+    shape of their cells."""
+    if isinstance(given, Mapping):
+        made = {field: _attributes_of(values, field, filters) for field, values in given.items()}
+        shape = next(iter(made.values()))[2]
+        return (
+            [attr for attrs, *_ in made.values() for attr in attrs],
+            {n: part[1][n] for n, part in made.items()},
+            shape,
+        )
+    if isinstance(given, Array | AttrView) and not given.sparse:
+        fields = _fields_of(given, name)
         if not any(datatype.shape_of(attr.dtype) for attr in fields.values()):
             kept = [Attr(n, attr.dtype, nullable=attr.nullable, filters=filters) for n, attr in fields.items()]
-            made = create(uri, _counted(ndarray.shape, tile, kept), path=path, overwrite=overwrite, context=context)
-            if ndarray.size:
-                made.write(ndarray, progress=progress)
-            return made
-    if isinstance(ndarray, Stored):
-        ndarray = encode.of_handle(ndarray)
-    elif isinstance(ndarray, list | tuple):
-        ndarray = masked.of_list(ndarray)
-    values: AnyArray = np.asanyarray(ndarray)
+            return kept, given, given.shape
+    if isinstance(given, Stored):
+        given = encode.of_handle(given)
+    elif isinstance(given, list | tuple):
+        given = masked.of_list(given)
+    values: AnyArray = np.asanyarray(given)
     parts = {field: values[field] for field in values.dtype.names} if values.dtype.names else {name: values}
     kinds = {
         field: _kind_of(values.dtype[field] if values.dtype.names else values.dtype, part)
@@ -167,10 +209,7 @@ def array(
     }
     nullable = isinstance(values, np.ma.MaskedArray)
     attrs = [Attr(field, kind, nullable=nullable, filters=filters) for field, kind in kinds.items()]
-    made = create(uri, _counted(values.shape, tile, attrs), path=path, overwrite=overwrite, context=context)
-    if values.size:
-        made.write(parts, progress=progress)
-    return made
+    return attrs, parts, values.shape
 
 
 def _fields_of(handle: Array | AttrView, name: str) -> dict[str, Attr]:
@@ -181,11 +220,17 @@ def _fields_of(handle: Array | AttrView, name: str) -> dict[str, Attr]:
     return {name: attrs[0]} if len(attrs) == 1 else {attr.name: attr for attr in attrs}
 
 
-def _counted(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, attrs: Sequence[Attr]) -> Schema:
-    """The schema of a dense array with dimensions d0, d1, … that count from 0."""
+def _counted(
+    shape: tuple[int, ...],
+    tile: str | int | Sequence[int] | None,
+    attrs: Sequence[Attr],
+    names: Sequence[str],
+    labels: Mapping[str, Labels],
+) -> Schema:
+    """The schema of a dense array with dimensions that count from 0."""
     extents = _extents(shape, tile, max(datatype.cell_bytes(attr.dtype) for attr in attrs))
-    dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(shape, extents, strict=True))]
-    return Schema(dims, list(attrs))
+    sides = zip(names, shape, extents, strict=True)
+    return Schema([Dim(name, (0, n - 1), t, labels=labels.get(name)) for name, n, t in sides], list(attrs))
 
 
 def _kind_of(dtype: np.dtype[Any], values: AnyArray) -> str:

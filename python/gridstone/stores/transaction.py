@@ -72,8 +72,11 @@ class Transaction:
         """
         if not isinstance(schema, Schema):
             raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
-        made = self._native.create_array(_absolute(path), schema.to_json(), overwrite)
-        return Array(made, self._context)
+        made = Array(self._native.create_array(_absolute(path), schema.to_json(), overwrite), self._context)
+        labels = {dim.name: dim._labels for dim in schema.dims if dim._labels is not None}
+        if labels:
+            made.alter(labels=labels)
+        return made
 
     def group(self, path: str) -> None:
         """Creates a group if there is none."""

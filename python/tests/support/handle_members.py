@@ -15,6 +15,7 @@ import numpy as np
 import gridstone as gs
 from gridstone.arrays import metadata
 from gridstone.arrays.append import Appender
+from gridstone.arrays.dim import DimView
 from gridstone.arrays.view import AttrView, Loc
 from gridstone.indexing.indexers import OIndex, VIndex
 from gridstone.maintain.consolidation import BackgroundConsolidation
@@ -52,6 +53,8 @@ def made(uri: Path) -> int:
     sparse.write_cells({"x": [1, 2], "y": [3, 3]}, {"v": [5, 6]})
     for array in (dense, sparse):
         array.meta.update(k=1, other=2)
+        for named in (array["v"], array.dim("y")):
+            named.meta.update(k=1, other=2)
         array.delete(box={"x": (8, 9)})
     then = group.refresh()
     gs.tag(uri, "then", then, context=QUICK)
@@ -189,6 +192,9 @@ _ARRAY_READS: Uses = {
     "__iter__": lambda w: list(w.dense),
     "__reduce__": lambda w: pickle.dumps(w.dense),
     "at": lambda w: w.dense.at(version="then")[...],
+    "dim": lambda w: w.dense.dim("x"),
+    "sel": lambda w: (w.dense.sel(x=3), w.sparse.sel(x=[1, 2])),
+    "to_xarray": lambda w: hasattr(w.dense, "to_xarray"),
     "points": lambda w: w.dense.points({"x": [1], "y": [2]}),
     "__copy__": lambda w: copy.copy(w.dense),
     "__deepcopy__": lambda w: copy.deepcopy(w.dense),
@@ -207,6 +213,7 @@ _ARRAY_WRITES: Uses = {
     "append": lambda w: w.dense.append(np.ones((1, 10), np.int64)),
     "append, of a table": lambda w: w.sparse.append({"x": [40], "y": [3], "v": [1]}),
     "alter": lambda w: w.dense.alter(add=[gs.Attr("w", "int8")]),
+    "alter, of labels": lambda w: w.dense.alter(labels={"x": list(range(10, 20)), "y": list("abcdefghij")}),
     "consolidate": lambda w: w.dense.consolidate("all"),
     "delete": lambda w: w.dense.delete(box={"x": (0, 1)}),
     "delete, where": lambda w: w.sparse.delete(where="v > 0"),
@@ -271,6 +278,16 @@ _META_CHANGES: dict[str, Callable[[Any], Any]] = {
 _META_WRITES: Uses = {
     **{name: (lambda w, act=act: act(w.dense.meta)) for name, act in _META_CHANGES.items()},
     **{f"{name}, of a group": (lambda w, act=act: act(w.group.meta)) for name, act in _META_CHANGES.items()},
+    **{f"{name}, of an attribute": (lambda w, act=act: act(w.dense["v"].meta)) for name, act in _META_CHANGES.items()},
+    **{
+        f"{name}, of a dimension": (lambda w, act=act: act(w.sparse.dim("y").meta))
+        for name, act in _META_CHANGES.items()
+    },
+}
+
+_DIM_READS: Uses = {
+    **_attributes(lambda w: w.dense.dim("x"), *_words("array axis domain dtype labels meta name size tile")),
+    **_calls(lambda w: w.dense.dim("x"), "__len__", "__repr__"),
 }
 
 _VIEW_READS: Uses = {
@@ -282,6 +299,8 @@ _VIEW_READS: Uses = {
     "__copy__": lambda w: copy.copy(w.dense["v"]),
     "__iter__": lambda w: list(w.dense["v"]),
     "__contains__": lambda w: w.dense["v"].name in "v",
+    "meta": lambda w: dict(w.dense["v"].meta),
+    "sel": lambda w: w.dense["v"].sel(x=3),
     "__getitem__": lambda w: (w.dense["v"][1], w.sparse["v"][1]),
     "points": lambda w: w.dense["v"].points({"x": [1], "y": [2]}),
 }
@@ -289,6 +308,7 @@ _VIEW_READS: Uses = {
 TABLE: dict[type, tuple[Uses, Uses]] = {
     gs.Array: (_ARRAY_READS, _ARRAY_WRITES),
     AttrView: (_VIEW_READS, {"__setitem__": lambda w: _assign(w.dense["v"], (1, 2), 3)}),
+    DimView: (_DIM_READS, {"meta, updated": lambda w: w.dense.dim("x").meta.update(k=2)}),
     Loc: (
         {"__getitem__": lambda w: w.dense.loc[1:2], "__repr__": lambda w: repr(w.dense.loc)},
         {
@@ -324,7 +344,7 @@ TABLE: dict[type, tuple[Uses, Uses]] = {
     ),
     gs.Result: (
         {
-            **_attributes(_result, "damage", "nbytes", "schema", "shape", "stats"),
+            **_attributes(_result, "damage", "labels", "nbytes", "schema", "shape", "stats"),
             **_calls(_result, *_words("__array__ __arrow_c_stream__ __dlpack__ __dlpack_device__ __len__ __repr__")),
             **_calls(_result, *_words("_repr_html_ in_place keys to_arrow to_dense to_numpy to_pandas to_polars")),
             "__contains__": lambda w: "v" in _result(w),
@@ -332,6 +352,7 @@ TABLE: dict[type, tuple[Uses, Uses]] = {
             "__iter__": lambda w: list(_result(w)),
             "to_scipy": lambda w: _cells(w).to_scipy(),
             "to_sparse": lambda w: hasattr(_cells(w), "to_sparse"),
+            "to_xarray": lambda w: hasattr(_result(w), "to_xarray"),
         },
         {},
     ),
@@ -375,9 +396,10 @@ WRITERS: dict[type, set[str]] = {
 
 NO_HANDLES = set(
     _words(
-        "Erasable Evolvable Readable Writable Appendable Noting Mergeable Checked Retained Tabular "  # parts of handles
+        "Erasable Evolvable Labelled Readable Writable Appendable Noting "  # parts of handles
+        "Mergeable Checked Retained Tabular "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
-        "LoadKey Keyed Version "
+        "LoadKey Keyed Version ArraySource FixedSource Source Dimensioned Given "
         "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )

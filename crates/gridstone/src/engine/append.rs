@@ -4,13 +4,15 @@
 //! (`moved`), else it is cut again from the caller's buffer, which is held until the outcome is known.
 
 use super::content::{self, Given};
+use super::labels::LabelParts;
 use super::write::{DenseData, by_place, for_domain};
 use super::{Array, Call, Staged};
 use crate::base::{Error, Id, Result};
 use crate::fragment::FragmentKind;
 use crate::query::{DenseWrite, write_dense};
-use crate::schema::{Extent, KeyRange, Order, Subarray};
+use crate::schema::{Dimension, Extent, KeyRange, Labels, Order, Subarray};
 use crate::store::{ArrayState, Changes, Operation, Rebase, Record, Snapshot, StandardRules};
+use crate::tile::ColumnView;
 use std::sync::Arc;
 
 /// A dense block to append: as long as the domain along every axis but one.
@@ -24,6 +26,8 @@ pub struct Appended<'a> {
     pub data: DenseData<'a>,
     /// How they are laid out.
     pub layout: Order,
+    /// Labels of its coordinates along the axis, of the type that those of the dimension have.
+    pub labels: Option<ColumnView<'a>>,
 }
 
 impl Array {
@@ -45,10 +49,10 @@ impl Array {
         self.note_ends()?;
         loop {
             let (snapshot, state) = self.state()?;
-            let staged = self.staged_behind(&state, block, call)?.with_given(given.clone());
-            let end = state.domain().ranges().get(block.axis).copied().unwrap_or(KeyRange::EMPTY);
-            let mut rules = Placed { array: self.id(), axis: block.axis, end, is_lost: false };
-            match self.commit_by(vec![staged], message.map(str::to_owned), &snapshot, &mut rules) {
+            let LabelParts { operations, staged: mut all } = self.labels_behind(&snapshot, &state, block, call)?;
+            all.insert(0, self.staged_behind(&state, block, call)?.with_given(given.clone()));
+            let mut rules = Placed::behind(self.id(), block, &state);
+            match self.commit_parts(operations, all, message.map(str::to_owned), &snapshot, &mut rules) {
                 Err(_) if rules.is_lost => self.session().move_to(self.store().refresh(&snapshot)?),
                 outcome => return outcome,
             }
@@ -60,7 +64,22 @@ impl Array {
         let columns = by_place(state.schema(), &block.data)?;
         let shape = block_of(&state, block)?.shape();
         let packed = Subarray::new(shape.iter().map(|n| KeyRange::new(0, n.saturating_sub(1))).collect());
-        self.given(call, || content::of_appended(state.schema(), block.axis, &packed, &columns, block.layout))
+        self.given(call, || {
+            let body = content::of_appended(state.schema(), block.axis, &packed, &columns, block.layout);
+            block.labels.as_ref().map_or(body, |labels| content::of_labelled(body, labels))
+        })
+    }
+
+    /// What the labels of the block need behind the end of the array as it is in `state`.
+    fn labels_behind(
+        &self,
+        snapshot: &Snapshot,
+        state: &ArrayState,
+        block: &Appended<'_>,
+        call: &Call,
+    ) -> Result<LabelParts> {
+        let range = block_of(state, block)?.ranges().get(block.axis).copied().unwrap_or(KeyRange::EMPTY);
+        self.append_labels((snapshot, state), (block.axis, range), block.labels, call)
     }
 
     /// The block behind the end of the array as it is in `state`.
@@ -118,12 +137,30 @@ struct Placed {
     axis: usize,
     /// The domain along the axis that the block was placed behind.
     end: KeyRange,
+    /// The labels of the dimension there, and whether the block has some of its own.
+    labels: Option<Labels>,
+    is_labelled: bool,
     /// Whether another commit took the place, and the block has to be cut again.
     is_lost: bool,
 }
 
+/// The labels of the dimension at `axis`.
+fn labels_of(state: &ArrayState, axis: usize) -> Option<&Labels> {
+    state.schema().dims().get(axis).and_then(Dimension::labels)
+}
+
 impl Placed {
+    /// Those of a block that was placed behind the end in `state`.
+    fn behind(array: Id, block: &Appended<'_>, state: &ArrayState) -> Self {
+        let end = state.domain().ranges().get(block.axis).copied().unwrap_or(KeyRange::EMPTY);
+        let labels = labels_of(state, block.axis).cloned();
+        Self { array, axis: block.axis, end, labels, is_labelled: block.labels.is_some(), is_lost: false }
+    }
+
     fn place(&mut self, newest: &Snapshot, changes: &mut Changes) -> Result<()> {
+        if newest.find_array(self.array)?.is_some_and(|state| labels_of(&state, self.axis) != self.labels.as_ref()) {
+            return self.lost();
+        }
         StandardRules::check(newest, changes)?;
         let state = newest.array_by_id(self.array)?;
         let (Some(own), Some(dim)) = (state.domain().ranges().get(self.axis), state.schema().dims().get(self.axis))
@@ -133,7 +170,8 @@ impl Placed {
         if own.hi == self.end.hi && own.is_empty() == self.end.is_empty() {
             return if self.fits(&state, changes) { Ok(()) } else { self.lost() };
         }
-        let by = own.hi.checked_sub(self.end.hi).filter(|_| !self.end.is_empty());
+        // Labels would have to move too: they lie elsewhere, or say what is at the place.
+        let by = own.hi.checked_sub(self.end.hi).filter(|_| !self.end.is_empty() && !self.is_labelled);
         let (Some(by), Extent::Cells(tile)) = (by, dim.extent()) else { return self.lost() };
         if !by.is_multiple_of(tile) || !self.fits(&state, changes) || !self.shift(changes, by, by / tile) {
             return self.lost();
@@ -176,7 +214,9 @@ impl Placed {
 
     fn lost(&mut self) -> Result<()> {
         self.is_lost = true;
-        Err(Error::conflict("another commit made the domain reach to where the block was placed"))
+        Err(Error::conflict(
+            "another commit made the domain reach to where the block was placed, or changed the labels there",
+        ))
     }
 }
 

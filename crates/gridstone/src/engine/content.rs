@@ -96,6 +96,14 @@ pub(super) fn of_appended(
     digest.finish()
 }
 
+/// A block that is appended with labels.
+pub(super) fn of_labelled(block: u128, labels: &ColumnView<'_>) -> u128 {
+    let mut digest = Digest::new("labels");
+    digest.hash(block);
+    digest.hash(ColumnDigest::of(labels));
+    digest.finish()
+}
+
 /// Values of cells by their coordinates.
 pub(super) fn of_cells(
     schema: &Schema,

@@ -3,7 +3,7 @@
 use super::Array;
 use crate::base::Result;
 use crate::schema::{Dimension, Evolution, Schema};
-use crate::store::{Changes, Operation};
+use crate::store::{ArrayState, Changes, Operation, Snapshot};
 use std::sync::Arc;
 
 impl Array {
@@ -30,13 +30,28 @@ impl Array {
     pub fn alter(&self, evolution: &Evolution, message: Option<String>) -> Result<u64> {
         self.check_writable()?;
         self.session().check_open()?;
-        let (snapshot, (state, first)) = self.looked_in(|snapshot| {
-            let state = snapshot.array_by_id(self.id())?;
-            let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
-            Ok((state, first))
-        })?;
+        let (snapshot, (state, first)) = self.looked_in(|snapshot| self.state_and_first(snapshot))?;
+        let operations = self.evolved(&state, &first, evolution)?;
+        if operations.is_empty() {
+            return Ok(snapshot.version());
+        }
+        self.commit_changes(&snapshot, Changes::new(operations).with_message(message))
+    }
+
+    /// The array in a version, and its first schema.
+    ///
+    /// # Errors
+    /// Those of a lookup.
+    pub(super) fn state_and_first(&self, snapshot: &Snapshot) -> Result<(Arc<ArrayState>, Arc<Schema>)> {
+        let state = snapshot.array_by_id(self.id())?;
+        let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
+        Ok((state, first))
+    }
+
+    /// The operations that make the schema of `state` what `evolution` says.
+    pub(super) fn evolved(&self, state: &ArrayState, first: &Schema, evolution: &Evolution) -> Result<Vec<Operation>> {
         let schema = state.schema();
-        let next = schema.evolved(&first, evolution)?;
+        let next = schema.evolved(first, evolution)?;
         let grown =
             next.dims().iter().zip(schema.dims()).zip(0u32..).filter(|((new, old), _)| new.range() != old.range());
         let grow = |((new, _), dimension): ((&Dimension, _), u32)| Operation::Grow {
@@ -48,9 +63,6 @@ impl Array {
         if next != schema.reaching(&next.domain()) {
             operations.push(Operation::AlterArray { id: self.id(), number: state.schemas().count(), schema: next });
         }
-        if operations.is_empty() {
-            return Ok(snapshot.version());
-        }
-        self.commit_changes(&snapshot, Changes::new(operations).with_message(message))
+        Ok(operations)
     }
 }

@@ -53,7 +53,7 @@ impl Array {
 
     /// A receipt for what was staged with a look at `snapshot`.
     fn receipt_at(&self, snapshot: &Snapshot, mut staged: Vec<Staged>) -> Result<Receipt> {
-        let (state, growth) = (snapshot.array_by_id(self.id())?, Staged::growth(&staged));
+        let (state, growth) = (snapshot.array_by_id(self.id())?, Staged::growth(staged.iter()));
         let receipt = receipt_of(self.store(), snapshot, &state, &mut staged, growth)?;
         staged.iter_mut().for_each(Staged::keep_files);
         Ok(receipt)

@@ -50,9 +50,9 @@ impl Staged {
     }
 
     /// How far the domain has to reach for these fragments, all of one array.
-    pub(super) fn growth(staged: &[Self]) -> Vec<Growth> {
+    pub(super) fn growth<'a>(staged: impl Iterator<Item = &'a Self>) -> Vec<Growth> {
         let mut reached: BTreeMap<u32, KeyRange> = BTreeMap::new();
-        for growth in staged.iter().flat_map(|part| &part.growth) {
+        for growth in staged.flat_map(|part| &part.growth) {
             let range = reached.entry(growth.dimension).or_insert(growth.range);
             *range = range.joined(growth.range);
         }

@@ -8,7 +8,7 @@ use super::content::{self, Given, Naming};
 use super::session::Submission;
 use super::sorted_copies::copy_packs;
 use super::{Array, Call, Staged};
-use crate::base::{Error, ErrorKind, Result};
+use crate::base::{Error, ErrorKind, Id, Result};
 use crate::fragment;
 use crate::query::{
     CellWrite, Dedup, DenseWrite, WriteContext, check_columns, write_cells, write_dense, write_tombstones,
@@ -219,7 +219,7 @@ impl Array {
     /// The same of fragments that were staged with a look at `snapshot`, by these rules.
     pub(super) fn commit_by(
         &self,
-        mut staged: Vec<Staged>,
+        staged: Vec<Staged>,
         message: Option<String>,
         snapshot: &Arc<Snapshot>,
         rules: &mut dyn Rebase,
@@ -232,16 +232,36 @@ impl Array {
             self.session().move_to(Arc::clone(&done.snapshot));
             return Ok(done.version);
         }
+        self.commit_parts(Vec::new(), staged, message, snapshot, rules)
+    }
+
+    /// Commits `operations`, and then fragments of this array and of its hidden ones. Where there is nothing of it nothing is committed.
+    pub(super) fn commit_parts(
+        &self,
+        mut operations: Vec<Operation>,
+        mut staged: Vec<Staged>,
+        message: Option<String>,
+        snapshot: &Arc<Snapshot>,
+        rules: &mut dyn Rebase,
+    ) -> Result<u64> {
         self.session().make_room(&mut staged)?;
-        let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
-        if fragments.is_empty() {
+        if operations.is_empty() && staged.iter().all(|part| part.fragments.is_empty()) {
             return Ok(self.version());
         }
         let keyed = self.keyed(staged.iter().find_map(Staged::given))?;
-        let array = self.id();
-        let grow = |g: Growth| Operation::Grow { array, dimension: g.dimension, range: g.range };
-        let mut operations: Vec<Operation> = Staged::growth(&staged).into_iter().map(grow).collect();
-        operations.push(Operation::AddFragments { array, fragments });
+        let mut arrays: Vec<Id> = Vec::new();
+        for part in &staged {
+            if !arrays.contains(&part.array) {
+                arrays.push(part.array);
+            }
+        }
+        for array in arrays {
+            let own = || staged.iter().filter(move |part| part.array == array);
+            let grow = |g: Growth| Operation::Grow { array, dimension: g.dimension, range: g.range };
+            operations.extend(Staged::growth(own()).into_iter().map(grow));
+            let fragments = own().flat_map(|part| part.fragments.iter().cloned()).collect();
+            operations.push(Operation::AddFragments { array, fragments });
+        }
         let changes = Changes::new(operations).with_message(message).with_key(keyed);
         self.submit(snapshot, changes, staged, rules)
     }

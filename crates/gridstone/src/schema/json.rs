@@ -153,15 +153,16 @@ impl Schema {
         SchemaJson::as_given(self).text()
     }
 
-    /// Like [`Schema::to_json`], with the `origin` of the tiles of each dimension whose first tile lacks cells, and with the
-    /// domain, `reach`, of each that has an open end. A binding that cuts boxes needs them; [`Schema::from_json`] refuses
-    /// them.
+    /// Like [`Schema::to_json`], with what a binding that cuts boxes, or shows labels, needs: the `origin` of each dimension
+    /// whose domain does not begin there, the domain, `reach`, of each that has an open end, and `labels`.
+    /// [`Schema::from_json`] refuses them.
     pub fn to_json_with_reach(&self) -> String {
         let mut json = SchemaJson::as_given(self);
         for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
-            written.origin = dim.filter(|dim| dim.lead() > 0).map(|dim| dim.text(dim.origin()));
+            written.origin = dim.filter(|dim| dim.origin() != dim.range().lo).map(|dim| dim.text(dim.origin()));
             let reached = dim.filter(|dim| dim.open() != [false; 2] && !dim.range().is_empty());
             written.reach = reached.map(|dim| [dim.range().lo, dim.range().hi].map(|key| dim.text(key)));
+            written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
         }
         json.text()
     }
@@ -443,6 +444,7 @@ struct EvolutionJson {
     filters: Vec<(String, String)>,
     nullable: Vec<String>,
     categories: Vec<(String, Vec<String>)>,
+    labels: Vec<(String, Option<LabelsText>)>,
 }
 
 impl Evolution {
@@ -451,13 +453,18 @@ impl Evolution {
     pub fn from_json(text: &str) -> Result<Self> {
         let json: EvolutionJson = serde_json::from_str(text)
             .map_err(|e| Error::schema(format!("these are no changes of a schema in JSON: {e}")).with_source(e))?;
-        let EvolutionJson { domains, add, drop, rename, fill, filters, nullable, categories } = json;
+        let EvolutionJson { domains, add, drop, rename, fill, filters, nullable, categories, labels } = json;
         if add.iter().any(|a| a.id.is_some() || a.ext.is_some()) {
             return Err(Error::schema(
                 "the \"id\" and \"ext\" of an attribute are written by the store; leave them out",
             ));
         }
         let add = add.iter().map(AttributeJson::read).collect::<Result<_>>()?;
-        Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories, labels: Vec::new() })
+        let read = |(name, text): (String, Option<LabelsText>)| {
+            let labels = text.map(|text| text.read()).transpose();
+            Ok((name.clone(), labels.map_err(|e| e.context(format!("dimension {name:?}")))?))
+        };
+        let labels = labels.into_iter().map(read).collect::<Result<_>>()?;
+        Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories, labels })
     }
 }

@@ -63,6 +63,32 @@ impl Steps {
     pub fn step(&self) -> &str {
         &self.step
     }
+
+    /// The ordered keys of the labels of `count` coordinates, of which the first lies `offset` behind the origin. Those of floats are the
+    /// start and a multiple of the step, added as 64-bit floats and then rounded to the type.
+    ///
+    /// # Errors
+    /// Schema: the type does not hold all of them.
+    pub fn keys(&self, offset: i128, count: u64) -> Result<Vec<u64>> {
+        let (first, step) = (text_key(self.datatype, &self.start)?, text_key(self.datatype, &self.step)?);
+        let is_whole = |key: &u64| key::range_of(self.datatype).contains(*key);
+        let float =
+            |place: i128| key::of_float(self.datatype, key::to_float(first) + place as f64 * key::to_float(step));
+        let (low, by) = (self.integer(&self.start), self.integer(&self.step));
+        let integer = |place: i128| key::of_int(self.datatype, low?.checked_add(by?.checked_mul(place)?)?);
+        let label = |place: i128| if self.datatype.is_float() { float(place) } else { integer(place) };
+        let labels = (0..count).map(|n| label(offset + i128::from(n)).filter(is_whole));
+        labels.collect::<Option<_>>().ok_or_else(|| {
+            Error::schema(format!(
+                "labels from {} in steps of {}: {} does not hold all of them",
+                self.start, self.step, self.datatype
+            ))
+        })
+    }
+
+    fn integer(&self, text: &str) -> Option<i128> {
+        text.parse().ok()
+    }
 }
 
 impl Labels {
@@ -116,6 +142,39 @@ impl LabelsText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_follow_from_start_and_step_on_both_sides_of_the_origin() {
+        let labels = |dtype: &str, start: &str, step: &str, offset: i128| {
+            let datatype = Datatype::parse(dtype).unwrap();
+            let keys = Steps::new(datatype, start, step).unwrap().keys(offset, 3);
+            keys.map(|keys| keys.into_iter().map(|key| key_text(datatype, key)).collect::<Vec<_>>().join(" "))
+        };
+        for (dtype, start, step, offset, expected) in [
+            ("float64", "89.5", "-1", -1, "90.5 89.5 88.5"),
+            ("float64", "0", "0.1", 1, "0.1 0.2 0.30000000000000004"),
+            ("float32", "0", "0.1", 1, "0.1 0.2 0.3"),
+            ("int8", "100", "10", 0, "100 110 120"),
+            (
+                "uint64",
+                "18446744073709551613",
+                "1",
+                0,
+                "18446744073709551613 18446744073709551614 18446744073709551615",
+            ),
+            ("datetime64[10Y]", "-12", "1", 2, "-10 -9 -8"),
+        ] {
+            assert_eq!(labels(dtype, start, step, offset).unwrap(), expected, "{dtype}");
+        }
+        for (dtype, start, step, offset) in [
+            ("int8", "100", "10", 1),
+            ("uint8", "1", "1", -2),
+            ("float32", "3e38", "3e37", 0),
+            ("datetime64[s]", "0", "1", 1 << 63),
+        ] {
+            assert!(labels(dtype, start, step, offset).unwrap_err().message().contains("does not hold"), "{dtype}");
+        }
+    }
 
     #[test]
     fn steps_have_one_spelling_and_are_checked() {

@@ -186,7 +186,7 @@ fn block(count: i64, first: i64) -> Column {
 fn append(array: &Array, count: i64, first: i64, call: &Call) -> Result<u64> {
     let column = block(count, first);
     let data = vec![("v".to_owned(), column.view())];
-    array.append(&Appended { axis: 0, count: count.unsigned_abs(), data, layout: Order::Row }, None, call)
+    array.append(&Appended { axis: 0, count: count.unsigned_abs(), data, layout: Order::Row, labels: None }, None, call)
 }
 
 fn rows(array: &Array) -> Vec<i64> {
@@ -225,7 +225,13 @@ fn a_block_moves_by_whole_tiles_without_being_written_again() {
     let large = longs((0..3 * 60_000).map(noise));
     let whole = |array: &Array| {
         let data = vec![("v".to_owned(), large.view())];
-        array.append(&Appended { axis: 0, count: 60_000, data, layout: Order::Row }, None, &Call::default()).unwrap()
+        array
+            .append(
+                &Appended { axis: 0, count: 60_000, data, layout: Order::Row, labels: None },
+                None,
+                &Call::default(),
+            )
+            .unwrap()
     };
     append(&first, 8, 1_000, &Call::default()).unwrap();
     let before = storage.list("_data").unwrap().len();
@@ -310,7 +316,7 @@ fn what_cannot_be_appended_is_refused() {
     );
     let column = block(2, 0);
     let data = vec![("v".to_owned(), column.view())];
-    let wrong = Appended { axis: 2, count: 1, data, layout: Order::Row };
+    let wrong = Appended { axis: 2, count: 1, data, layout: Order::Row, labels: None };
     assert_eq!(array.append(&wrong, None, &Call::default()).unwrap_err().kind(), ErrorKind::Bounds);
 }
 

@@ -109,6 +109,28 @@ fn changes_are_read_from_json() {
 }
 
 #[test]
+fn labels_are_told_to_bindings_and_set_by_them() {
+    let first = Schema::from_json(
+        r#"{"dims":[{"name":"x","dtype":"int8","domain":["5","9"]}],"attrs":[{"name":"v","dtype":"int8"}]}"#,
+    );
+    let first = first.unwrap();
+    let evolved = |json: &str| first.evolved(&first, &Evolution::from_json(json)?);
+    let steps = r#"{"start":"1","step":"2","dtype":"int16"}"#;
+    let labelled = evolved(&format!(r#"{{"labels":[["x",{steps}]]}}"#)).unwrap();
+    assert!(
+        labelled.to_json_with_origins().contains(&format!(r#""labels":{steps}"#))
+            && !labelled.to_json().contains("labels")
+    );
+    let grown = labelled.reaching(&Subarray::new(vec![KeyRange::new(key::from_signed(0), key::from_signed(9))]));
+    assert!(grown.to_json_with_origins().contains(r#""origin":"5""#), "{}", grown.to_json_with_origins());
+    assert_eq!(evolved(r#"{"labels":[["x",null]]}"#).unwrap(), first);
+    for (wrong, word) in [(r#"[["y",null]]"#, "no dimension \"y\""), (r#"[["x",{"start":"1"}]]"#, "dimension \"x\"")] {
+        let error = evolved(&format!(r#"{{"labels":{wrong}}}"#)).unwrap_err();
+        assert!(error.message().contains(word), "{error}");
+    }
+}
+
+#[test]
 fn numbers_are_written_where_they_are_not_the_places() {
     let (one, plain) = (r#"{"dims":[{"name":"x","dtype":"int8","domain":["0","9"]}],"attrs":["#, r#""dtype":"int8""#);
     let stored = |attrs: &str, rest: &str| Schema::from_stored_json(&format!("{one}{attrs}]{rest}}}"));

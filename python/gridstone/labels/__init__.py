@@ -1,0 +1,1 @@
+"""Labels along dimensions: reading them, and the positions that they choose."""

@@ -1,0 +1,46 @@
+"""Creates an array with what it holds, labels, values and metadata, in one commit."""
+
+import contextlib
+import os
+from collections.abc import Callable
+
+from .. import _native
+from ..arrays.array import Array
+from ..context.settings import Context
+from ..errors import GridstoneError, NotFoundError
+from ..schema.array_schema import Schema
+from .transaction import transaction
+
+
+def create_at_once(
+    uri: str, schema: Schema, path: str, overwrite: bool, context: Context, fill: Callable[[Array], object]
+) -> Array:
+    """The array that `fill` has written to within its commit. A store that was made for it goes if that fails.
+
+    Raises:
+        ExistsError: there is something, and `overwrite` is False.
+    """
+    fresh = not _native.exists(context.native, uri)
+    if fresh:
+        # A transaction needs a store; nothing but its root is in this one, which an array at "/" replaces.
+        first = _native.create_group(context.native, uri, "/").version
+    try:
+        # What others put into a store that was just made is not overwritten: serializable sees it come.
+        with transaction(uri, context=context, isolation="serializable" if fresh else "snapshot") as made:
+            replaces = fresh and not path.strip("/") and not made.ls("/")
+            fill(made.create(path, schema, overwrite=overwrite or replaces))
+    except BaseException:
+        # The first error is the one that is raised.
+        with contextlib.suppress(GridstoneError):
+            if fresh and _native.create_group(context.native, uri, "/").version == first:
+                _native.delete_store(context.native, uri)
+        raise
+    return opened(uri, path, context)
+
+
+def opened(uri: str | os.PathLike[str], path: str, context: Context) -> Array:
+    """The array for reading and writing."""
+    found = _native.open(context.native, os.fspath(uri), path if path.startswith("/") else f"/{path}", True, None, None)
+    if isinstance(found, _native.Group):
+        raise NotFoundError(f"{os.fspath(uri)!r} holds a group at {path!r}: another commit replaced the array")
+    return Array(found, context)
