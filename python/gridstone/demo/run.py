@@ -36,8 +36,8 @@ def run(
 
     Args:
         out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.
-        data: CSV files with columns LON, LAT and others (MarineCadastre's, say), or a folder of them, one per day; None: two
-            days are made up.
+        data: CSV files with columns LON, LAT and others (MarineCadastre's, say), or a folder of them, one per day;
+            None: two days are made up.
         cells: how many positions to make up for the first day.
         seed: of everything made up.
         progress: of the loads.

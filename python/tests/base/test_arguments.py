@@ -168,6 +168,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Array.read_into": _of_dense("read_into", buffers=_BUFFERS),
     "Array.write": _of_dense("write", data={"v": np.zeros((10, 10), np.int64)}),
     "Array.write_cells": _of(_loose, "write_cells", coords=_CELLS, attrs={"v": [7]}),
+    "Array.write_cells that evolves": _of(_loose, "write_cells", coords={**_CELLS, "v": [7], "w": [1]}, evolve=True),
     "Array.append": _of_dense("append", x={"v": np.zeros((1, 10), np.int64)}),
     "Array.writer": _of_dense("writer"),
     "Array.delete": _of_dense("delete", box=(...,)),
