@@ -1,6 +1,6 @@
 # Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
-# Options: PYTHON=python3.12 (which Python), DATA (real data: file.csv for the demo, a folder for bench-blocks), ONLY=pattern (names in
-# bench-core), MINUTES=n (for each target of fuzz, for seeds).
+# Options: PYTHON=python3.12 (which Python), DATA (real data: a CSV file or a folder of them for the demo, a folder for bench-blocks),
+# ONLY=pattern (names in bench-core), MINUTES=n (for each target of fuzz, for seeds).
 
 PYTHON ?= python3
 MINUTES_GIVEN := $(MINUTES)

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .arrays.array import Array
 
 Target = str | os.PathLike[str]
+Ends = Sequence[tuple[float, float]]
+"""The low and the high end of each dimension."""
 
 INK = "#0a1020"
 PAPER = "#c9d6e8"
@@ -66,7 +68,7 @@ def plot(
         _draw_rectangles(axes, tile_rectangles(array, names, where), "#ff9e64", 0.55)
     if fragments:
         _draw_rectangles(axes, fragment_rectangles(array, names), "#f7768e", 0.9)
-    return _save(figure, target)
+    return save(figure, target)
 
 
 def density(array: "Array", dims: tuple[str, str], box: Box, bins: tuple[int, int]) -> AnyArray:
@@ -96,7 +98,27 @@ def before_and_after(before: AnyArray, after: AnyArray, target: Target, titles: 
         axes.set_title(title, color=PAPER, fontsize=11, pad=6)
         axes.set_axis_off()
     figure.suptitle(heading, color="white", fontsize=14, y=0.985)
-    return _save(figure, target)
+    return save(figure, target)
+
+
+def outlined(
+    array: "Array", target: Target, dims: tuple[str, str], outlines: Sequence[tuple[str, Ends]], title: str
+) -> Path:
+    """The density of a sparse array with named rectangles of its two dimensions over it, as a PNG."""
+    where = domain_of(array.schema)
+    figure, axes = _canvas(title, _ratio(array, dims, where))
+    _draw_density(array, axes, dims, where, None)
+    colours = ("#ff9e64", "#f7768e", "#9ece6a", "#e0af68", "#bb9af7")
+    (left, right), _ = (_range(where, array, name) for name in dims)
+    for number, (name, ends) in reversed([*enumerate(outlines)]):  # The first one lies on top.
+        (x0, x1), (y0, y1) = ends
+        colour, inside = colours[number % len(colours)], x1 - x0 > (right - left) / 8
+        axes.plot((x0, x1, x1, x0, x0), (y0, y0, y1, y1, y0), color=colour, lw=1.6, clip_on=False, zorder=5)
+        axes.annotate(
+            name, (x1, y1), (-6 if inside else 5, -6 if inside else 0), textcoords="offset points", color=colour,
+            fontsize=10, weight="bold", ha="right" if inside else "left", va="top", zorder=6,
+        )  # fmt: skip
+    return save(figure, target)
 
 
 def tile_rectangles(array: "Array", dims: tuple[str, str], box: Box | None = None) -> AnyArray:
@@ -284,7 +306,8 @@ def _time_label(dtype: str, ticks: float, _place: int | None) -> str:
     return datatype.show(datatype.from_text(dtype, str(int(ticks))))
 
 
-def _save(figure: "Figure", target: Target) -> Path:
+def save(figure: "Figure", target: Target) -> Path:
+    """Writes a figure as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     path = Path(os.fspath(target))

@@ -127,8 +127,14 @@ class Appendable:
         layout, made = dense.columns_of_box(schema, given, shape)
         key = receipt.commit_key(commit_key)
         more = None if labels is None else along.more_labels(native, schema, axis, labels, count)
-        with reporting(progress, "writing") as report:
-            version = _native.append_block(native, (axis, count), made, layout, message, report, key, more)
+        try:
+            with reporting(progress, "writing") as report:
+                version = _native.append_block(native, (axis, count), made, layout, message, report, key, more)
+        except InputError:
+            # Another commit may have made the array longer along another axis.
+            for name, data in given.items():
+                _count(attr_field(self._schema, name), data, self._schema, axis)
+            raise
         self._noted_stats({"cells_written": int(np.prod(shape))})
         return version
 

@@ -20,7 +20,7 @@ from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..column.stored import Stored
 from ..context.settings import Context
-from ..errors import BoundsError, GridstoneError, InputError, UnsupportedError
+from ..errors import BoundsError, GridstoneError, InputError, NotFoundError, UnsupportedError
 from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
@@ -461,6 +461,18 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
             past = native.version if self._is_pinned else None
             raise read_only(f"the array {self._path!r} of {self._uri!r}", past)
         return native
+
+    def _begun(self, key: tuple[bytes, bool] | None) -> "tuple[Array, _native.Transaction] | None":
+        """The array in a transaction of its own on the newest version; None if it is in one."""
+        if self._writable().in_transaction:
+            return None
+        self.refresh()
+        begun = _native.Transaction(self._context.native, self._uri, "snapshot", key)
+        made = Array(begun.array(self.path), self._context)
+        if made.native.id != self.native.id:
+            begun.abort()
+            raise NotFoundError(f"the array {self.path!r} of {self._uri!r} was replaced by another one; open it again")
+        return made, begun
 
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
         self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}

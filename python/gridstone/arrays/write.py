@@ -15,7 +15,9 @@ from ..schema.array_schema import Schema
 from ..version import receipt
 from ..version.receipt import Closing, CommitKey, Message, Receipt
 from ..write.input import of_cells
-from ..write.writer import Writer
+from ..write.new_attrs import kept, new_attrs
+from ..write.writer import LateWriter, Opened, Writer
+from . import extension
 from .append import Appendable, Appender, appender
 
 _DEDUPS = ("error", "first", "last")
@@ -39,6 +41,19 @@ class Writable(Appendable):
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
 
     @abstractmethod
+    def _begun(self, key: tuple[bytes, bool] | None) -> "tuple[Any, _native.Transaction] | None": ...
+
+    @abstractmethod
+    def _evolve(self, asked: Mapping[str, Any], message: Message) -> int: ...
+
+    @abstractmethod
+    def refresh(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def stats(self) -> dict[str, int]: ...
+
+    @abstractmethod
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]: ...
 
     @overload
@@ -50,6 +65,7 @@ class Writable(Appendable):
         sorted: bool = ...,
         dedup: str = ...,
         grow: bool = ...,
+        evolve: bool = ...,
         message: Message = ...,
         progress: Progress = ...,
         commit_key: CommitKey = ...,
@@ -63,6 +79,7 @@ class Writable(Appendable):
         sorted: bool = ...,
         dedup: str = ...,
         grow: bool = ...,
+        evolve: bool = ...,
         progress: Progress = ...,
         commit: Literal[False],
     ) -> Receipt: ...
@@ -75,6 +92,7 @@ class Writable(Appendable):
         sorted: bool = False,
         dedup: str = "error",
         grow: bool = False,
+        evolve: bool = False,
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
@@ -91,9 +109,11 @@ class Writable(Appendable):
             dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
             grow: whether the domain grows, in the same commit, to take in cells beyond it. Beyond an end that is open
                 it does so anyway.
+            evolve: whether columns that the array lacks become nullable attributes, in the same commit; else they are
+                an error.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
-            commit, commit_key: as in `write`.
+            commit, commit_key: as in `write`. A receipt adds no attribute.
 
         Returns:
             The version committed.
@@ -104,13 +124,22 @@ class Writable(Appendable):
             ConflictError: the key was given to other content.
         """
         flag("grow", grow)
-        dims, values = of_cells(self._schema, coords, attrs)
+        flag("evolve", evolve)
         closing = receipt.closing(message, commit, commit_key)
-        if len(next(iter(dims.values()))) == 0:
-            return self._commit([], closing)
-        return self._stage_cells(
-            dims, values, sorted=sorted, dedup=dedup, grow=grow, message=closing, progress=progress
-        )
+
+        def write(array: Writable, data: Any, ending: Closing) -> int | Receipt:
+            dims, values = of_cells(array._schema, data, attrs)
+            if len(next(iter(dims.values()))) == 0:
+                return array._commit([], ending)
+            return array._stage_cells(
+                dims, values, sorted=sorted, dedup=dedup, grow=grow, message=ending, progress=progress
+            )
+
+        if evolve:
+            coords = kept(coords) if attrs is None else coords
+            if receipt.given_key(closing) is not None or new_attrs(self._schema, coords, attrs):
+                return extension.write(self, coords, attrs, closing, lambda array, end: write(array, coords, end))
+        return write(self, coords, closing)
 
     def _write_table(self, table: Any, message: Message, progress: Progress, commit_key: CommitKey) -> int:
         return self.write_cells(table, grow=True, message=message, progress=progress, commit_key=commit_key)
@@ -124,6 +153,7 @@ class Writable(Appendable):
         attrs: str | Sequence[str] | None = ...,
         dedup: str = ...,
         grow: bool = ...,
+        evolve: bool = ...,
         message: Message = ...,
         progress: Progress = ...,
         commit: bool = ...,
@@ -145,6 +175,7 @@ class Writable(Appendable):
         attrs: str | Sequence[str] | None = None,
         dedup: str = "error",
         grow: bool = False,
+        evolve: bool = False,
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
@@ -163,6 +194,8 @@ class Writable(Appendable):
                 "first" or "last".
             grow: whether the domain grows, in the same commit, to take in cells beyond it. Beyond an end that is open
                 it does so anyway.
+            evolve: with order="any": whether columns of the first piece that the array lacks become nullable
+                attributes, in the same commit. Further pieces have the same columns.
             axis: of a dense array, an axis (number or name) along which frames are appended: see `Appender`.
             every, seconds: with axis=: a commit for so many positions, or once the oldest one held is so old.
             message: kept with the version.
@@ -173,6 +206,7 @@ class Writable(Appendable):
                 before, nothing is written, and leaving the block is a `ConflictError` unless the same was appended.
         """
         flag("grow", grow)
+        flag("evolve", evolve)
         if axis is not None:
             return self._appender(axis, every, seconds, message)
         if every is not None or seconds is not None:
@@ -184,15 +218,30 @@ class Writable(Appendable):
             raise InputError("cells say themselves where they are: leave box=None")
         closing, wanted = receipt.closing(message, commit, commit_key), self._names(attrs)
         names = [attr.name for attr in self._schema.attrs if attr.name in wanted]
+        if unsorted and evolve:
+            if attrs is not None:
+                raise InputError("attrs= says which attributes come, evolve=True adds others: give one of them")
+            return self._late_writer(dedup, grow, closing, progress)
         if unsorted:
             native = self._writable().unsorted_writer(names, dedup, receipt.given_key(closing), grow)
             return Writer(self, native, None, names, closing, progress)
-        if dedup != "error":
-            raise InputError('cells in global order ascend: dedup= is for order="any"')
+        _only_in_any_order(evolve, dedup)
         within = None if self.sparse else box_of(self._schema, box, Room.TYPE if grow else Room.OPEN)
         if within is not None and within.empty:
             raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
         return self._writer(within, names, closing, progress, grow)
+
+    def _late_writer(self, dedup: str, grow: bool, closing: Closing, progress: Progress) -> Writer:
+        """Streams cells in any order; the first piece says which attributes are added."""
+        begun = extension.Extension(self, closing)
+
+        def opening(data: Any, attrs: Any) -> Opened:
+            begun.add(data, attrs)
+            names = [attr.name for attr in begun._schema.attrs]
+            key = receipt.given_key(begun.ending)
+            return begun, begun.staged._writable().unsorted_writer(names, dedup, key, grow), names
+
+        return LateWriter(opening, begun.give_up, begun.ending, progress)
 
     def _writer(
         self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress, grow: bool = False
@@ -245,3 +294,11 @@ class Writable(Appendable):
     ) -> None:
         native = {name: column.native() for name, column in values.items()}
         self._commit([self._writable().stage_positions(chosen, mask, native)], None)
+
+
+def _only_in_any_order(evolve: bool, dedup: str) -> None:
+    """An `InputError` for what a writer in global order cannot do."""
+    if evolve:
+        raise InputError('cells in global order have the attributes of the array: evolve= is for order="any"')
+    if dedup != "error":
+        raise InputError('cells in global order ascend: dedup= is for order="any"')

@@ -51,27 +51,35 @@ def plot(
 
 @click.command()
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder to fill.")
-@click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A CSV with LON and LAT.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="A CSV with LON, LAT and more, or a folder of them. Several are loaded one after the other.",
+)
 @click.option("--cells", type=click.IntRange(min=1_000), default=1_000_000, show_default=True, help="Without --data.")
 @click.option("--seed", type=int, default=7, show_default=True, help="Of what is made up.")
 @options.as_json
-def demo(out: Path, data: Path | None, cells: int, seed: int, json_out: bool) -> None:
-    """Load ship positions, read a harbour and the sea, update a chart at random cells, and draw it all."""
+def demo(out: Path, data: Sequence[Path], cells: int, seed: int, json_out: bool) -> None:
+    """Load ship positions of several days, read a harbour and the sea, update a chart at random cells, append from
+    several processes, and draw it all."""
     from ..demo import run
 
     def tell(step: str) -> None:
         if on_terminal():
             note(f"… {step}")
 
-    found = run(out, data=data, cells=cells, seed=seed, progress=True if on_terminal() else None, tell=tell)
+    found = run(out, data=data or None, cells=cells, seed=seed, progress=True if on_terminal() else None, tell=tell)
     if json_out:
-        emit_json({"steps": found.steps, "pictures": found.pictures, "stores": found.stores})
+        emit_json({"steps": found.steps, "found": found.found, "pictures": found.pictures, "stores": found.stores})
         return
     rows = [(s["step"], seconds_text(s["seconds"]), s.get("cells"), _size(s)) for s in found.steps]
     emit_table("what it took", ("step", "time", "cells", "bytes"), rows)
     reads = [s for s in found.steps if "cells_returned" in s]
     names = [name for name in _COUNTERS if any(name in s for s in reads) and name != "cells"]
     emit_table("counters of the reads", ("read", *names), [(s["step"], *(s.get(n) for n in names)) for s in reads])
+    for sentence in found.found:
+        click.echo(sentence)
     for picture in found.pictures:
         click.echo(picture)
 

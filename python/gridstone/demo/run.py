@@ -1,10 +1,7 @@
 """The demonstration from beginning to end, with its times, counters and pictures."""
 
 import shutil
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,52 +13,34 @@ from ..base.progress import Progress
 from ..errors import ExistsError, InputError
 from ..query.box import domain_of
 from ..stores import store
-from . import chart, ships
+from . import appends, chart, days, ships
+from .outcome import Outcome, Tell, check
 
 SIDE = 2_000
 UPDATES = 100_000
 _GRID = 48
 
 
-@dataclass
-class Outcome:
-    """What the demonstration found, in plain values."""
-
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    """One per step: name, seconds, and counters."""
-    pictures: list[str] = field(default_factory=list)
-    """The files drawn."""
-    stores: list[str] = field(default_factory=list)
-    """The stores made."""
-
-    @contextmanager
-    def step(self, name: str, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-        """Times a step; counters are put into the dict it gives."""
-        tell(name)
-        counters: dict[str, Any] = {}
-        begin = time.perf_counter()
-        yield counters
-        self.steps.append({"step": name, "seconds": time.perf_counter() - begin, **counters})
-
-
 def run(
     out: str | Path,
     *,
-    data: str | Path | None = None,
+    data: str | Path | Sequence[str | Path] | None = None,
     cells: int = 1_000_000,
     seed: int = 7,
     progress: Progress = None,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell = lambda _: None,
 ) -> Outcome:
-    """Loads ship positions, asks for a busy and a quiet box, updates a chart at random cells, reads it by box, step and
-    point, and draws all of it.
+    """Loads ship positions of several days, each of which reaches further; asks for a busy and a quiet box; updates a
+    chart at random cells, reads it by box, step and point; appends to one array from several processes; draws all of
+    it. What is told was compared first with what it should be.
 
     Args:
         out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.
-        data: a CSV file with columns LON and LAT (MarineCadastre's, say); None: positions are made up.
-        cells: how many positions to make up.
+        data: CSV files with columns LON, LAT and others (MarineCadastre's, say), or a folder of them, one per day;
+            None: two days are made up.
+        cells: how many positions to make up for the first day.
         seed: of everything made up.
-        progress: of the load.
+        progress: of the loads.
         tell: called with the name of each step when it begins.
     """
     if cells < 1_000:
@@ -69,26 +48,32 @@ def run(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     outcome = Outcome()
-    _positions(folder, Path(data) if data is not None else None, cells, seed, outcome, progress, tell)
+    if data is None:
+        files = _made_up(folder, cells, seed, outcome, tell)
+    else:
+        files = days.files_of(Path(data) if isinstance(data, str | Path) else [Path(file) for file in data])
+    array = _positions(folder, files[0], outcome, progress, tell)
+    if len(files) > 1:
+        array, seen = days.load(array, files[1:], outcome, progress, tell)
+        with outcome.step("draw days.png", tell):
+            outcome.pictures.append(str(days.draw(array, seen, folder / "days.png")))
     _chart(folder, seed, outcome, tell)
+    appends.run(fresh(folder / "swell.gs"), fresh(folder / "film.gs"), folder, outcome, tell)
     return outcome
 
 
-def _positions(
-    folder: Path,
-    data: Path | None,
-    cells: int,
-    seed: int,
-    outcome: Outcome,
-    progress: Progress,
-    tell: Callable[[str], None],
-) -> None:
-    if data is None:
-        data = folder / "ais.csv"
-        with outcome.step("make up positions (CSV)", tell) as counters:
-            ships.write_csv(data, cells, seed)
-            counters["bytes"] = data.stat().st_size
-    uri = _fresh(folder / "ais.gs")
+def _made_up(folder: Path, cells: int, seed: int, outcome: Outcome, tell: Tell) -> list[Path]:
+    """Two days of positions. The second one's are from the sea to the east, and tell the draught."""
+    files = [folder / "ais.csv", folder / "ais-2.csv"]
+    with outcome.step("make up positions (CSV)", tell) as counters:
+        ships.write_csv(files[0], cells, seed)
+        ships.write_csv(files[1], cells // 4, seed + 1, day=1)
+        counters["bytes"] = sum(file.stat().st_size for file in files)
+    return files
+
+
+def _positions(folder: Path, data: Path, outcome: Outcome, progress: Progress, tell: Tell) -> Array:
+    uri = fresh(folder / "ais.gs")
     with outcome.step("load the CSV, sorted, in one commit", tell) as counters:
         array = io.from_csv(uri, data, dims=["LON", "LAT"], progress=progress, message="ship positions")
         counters["cells"] = sum(array.fragments.column("cells").to_pylist())
@@ -106,6 +91,7 @@ def _positions(
         with outcome.step(f"draw {name}", tell):
             target = plot.plot(array, folder / name, dims=("LON", "LAT"), mbrs=mbrs, title=title)
         outcome.pictures.append(str(target))
+    return array
 
 
 def boxes(array: Array) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
@@ -131,10 +117,10 @@ def _cell(
     return made
 
 
-def _chart(folder: Path, seed: int, outcome: Outcome, tell: Callable[[str], None]) -> None:
+def _chart(folder: Path, seed: int, outcome: Outcome, tell: Tell) -> None:
     ground = chart.heights(SIDE, seed)
     rows, columns = chart.lights(ground, UPDATES, seed)
-    uri = _fresh(folder / "chart.gs")
+    uri = fresh(folder / "chart.gs")
     with outcome.step(f"write a chart of {SIDE:,} x {SIDE:,} cells", tell) as counters:
         array = store.array(uri, ground, name="height")
         counters.update(cells=ground.size, **array.stats)
@@ -156,9 +142,13 @@ def _chart(folder: Path, seed: int, outcome: Outcome, tell: Callable[[str], None
     with outcome.step("read the updated cells, point by point", tell) as counters:
         lit = array.vindex[rows, columns]
         counters.update(cells=lit.size, **array.stats)
-    whole = np.array_equal(before, ground) and int((after == chart.LIT).sum()) == UPDATES
-    if not whole or not np.array_equal(thinned, after[::7, ::3]) or not (lit == chart.LIT).all():
-        raise InputError(f"{uri!r} does not read back as it was written; check the store with Array.verify()")
+    check(np.array_equal(before, ground), uri, f"version {drawn} has changed")
+    check(int((after == chart.LIT).sum()) == UPDATES, uri, f"{UPDATES:,} cells were updated")
+    check(np.array_equal(thinned, after[::7, ::3]), uri, "every 7th row and 3rd column")
+    check(bool((lit == chart.LIT).all()), uri, "the updated cells, point by point")
+    outcome.found.append(
+        f"The chart has {UPDATES:,} lit cells in version {array.version}, and none in version {drawn}."
+    )
     with outcome.step("draw chart.png", tell):
         titles = (
             f"version {drawn}: as first written",
@@ -169,7 +159,7 @@ def _chart(folder: Path, seed: int, outcome: Outcome, tell: Callable[[str], None
     outcome.pictures.append(str(target))
 
 
-def _fresh(place: Path) -> str:
+def fresh(place: Path) -> str:
     """The place for a store of the demonstration; its last one there is removed."""
     uri = str(place)
     if store.exists(uri):

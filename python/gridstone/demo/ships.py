@@ -8,6 +8,7 @@ from ..column.datatype import AnyArray
 from . import sea
 
 HEADER = "MMSI,BaseDateTime,LAT,LON,SOG,COG,Heading,VesselName,CallSign,VesselType,Status,Length"
+DRAUGHT = "Draft"
 _FIRST = (
     "ALBATROSS,ARCTIC,ATLANTIC,AURORA,BALTIC,BLUE,CAPE,CORAL,EASTERN,FALCON,GOLDEN,GRAND,HARBOUR,ISLAND,LADY,MISTRAL"
 )
@@ -18,18 +19,24 @@ _TYPES = np.array([30, 31, 37, 52, 60, 70, 80])
 _SHARES = np.array([0.2, 0.12, 0.25, 0.08, 0.1, 0.15, 0.1])
 
 
-def write_csv(path: Path, cells: int, seed: int) -> None:
-    """Writes `cells` positions: nine of ten in fifty harbours, the others on lanes, along coasts and out at sea."""
+def write_csv(path: Path, cells: int, seed: int, day: int = 0) -> None:
+    """Writes `cells` positions: nine of ten in fifty harbours, the others on lanes, along coasts and out at sea.
+
+    Those of a later day are of a sea further east, and have a column more: the draught.
+    """
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    columns = positions(cells, seed)
+    columns = positions(cells, seed, day)
     names = HEADER.split(",")
+    if day:
+        columns[DRAUGHT] = np.random.default_rng(seed).gamma(4, 1.6, cells).round(1)
+        names.append(DRAUGHT)
     table = pa.table({name: columns[name] for name in names})
     pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="needed"))
 
 
-def positions(cells: int, seed: int) -> dict[str, object]:
+def positions(cells: int, seed: int, day: int = 0) -> dict[str, object]:
     """The columns of the file, in order of time; None or masked where a value is missing."""
     random = np.random.default_rng(seed)
     waters = sea.make(seed)
@@ -39,7 +46,7 @@ def positions(cells: int, seed: int) -> dict[str, object]:
         rows = np.flatnonzero(kinds == kind)
         lon[rows], lat[rows], course[rows] = place(waters, len(rows), random)
     speed = np.where(kinds == 0, random.exponential(0.4, cells), random.normal(13, 4, cells)).clip(0, 40)
-    return _columns(lon, lat, course, speed, kinds, random)
+    return _columns(lon + day * (sea.EAST - sea.WEST), lat, course, speed, kinds, random, day)
 
 
 Placed = tuple[AnyArray, AnyArray, AnyArray]
@@ -97,7 +104,13 @@ def _at_sea(waters: sea.Sea, count: int, random: np.random.Generator) -> Placed:
 
 
 def _columns(
-    lon: AnyArray, lat: AnyArray, course: AnyArray, speed: AnyArray, kinds: AnyArray, random: np.random.Generator
+    lon: AnyArray,
+    lat: AnyArray,
+    course: AnyArray,
+    speed: AnyArray,
+    kinds: AnyArray,
+    random: np.random.Generator,
+    day: int,
 ) -> dict[str, object]:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -111,7 +124,7 @@ def _columns(
     signs = pa.array([f"GS{number:05d}" for number in range(ships)])
     types, lengths = random.choice(_TYPES, ships, p=_SHARES), random.gamma(3, 18, ships).astype(np.int64) + 6
     nameless, silent = random.random(ships) < 0.04, random.random(cells) < 0.15
-    times = np.datetime64("2026-03-01", "s") + np.sort(random.integers(0, 86_400, cells))
+    times = np.datetime64("2026-03-01", "s") + np.timedelta64(day, "D") + np.sort(random.integers(0, 86_400, cells))
     ship = pa.array(ship)
     return {
         "MMSI": pa.array(mmsi).take(ship),

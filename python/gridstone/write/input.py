@@ -35,8 +35,8 @@ def coordinate_columns(schema: Schema, coords: Any) -> Columns:
     """The coordinates of cells: a dict by dimension, an (n, ndim) array, or a sequence of ndim arrays."""
     _check_has_coordinates(schema)
     fields = dim_fields(schema)
-    if _is_table(coords):
-        coords = _named_columns(coords)
+    if is_table(coords):
+        coords = named_columns(coords)
         coords = {field.name: coords[field.name] for field in fields if field.name in coords}
     if isinstance(coords, Mapping):
         _check_names(coords, [field.name for field in fields], "dimension")
@@ -78,12 +78,12 @@ def _of_attrs(schema: Schema, attrs: Any) -> Columns:
 
 
 def _of_table(schema: Schema, data: Any) -> tuple[Columns, Columns]:
-    if not _is_table(data) and not isinstance(data, Mapping):
+    if not is_table(data) and not isinstance(data, Mapping):
         raise InputError(
             f"write_cells takes coordinates and attribute values, or one Arrow table or data frame with a column for "
             f"each; found only {type(data).__name__}"
         )
-    named = _named_columns(data)
+    named = named_columns(data)
     dims = [dim.name for dim in schema.dims]
     missing = [name for name in dims if name not in named]
     if missing:
@@ -93,8 +93,8 @@ def _of_table(schema: Schema, data: Any) -> tuple[Columns, Columns]:
     if unknown:
         raise InputError(
             f"the table has a column {brief(unknown[0])}, and no attribute {brief(unknown[0])} is in the array; there "
-            f"are {', '.join(map(repr, known))}; add it with alter(add=…), load with gridstone.io.from_arrow(…, "
-            f"evolve=True), or leave the column out"
+            f"are {', '.join(map(repr, known))}; evolve=True adds it (to a writer, in its first piece), or leave the "
+            f"column out"
         )
     values = {name: _flat(attr_field(schema, name), named[name]) for name in named if name in known}
     made = {field.name: _flat(field, named[field.name]) for field in dim_fields(schema)}
@@ -116,7 +116,7 @@ def _absent(schema: Schema, given: Columns, rows: int) -> Columns:
     return {attr.name: arrow.column_of(field_of(attr), without_values(attr, rows)) for attr in lacking}
 
 
-def _is_table(data: Any) -> bool:
+def is_table(data: Any) -> bool:
     module = type(data).__module__.partition(".")[0]
     if module == "pandas":
         return hasattr(data, "columns")
@@ -127,7 +127,7 @@ def _is_table(data: Any) -> bool:
     return hasattr(data, "__arrow_c_stream__")
 
 
-def _named_columns(data: Any) -> Mapping[str, Any]:
+def named_columns(data: Any) -> Mapping[str, Any]:
     if isinstance(data, Mapping):
         return data
     if type(data).__module__.partition(".")[0] == "pandas":

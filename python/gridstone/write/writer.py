@@ -1,6 +1,6 @@
 """`Writer`: cells streamed into one commit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
 from .input import check_lengths, of_cells
+from .new_attrs import kept
 from .values import by_attribute
 
 if TYPE_CHECKING:
@@ -154,3 +155,50 @@ class Writer:
                 self.close()
         finally:
             self.abort()
+
+
+Opened = tuple[Target, "_native.Writer", Sequence[str]]
+
+
+class LateWriter(Writer):
+    """A writer that is opened when its first piece comes, which says what attributes there are."""
+
+    def __init__(
+        self,
+        opening: Callable[[Any, Any], Opened],
+        giving_up: Callable[[], None],
+        message: Closing,
+        progress: Progress = None,
+    ) -> None:
+        self._opening: Callable[[Any, Any], Opened] | None = opening
+        self._giving_up, self._box, self._message = giving_up, None, message
+        self._reporter = Reporter(progress, "writing")
+        self._open = True
+        self._outcome = None
+
+    def append(self, data: Any, attrs: Any = None) -> None:
+        """Appends cells, as `Writer.append` does. Columns of the first piece that the array lacks become nullable
+        attributes."""
+        data = kept(data)
+        self._begin(data, attrs)
+        super().append(data, attrs)
+
+    def _begin(self, data: Any, attrs: Any) -> None:
+        opening = self._opening
+        if self._open and opening is not None:
+            self._array, self._native, self._attrs = opening(data, attrs)
+            self._opening = None
+
+    def close(self) -> None:
+        """Finishes and commits, as `Writer.close` does; without any piece nothing is added."""
+        self._begin({}, None)
+        super().close()
+
+    def abort(self) -> None:
+        """Drops what was written, and the attributes that were added."""
+        if self._open and self._opening is not None:
+            self._open = False
+            self._reporter.give_up()
+        super().abort()
+        if self._outcome is None:
+            self._giving_up()

@@ -17,6 +17,7 @@ import drawing
 import numpy as np
 import pytest
 from access_rules import AccessRules
+from append_rules import AppendRules
 from boxes import BoxRules
 from commit_rules import SECOND, CommitRules
 from export_rules import ExportRules
@@ -52,7 +53,16 @@ DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
 class Machine(
-    ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportRules, KeepingRules, LoadRules, SchemaRules
+    ReadRules,
+    CommitRules,
+    WhereRules,
+    BoxRules,
+    AccessRules,
+    ExportRules,
+    KeepingRules,
+    LoadRules,
+    AppendRules,
+    SchemaRules,
 ):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 

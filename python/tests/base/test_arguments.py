@@ -172,6 +172,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Array.sel": _of_dense("sel", labels={"x": 3}),
     "Array.sel of texts": _of(_loose, "sel", labels={"t": "a"}),
     "AttrView.sel": _of(lambda w: w.dense["v"], "sel", labels={"x": [3, 4]}),
+    "Array.write_cells that evolves": _of(_loose, "write_cells", coords={**_CELLS, "v": [7], "w": [1]}, evolve=True),
     "Array.append": _of_dense("append", x={"v": np.zeros((1, 10), np.int64)}),
     "Array.writer": _of_dense("writer"),
     "Array.delete": _of_dense("delete", box=(...,)),

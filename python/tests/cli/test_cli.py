@@ -238,16 +238,3 @@ def test_plot(loaded: str, tmp_path: Path, stores: Stores, call) -> None:
     gs.array(stores("d"), np.arange(2000).reshape(40, 50))
     assert call("plot", stores("d"), tmp_path / "d.png", "--fragments")[0] == 0
     assert call("plot", stores("d"), tmp_path / "no" / "d.png")[0] == 1
-
-
-def test_demo(tmp_path: Path, call) -> None:
-    pytest.importorskip("matplotlib")
-    code, out, err = call("demo", "--out", tmp_path / "demo", "--cells", "20000", "--json")
-    assert code == 0, err
-    told = json.loads(out)
-    assert all(Path(picture).read_bytes().startswith(b"\x89PNG") for picture in told["pictures"])
-    steps = {step["step"]: step for step in told["steps"]}
-    assert steps["read a harbour"]["cells"] > steps["read open sea"]["cells"] > 0
-    assert gs.open(tmp_path / "demo" / "ais.gs").schema.duplicates
-    code, out, err = call("demo", "--out", tmp_path / "demo", "--cells", "2000")
-    assert code == 0 and "read a harbour" in out, err

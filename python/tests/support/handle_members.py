@@ -21,7 +21,7 @@ from gridstone.indexing.indexers import OIndex, VIndex
 from gridstone.maintain.consolidation import BackgroundConsolidation
 from gridstone.result.buffers import Filling
 from gridstone.stores import group as groups
-from gridstone.write.writer import Writer
+from gridstone.write.writer import LateWriter, Writer
 
 QUICK = gs.Context(durability="close")
 DENSE = gs.Schema([gs.Dim("x", (0, 9), 5), gs.Dim("y", (0, 9), 5)], [gs.Attr("v", "int64")])
@@ -133,6 +133,11 @@ def _delete(target: Any, key: Any) -> None:
     del target[key]
 
 
+def _evolved(w: World) -> None:
+    with w.sparse.writer(order="any", evolve=True) as writer:
+        writer.append({"x": [4], "y": [3], "v": [1], "m": [1]})
+
+
 def _framed(w: World) -> None:
     with w.dense.writer(axis=0) as writer:
         writer.append(np.ones(10, np.int64))
@@ -226,9 +231,11 @@ _ARRAY_WRITES: Uses = {
     "write_cells": lambda w: w.sparse.write_cells(*CELLS),
     "write_cells, into a dense one": lambda w: w.dense.write_cells(*CELLS),
     "write_cells, that grows": lambda w: w.sparse.write_cells({"x": [40], "y": [3]}, {"v": [1]}, grow=True),
+    "write_cells, that evolves": lambda w: w.sparse.write_cells({"x": [4], "y": [3], "v": [1], "n": [1]}, evolve=True),
     "write_cells, of nothing": lambda w: w.sparse.write_cells({"x": [], "y": []}, {"v": np.empty(0, np.int64)}),
     "writer": _streamed,
     "writer, of frames": _framed,
+    "writer, that evolves": _evolved,
 }
 
 _GROUP_READS: Uses = {
@@ -377,6 +384,7 @@ TABLE: dict[type, tuple[Uses, Uses]] = {
 
 WRITERS: dict[type, set[str]] = {
     Writer: set(_words("__enter__ __exit__ abort append append_columns box close outcome receipt")),
+    LateWriter: set(_words("__enter__ __exit__ abort append append_columns box close outcome receipt")),
     Appender: set(_words("__enter__ __exit__ abort append close flush")),
     BackgroundConsolidation: set(_words("__repr__ cancel done result wait")),
     gs.Transaction: set(
@@ -399,7 +407,7 @@ NO_HANDLES = set(
         "Erasable Evolvable Labelled Readable Writable Appendable Noting "  # parts of handles
         "Mergeable Checked Retained Tabular "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
-        "LoadKey Keyed Version ArraySource FixedSource Source Dimensioned Given "
+        "LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "
         "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )

@@ -57,6 +57,15 @@ def test_a_block_of_another_shape_is_refused_and_nothing_grows() -> None:
         assert a.shape == (2, 3)
 
 
+def test_a_block_that_another_append_made_too_short_is_refused_with_the_new_shape() -> None:
+    a = stack("mem://append-beside-another-axis")
+    late = gs.open("mem://append-beside-another-axis", mode="r+")
+    a.append(np.ones((2, 1)), axis="x")
+    with pytest.raises(gs.InputError, match=r"\(any, 4\) is appended along axis 0, found \(1, 3\)"):
+        late.append(np.ones((1, 3)))
+    assert a.refresh() == 2 and a.shape == (2, 4)
+
+
 def test_an_append_says_what_is_wrong_with_its_arguments() -> None:
     a = stack("mem://append-arguments")
     with pytest.raises(gs.InputError, match="finds its place when it is committed"):

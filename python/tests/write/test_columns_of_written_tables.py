@@ -27,7 +27,7 @@ def test_a_column_that_the_array_lacks_is_named(store_uri: str, form: Any) -> No
     a = made(store_uri)
     for cells in ({"x": [1], "v": [1], "new": [1]}, {"x": [1], "v": [1], "w": [0.5], "k": ["a"], "f": [1], "new": [1]}):
         with pytest.raises(
-            gs.errors.InputError, match=r"column 'new'.* there are 'v', 'w', 'k', 'f'; add it with alter"
+            gs.errors.InputError, match=r"column 'new'.* there are 'v', 'w', 'k', 'f'; evolve=True adds it"
         ):
             a.write_cells(form(cells))
     assert a.version == 1

@@ -2,7 +2,7 @@
 
 use super::doubled::{TWICE, keyed_cells, keyed_seeds};
 use super::hand::{Hand, Sort, objects};
-use super::model::{Cells, EVERYWHERE, Model, Node, Place, Size, Value, filled, places, scattered};
+use super::model::{Beside, Cells, EVERYWHERE, Model, Node, Place, Size, Value, filled, places, scattered};
 use super::script::{Ground, Life, Script};
 use super::{CELLS, GRID};
 use crate::support::columns::{as_text, numbers};
@@ -35,6 +35,15 @@ impl Look<'_> {
 
     fn hand(&self) -> Hand {
         Hand::new(self.script, self.ground)
+    }
+
+    /// What an array holds, with the files that are kept beside it.
+    fn read(&self, path: &str, array: &Array) -> gridstone::base::Result<Node> {
+        let mut node = read(array)?;
+        if let Node::Array { parts, .. } = &mut node {
+            parts.kept = self.hand().kept_at(path, array.version())?;
+        }
+        Ok(node)
     }
 }
 
@@ -86,7 +95,7 @@ pub(crate) fn tells(ground: &Ground, life: &Life, newest: u64) -> Outcome<Option
     let model = life.models.get(found as usize).ok_or("a version that the script does not make")?;
     for (path, expected) in model.nodes.iter().filter(|(_, node)| **node != Node::Group) {
         let opened = match look.open(path, At::Version(found)) {
-            Ok(Opened::Array(array)) => read(&array),
+            Ok(Opened::Array(array)) => look.read(path, &array),
             Ok(Opened::Group(_)) => return Err(format!("{path} is a group")),
             Err(e) => Err(e),
         };
@@ -136,7 +145,7 @@ impl Look<'_> {
             let path = format!("{}/{name}", path.trim_end_matches('/'));
             match told(self.open(&path, at), &path)? {
                 Opened::Group(group) => self.collect(at, &path, &group, found)?,
-                Opened::Array(array) => drop(found.nodes.insert(path.clone(), told(read(&array), &path)?)),
+                Opened::Array(array) => drop(found.nodes.insert(path.clone(), told(self.read(&path, &array), &path)?)),
             }
         }
         Ok(())
@@ -216,6 +225,7 @@ impl Look<'_> {
         for path in [GRID, CELLS].into_iter().chain(doubled.iter().map(String::as_str)) {
             told(hand.consolidate(path, &Strategy::All, 1 << 30), "consolidate afterwards")?;
         }
+        model.parts(GRID).kept.retain(|(beside, _)| *beside == Beside::Array);
         self.same(At::Latest, &model).and_then(|()| self.verified(&model)).map_err(|e| format!("afterwards: {e}"))
     }
 }
@@ -249,13 +259,18 @@ fn difference(expected: Option<&Node>, found: Option<&Node>) -> String {
             told(b)
         );
     }
-    let (Some(Node::Array { cells: a, notes: m, .. }), Some(Node::Array { cells: b, notes: n, .. })) =
-        (expected, found)
+    let (
+        Some(Node::Array { cells: a, notes: m, parts: p, .. }),
+        Some(Node::Array { cells: b, notes: n, parts: q, .. }),
+    ) = (expected, found)
     else {
         return format!("{} expected, {} found", kind_of(expected), kind_of(found));
     };
     if m != n {
         return format!("metadata {m:?} expected, {n:?} found");
+    }
+    if p != q {
+        return format!("{} expected, {} found", p.told(), q.told());
     }
     let place = a.keys().chain(b.keys()).find(|place| a.get(place) != b.get(place));
     let number = |cells: &Cells| place.and_then(|place| cells.get(place)).map(|value| value.0);
@@ -271,8 +286,24 @@ fn kind_of(node: Option<&Node>) -> &'static str {
     }
 }
 
-/// What an array holds.
+/// What an array holds, but for the files that are kept beside it.
 pub(crate) fn read(array: &Array) -> gridstone::base::Result<Node> {
+    let (sparse, cells) = (array.schema()?.sparse(), cells_of(array)?);
+    if array.schema()?.options().duplicates {
+        return Ok(Node::Doubled(cells));
+    }
+    let count = cells.len();
+    let cells: Cells = cells.into_iter().filter(|(_, v)| sparse || *v != (0, Vec::new())).collect();
+    assert!(!sparse || cells.len() == count, "a cell came twice");
+    let mut notes = BTreeMap::new();
+    for key in array.metadata_keys()? {
+        notes.extend(array.metadata(&key)?.map(|value| (key, value)));
+    }
+    Ok(Node::Array { sparse, cells, notes, parts: super::parts::read(array, cells_of)? })
+}
+
+/// The cells of an array, sorted; of a dense one all that its first domain has.
+fn cells_of(array: &Array) -> gridstone::base::Result<Vec<(Place, Value)>> {
     let sparse = array.schema()?.sparse();
     // A domain may have grown, and no script writes beyond its first one.
     let everywhere = [as_text(EVERYWHERE.0), as_text(EVERYWHERE.1)];
@@ -280,21 +311,11 @@ pub(crate) fn read(array: &Array) -> gridstone::base::Result<Node> {
     let (found, ..) = array.read(read_box, None, ReadOrder::Row, &Call::default())?;
     let values = numbers(&found.attrs[0]).into_iter().zip(values_of(found.attrs[1].view()));
     let values = values.map(|(number, bytes)| (number, bytes.unwrap_or_default()));
-    if array.schema()?.options().duplicates {
-        let places = numbers(&found.dims[0]).into_iter().zip(numbers(&found.dims[1]));
-        let mut cells: Vec<(Place, Value)> = places.zip(values).collect();
-        cells.sort();
-        return Ok(Node::Doubled(cells));
-    }
-    let cells: Cells = if sparse {
+    let mut cells: Vec<(Place, Value)> = if sparse {
         numbers(&found.dims[0]).into_iter().zip(numbers(&found.dims[1])).zip(values).collect()
     } else {
-        places(EVERYWHERE).zip(values).filter(|(_, v)| *v != (0, Vec::new())).collect()
+        places(EVERYWHERE).zip(values).collect()
     };
-    assert!(!sparse || cells.len() == found.count, "a cell came twice");
-    let mut notes = BTreeMap::new();
-    for key in array.metadata_keys()? {
-        notes.extend(array.metadata(&key)?.map(|value| (key, value)));
-    }
-    Ok(Node::Array { sparse, cells, notes })
+    cells.sort();
+    Ok(cells)
 }

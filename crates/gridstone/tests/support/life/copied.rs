@@ -73,6 +73,9 @@ fn source_kinds() -> Vec<Kind> {
             },
         },
     ]
+    .into_iter()
+    .chain(super::parts::kinds())
+    .collect()
 }
 
 fn vacuumed_kinds() -> Vec<Kind> {

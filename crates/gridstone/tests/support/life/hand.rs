@@ -48,7 +48,7 @@ pub(crate) enum Sort {
     Doubled,
 }
 
-fn schema(sort: Sort) -> Schema {
+pub(super) fn schema(sort: Sort) -> Schema {
     let (sparse, duplicates) = (sort != Sort::Dense, sort == Sort::Doubled);
     let dim = |name: &str, count: i64, tile: i64| {
         let tile = if sparse { "null".to_owned() } else { format!("\"{tile}\"") };

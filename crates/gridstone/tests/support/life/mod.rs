@@ -12,6 +12,7 @@ pub(crate) mod doubled;
 pub(crate) mod hand;
 mod mended;
 pub(crate) mod model;
+mod parts;
 pub(crate) mod script;
 mod sealed;
 mod together;
@@ -53,6 +54,7 @@ pub(crate) fn kinds() -> Vec<Kind> {
     all.extend(dense_writes());
     all.extend(sparse_writes());
     all.extend(deletions());
+    all.extend(parts::kinds());
     all.extend(merges());
     all.extend(nodes());
     all.extend(evolutions());

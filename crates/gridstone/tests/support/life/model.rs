@@ -28,9 +28,37 @@ pub(crate) enum Node {
         sparse: bool,
         cells: Cells,
         notes: BTreeMap<String, String>,
+        parts: Parts,
     },
     /// An array with cells several times at one place, sorted.
     Doubled(Vec<(Place, Value)>),
+}
+
+/// What an array has besides its cells and its own metadata.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// The cells of its hidden arrays, by their names.
+    pub(crate) hidden: BTreeMap<String, Cells>,
+    /// Metadata of its attributes and dimensions, by their names and the keys.
+    pub(crate) fields: BTreeMap<(String, String), String>,
+    /// The contents of the files that are kept, and beside what.
+    pub(crate) kept: BTreeSet<(Beside, Vec<u8>)>,
+}
+
+impl Parts {
+    /// In few words.
+    pub(super) fn told(&self) -> String {
+        let hidden: Vec<_> = self.hidden.iter().map(|(name, cells)| (name, cells.len())).collect();
+        let kept: Vec<_> = self.kept.iter().map(|(beside, content)| (beside, content.len())).collect();
+        format!("hidden arrays {hidden:?}, metadata of fields {:?}, kept files {kept:?}", self.fields)
+    }
+}
+
+/// What a kept file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Beside {
+    Array,
+    Fragment,
 }
 
 /// What a store holds; `None` at "/" and no other: there is no store.
@@ -54,9 +82,9 @@ impl Model {
 
     /// An empty array.
     pub(crate) fn put_array(&mut self, path: &str, sort: Sort) {
-        let (sparse, cells, notes) = (sort == Sort::Sparse, Cells::new(), BTreeMap::new());
-        let node = if sort == Sort::Doubled { Node::Doubled(Vec::new()) } else { Node::Array { sparse, cells, notes } };
-        self.put(path, node);
+        let (sparse, cells, notes, parts) = (sort == Sort::Sparse, Cells::new(), BTreeMap::new(), Parts::default());
+        let array = Node::Array { sparse, cells, notes, parts };
+        self.put(path, if sort == Sort::Doubled { Node::Doubled(Vec::new()) } else { array });
     }
 
     /// Takes a node away, and all below it.
@@ -98,6 +126,18 @@ impl Model {
             Some(Node::Array { notes, .. }) => notes,
             other => panic!("an array at {path}: {other:?}"),
         }
+    }
+
+    pub(crate) fn parts(&mut self, path: &str) -> &mut Parts {
+        match self.nodes.get_mut(path) {
+            Some(Node::Array { parts, .. }) => parts,
+            other => panic!("an array at {path}: {other:?}"),
+        }
+    }
+
+    /// The cells of a hidden array.
+    pub(crate) fn hidden(&mut self, path: &str, name: &str) -> &mut Cells {
+        self.parts(path).hidden.get_mut(name).unwrap_or_else(|| panic!("a hidden array {name} of {path}"))
     }
 
     pub(crate) fn delete(&mut self, path: &str, places: &BTreeSet<Place>) {
