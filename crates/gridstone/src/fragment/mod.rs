@@ -3,6 +3,7 @@
 //! Sans-I/O: works over [`crate::base::ByteSource`] and [`crate::base::ByteSink`] and never sees a path. The format is
 //! specified bit by bit in `docs/format/fragment.md`.
 
+pub(crate) mod box_index;
 mod chunk;
 mod copy;
 mod dense;

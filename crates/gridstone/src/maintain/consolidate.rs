@@ -9,9 +9,9 @@
 //! Tiles that only one input has are copied as they are stored. Nothing is visible before the caller commits the
 //! replacement.
 
-use super::box_index::{BoxIndex, Item};
 use super::plan::{Merge, attrs_seen, has_dropped};
 use crate::base::{Error, Id, Part, Result, Silent};
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::{
     ReadContext, Rewrite, RewriteCells, Target, WriteContext, dense_as_cells, merge_in_passes, merge_tombstones,

@@ -6,8 +6,8 @@
 //! 3. Boxes that still overlap form a cluster: the larger boxes are kept, and the uncovered parts of the smaller ones
 //!    are cut into boxes.
 
-use super::box_index::{BoxIndex, Item};
 use crate::fragment::FragmentOrder;
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::schema::{KeyRange, Subarray};
 use std::collections::{BTreeMap, HashMap};
 
@@ -108,7 +108,7 @@ fn without_covered(kept: Vec<(Subarray, usize)>, sets: &mut Sets) -> Vec<(Subarr
     let mut covered = vec![false; distinct.len()];
     for ((bounds, member), covered) in distinct.iter().zip(&mut covered) {
         let cells = bounds.cells();
-        let larger = |s: &super::box_index::Summary| s.size_max > cells && s.bounds.covers(bounds);
+        let larger = |s: &crate::fragment::box_index::Summary| s.size_max > cells && s.bounds.covers(bounds);
         let mut by = None;
         *covered = index.any(bounds, larger, |other| {
             let hit = other.size > cells && other.bounds.covers(bounds);

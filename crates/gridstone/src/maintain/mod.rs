@@ -1,7 +1,6 @@
 //! Floor `maintain`: upkeep of arrays and stores: merging fragments, forgetting versions, and verifying every stored
 //! byte.
 
-mod box_index;
 mod consolidate;
 mod copy;
 mod copy_history;

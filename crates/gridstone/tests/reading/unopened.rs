@@ -100,6 +100,30 @@ fn of_ten_thousand_fragments_a_condition_opens_three() {
     }
 }
 
+/// Ten thousand fragments beside each other; their values are in no order.
+#[test]
+fn of_ten_thousand_fragments_those_that_match_are_opened_at_any_share() {
+    let (made, storage) = line(false);
+    for commit in 0..10 {
+        let small = |n: i64| staged(&made, (n * 10, n * 10 + 6), n * 7_919 % 10_000);
+        made.commit((commit * 1_000..(commit + 1) * 1_000).map(small).collect(), None).unwrap();
+    }
+    for matches in [10, 100, 1_000, 5_000, 9_999] {
+        let condition = Condition::parse(&format!("v < {matches}")).unwrap();
+        // Another reader, which holds none of them yet.
+        let reader = array(&context(), &storage, "/a", At::Latest);
+        let (cells, counters) = reader.read_where(None, None, &condition, ReadOrder::Any, &Call::default()).unwrap();
+        let opened = (counters.fragments_touched, counters.fragments_pruned);
+        assert_eq!((cells.count as u64, opened), (7 * matches, (matches, 10_000 - matches)), "{matches}");
+    }
+    // Where something older that matches lies below all of them, none can be left out.
+    let (under, _) = line(false);
+    write(&under, (0, 999_999), 0);
+    under.commit((0..1_000).map(|n| staged(&under, (n * 10, n * 10 + 6), n + 1)).collect(), None).unwrap();
+    assert_eq!(unopened(&under, "v == 0").0, 0);
+    assert_eq!(unopened(&under, "v == 7").0, 1_000);
+}
+
 #[test]
 fn a_sparse_fragment_that_hides_what_is_selected_is_opened() {
     for duplicates in [false, true] {

@@ -4,10 +4,10 @@
 //! not be rewritten because of them, they stay. A merged fragment has the order of the newest: nothing with values lies
 //! over an older one and under that.
 
-use super::super::box_index::{BoxIndex, Item};
 use super::runs::{portions, tiers_of};
 use super::{FAN_IN, Merge, Part, PlanLimits, Run, Strategy, of_cells, part};
 use crate::base::Id;
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::fragment::{Description, FragmentKind};
 use std::collections::HashSet;
 use std::sync::Arc;

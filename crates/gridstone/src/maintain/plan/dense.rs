@@ -10,10 +10,10 @@
 //!    cluster.
 //! 4. A deleted box that stands between the inputs is cut out of the boxes, as long as few boxes result.
 
-use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::{Step, clusters, hold, left};
 use super::runs::tier;
 use super::{FACTOR, FAN_IN, HOLES_MAX, Merge, Part, Run, UPDATED_SHARE, between, part, related};
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -279,7 +279,7 @@ impl<'a> Planner<'a> {
                     let spans = item.orders.0 < d.order && d.order <= item.orders.1;
                     if spans && item.place != owner && seen.insert(item.place) {
                         let least = item.orders.0;
-                        let older = |s: &super::super::box_index::Summary| s.oldest < d.order && s.newest >= least;
+                        let older = |s: &crate::fragment::box_index::Summary| s.oldest < d.order && s.newest >= least;
                         if inputs.any(&d.bounds, older, |i| i.place == item.place && i.orders.0 < d.order) {
                             found.push((item.place, place));
                         }

@@ -4,9 +4,9 @@
 //! fragment. As cells with their coordinates they are merged like any other updates. Patches that form few boxes were
 //! merged before: this module handles what the dense merges leave.
 
-use super::super::box_index::{BoxIndex, Item};
 use super::{Merge, Run};
 use crate::base::Id;
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::fragment::{Description, FragmentKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

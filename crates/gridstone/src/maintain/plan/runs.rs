@@ -1,9 +1,9 @@
 //! Merges of sparse fragments: runs of neighbours in order, which are legal wherever they lie.
 
-use super::super::box_index::{BoxIndex, Item};
 use super::{FACTOR, FAN_IN, Merge, Part, PlanLimits, Run, TIER_BYTES, between, of_cells, part, related};
 use crate::base::Id;
 use crate::fragment::Description;
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::schema::Subarray;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -16,10 +16,10 @@
 //! with what hides them. A dense fragment with absent cells hides nothing. The number of checks is bounded, and grows
 //! only with the number of fragments.
 
-use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::minus;
 use super::{Part, attrs_seen, part};
 use crate::base::Id;
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::fragment::{Description, FragmentKind};
 use crate::schema::{Attribute, Schema, Subarray};
 use std::cell::Cell;

@@ -1,9 +1,9 @@
 //! Plans: the chosen merges, equal reads after them (against a model that reads cell by cell), and the time of
 //! planning.
 
-use super::super::box_index::STEPS;
 use super::{Strategy, *};
 use crate::base::FileRef;
+use crate::fragment::box_index::STEPS;
 use crate::fragment::{Location, ValueBounds};
 use crate::schema::KeyRange;
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
 //! Tombstones in a plan: which ones it applies, which fragments it rewrites because of them, and which ones can be
 //! removed.
 
-use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::{Step, left};
 use super::{HOLES_MAX, Merge, Part, Plan, Strategy, UPDATED_SHARE, between, part};
 use crate::base::Id;
+use crate::fragment::box_index::{BoxIndex, Item};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{Schema, Subarray};
 use std::collections::{HashMap, HashSet};

@@ -9,11 +9,14 @@ use super::filter::Filter;
 use super::known::Known;
 use crate::base::{Counters, Result};
 use crate::condition::Verdict;
-use crate::fragment::FragmentOrder;
+use crate::fragment::box_index::{BoxIndex, Item};
+use crate::fragment::{Fragment, FragmentOrder};
 use crate::query::block::sparse::Unit;
 use crate::query::sparse::SparseReader;
 use crate::schema::Subarray;
+use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What a block is read for.
@@ -25,21 +28,20 @@ pub(super) struct BlockRole {
     pub(super) hides: bool,
 }
 
-/// Pairs of blocks looked at before it is taken for granted that a block hides others: a few milliseconds.
-const PAIRS_MAX: usize = 1 << 18;
-
 /// Leaves those blocks of a planned read out that do not matter; gives the duties of the others.
 pub(super) fn assign(sweep: &mut SparseReader, filter: &Filter) -> Result<Vec<BlockRole>> {
     let verdicts = verdicts(sweep, filter)?;
-    let hidden = Hidden::new(sweep, &verdicts);
-    let mut pairs = 0;
     let (mut duties, mut rows) = (Vec::with_capacity(verdicts.len()), Vec::with_capacity(verdicts.len()));
-    for ((row, unit), verdict) in (0u32..).zip(&sweep.units).zip(verdicts) {
-        let hides =
-            (sweep.is_tombstones(unit) || !sweep.schema.options().duplicates) && hidden.by(sweep, unit, &mut pairs);
-        if hides || verdict != Verdict::None {
-            duties.push(BlockRole { verdict, hides });
-            rows.push(row);
+    {
+        let hidden = Hidden::new(sweep, &verdicts);
+        let queues = hidden.index();
+        for ((row, unit), verdict) in (0u32..).zip(&sweep.units).zip(verdicts) {
+            let may_hide = sweep.is_tombstones(unit) || !sweep.schema.options().duplicates;
+            let hides = may_hide && hidden.by(sweep, unit, &queues);
+            if hides || verdict != Verdict::None {
+                duties.push(BlockRole { verdict, hides });
+                rows.push(row);
+            }
         }
     }
     if rows.len() < sweep.units.len() {
@@ -83,38 +85,66 @@ fn keep(sweep: &mut SparseReader, rows: &[u32]) {
     Counters::add(&sweep.context.counters.tiles_pruned, pruned);
 }
 
-/// The places where rows may be selected, by the order of their fragments.
+/// So many nodes of an index of boxes are looked at for one block, less than a millisecond, before it is taken for granted that it hides
+/// others. Among blocks that are disjoint about twenty are.
+const STEPS_MAX: usize = 1 << 12;
+
+/// The blocks of a fragment in which rows may be selected.
+struct Blocks<'s> {
+    order: FragmentOrder,
+    /// Around them all.
+    hull: Subarray,
+    boxes: Vec<&'s Subarray>,
+    /// Made when something newer meets the hull.
+    index: OnceCell<BoxIndex<'s>>,
+}
+
+impl<'s> Blocks<'s> {
+    fn index(&self) -> &BoxIndex<'s> {
+        let item = |bounds: &&'s Subarray| Item { bounds, orders: (self.order, self.order), size: 0, place: 0 };
+        self.index.get_or_init(|| BoxIndex::new(self.boxes.iter().map(item).collect()))
+    }
+}
+
+/// The places where rows may be selected.
 struct Hidden<'s> {
-    /// Per queue: the order, the box of all, and the boxes of its blocks.
-    queues: Vec<(FragmentOrder, Subarray, Vec<&'s Subarray>)>,
+    /// Per fragment that has some.
+    queues: Vec<Blocks<'s>>,
     /// The least order of the overlay's rows, and their box.
     overlay: Option<(FragmentOrder, Subarray)>,
 }
 
 impl<'s> Hidden<'s> {
     fn new(sweep: &'s SparseReader, verdicts: &[Verdict]) -> Self {
-        let mut queues: Vec<(FragmentOrder, Option<Subarray>, Vec<&Subarray>)> =
-            sweep.fragments.iter().map(|f| (f.description().order, None, Vec::new())).collect();
+        let mut queues: Vec<Vec<&Subarray>> = vec![Vec::new(); sweep.fragments.len()];
         for (unit, _) in sweep.units.iter().zip(verdicts).filter(|(_, verdict)| **verdict != Verdict::None) {
-            if let Some((_, all, boxes)) = queues.get_mut(unit.queue) {
-                *all = Some(all.take().map_or_else(|| unit.at.bounds.clone(), |all| all.union(&unit.at.bounds)));
-                boxes.push(&unit.at.bounds);
-            }
+            queues.get_mut(unit.queue).into_iter().for_each(|boxes| boxes.push(&unit.at.bounds));
         }
-        let queues = queues.into_iter().filter_map(|(order, all, boxes)| Some((order, all?, boxes))).collect();
+        let blocks = |(fragment, boxes): (&Arc<Fragment>, Vec<&'s Subarray>)| {
+            let hull = boxes.iter().copied().cloned().reduce(|a, b| a.union(&b))?;
+            Some(Blocks { order: fragment.description().order, hull, boxes, index: OnceCell::new() })
+        };
+        let queues = sweep.fragments.iter().zip(queues).filter_map(blocks).collect();
         Self { queues, overlay: sweep.overlay_reach() }
     }
 
-    /// Whether rows of `unit` may hide older ones. Past [`PAIRS_MAX`] pairs, counted in `pairs`, that is assumed.
-    fn by(&self, sweep: &SparseReader, unit: &Unit, pairs: &mut usize) -> bool {
+    /// The hulls of the fragments' blocks.
+    fn index(&self) -> BoxIndex<'_> {
+        let items = self.queues.iter().enumerate();
+        let items = items.map(|(place, b)| Item { bounds: &b.hull, orders: (b.order, b.order), size: 0, place });
+        BoxIndex::new(items.collect())
+    }
+
+    /// Whether rows of `unit` may hide older ones; `queues` is [`Hidden::index`].
+    fn by(&self, sweep: &SparseReader, unit: &Unit, queues: &BoxIndex<'_>) -> bool {
         let Some(order) = sweep.fragments.get(unit.queue).map(|f| f.description().order) else { return true };
         let bounds = &unit.at.bounds;
         if self.overlay.as_ref().is_some_and(|(least, reach)| *least < order && reach.intersects(bounds)) {
             return true;
         }
-        self.queues.iter().filter(|(older, all, _)| *older < order && all.intersects(bounds)).any(|(_, _, boxes)| {
-            *pairs += boxes.len();
-            *pairs > PAIRS_MAX || boxes.iter().any(|b| b.intersects(bounds))
-        })
+        let meets =
+            |blocks: &Blocks<'_>| blocks.index().any_within(STEPS_MAX, bounds, |_| true, |_| true).unwrap_or(true);
+        let hit = |item: &Item<'_>| item.orders.0 < order && self.queues.get(item.place).is_some_and(meets);
+        queues.any_within(STEPS_MAX, bounds, |s| s.oldest < order, hit).unwrap_or(true)
     }
 }
