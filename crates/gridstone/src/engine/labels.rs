@@ -117,6 +117,7 @@ impl Array {
             )));
         }
         match dim.labels() {
+            None if dim.range().is_empty() => self.list_anew(snapshot, state, (place, range), given, call),
             None => Err(Error::input(format!(
                 "dimension {:?} has no labels that those of a block could continue; leave labels= out, or set labels for all positions \
                  first: alter(labels={{{:?}: …}})",
@@ -189,8 +190,21 @@ impl Array {
             .validity()
             .map(|valid| std::iter::repeat_n(1, before as usize).chain(valid.iter().copied()).collect());
         let listed = ColumnView::new(steps.datatype(), &values, None, validity.as_deref())?;
+        self.list_anew(snapshot, state, (place, all), listed, call)
+    }
+
+    /// A hidden array with the labels of all coordinates of `range`, which the dimension at a place has none of listed.
+    fn list_anew(
+        &self,
+        snapshot: &Snapshot,
+        state: &ArrayState,
+        (place, range): (usize, KeyRange),
+        values: ColumnView<'_>,
+        call: &Call,
+    ) -> Result<LabelParts> {
+        let dim = dim_at(state.schema(), place)?;
         let mut names = self.hidden_names_in(snapshot, state)?;
-        let hidden = self.hide_labels(state, place, all, listed, &mut names, call)?;
+        let hidden = self.hide_labels(state, place, range, values, &mut names, call)?;
         let labels = vec![(dim.name().to_owned(), Some(Labels::Array(hidden.id)))];
         let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
         let mut parts = LabelParts::default();
@@ -210,8 +224,8 @@ impl Array {
         call: &Call,
     ) -> Result<Hidden> {
         let dim = dim_at(state.schema(), place)?;
-        if range.is_empty() || values.len() as u128 != range.count() {
-            let count = if range.is_empty() { 0 } else { range.count() };
+        let count = range.count();
+        if values.len() as u128 != count {
             return Err(Error::input(format!(
                 "dimension {:?} has {count} positions, and {} labels were given; each needs one",
                 dim.name(),
@@ -223,7 +237,8 @@ impl Array {
         let context = WriteContext { schema_number: 0, ..self.write_context(state, call)? };
         let write = DenseWrite { sub: Subarray::new(vec![range]), columns: vec![(0, values)], layout: Order::Row };
         let given = self.given(call, || content::of_labelled(0, &values))?;
-        let staged = self.with_id(id).staged(vec![write_dense(&context, &schema, &write)?]).with_given(given);
+        let fragments = if count == 0 { Vec::new() } else { vec![write_dense(&context, &schema, &write)?] };
+        let staged = self.with_id(id).staged(fragments).with_given(given);
         names.push(name.clone());
         let create = Operation::CreateHidden { id, owner: self.id(), name, schema, ext: None };
         Ok(Hidden { id, create, staged })
@@ -275,8 +290,10 @@ fn free_name(place: usize, taken: &[String]) -> String {
 
 /// The schema of a hidden array with labels of this type. Where there is none it has NaN, NaT or null.
 fn hidden_schema(dim: &Dimension, range: KeyRange, datatype: Datatype) -> Result<Schema> {
-    let (low, high) = (dim.text(range.lo), dim.text(range.hi));
-    let along = Dimension::new("coordinate", dim.datatype(), &low, &high, None)?;
+    let along = match range.is_empty() {
+        true => Dimension::without_domain("coordinate", dim.datatype(), None)?,
+        false => Dimension::new("coordinate", dim.datatype(), &dim.text(range.lo), &dim.text(range.hi), None)?,
+    };
     let is_nullable = !datatype.is_float() && !datatype.is_time();
     let fill = datatype.is_float().then_some("NaN");
     let attribute = Attribute::new(ATTRIBUTE, datatype, is_nullable, fill, "auto")?;

@@ -221,7 +221,8 @@ fn a_closed_empty_domain_grows_as_it_is_told_to() {
     let error = put(&array, (0, 1), 0).unwrap_err();
     assert!(error.kind() == ErrorKind::Bounds && error.message().contains("no coordinate"), "{error}");
     let v = longs(0..6);
-    let block = Appended { axis: 0, count: 2, data: vec![("v".to_owned(), v.view())], layout: Order::Row };
+    let block =
+        Appended { axis: 0, count: 2, data: vec![("v".to_owned(), v.view())], layout: Order::Row, labels: None };
     array.append(&block, None, &Call::default()).unwrap();
     assert_eq!((times(&array), whole(&array).0), (Some(pair(0, 1)), (0..6).collect()));
     assert!(put(&array, (2, 2), 0).is_err(), "it is closed");
@@ -236,7 +237,8 @@ fn the_first_block_that_is_appended_lies_at_the_closed_end() {
     ] {
         let (array, _) = created(&frames(ends, 3));
         let v = longs(0..6);
-        let block = || Appended { axis: 0, count: 2, data: vec![("v".to_owned(), v.view())], layout: Order::Row };
+        let block =
+            || Appended { axis: 0, count: 2, data: vec![("v".to_owned(), v.view())], layout: Order::Row, labels: None };
         array.append(&block(), None, &Call::default()).unwrap();
         assert_eq!(times(&array), Some(first), "{ends}");
         array.append(&block(), None, &Call::default()).unwrap();
@@ -255,7 +257,7 @@ fn blocks_appended_to_an_empty_axis_side_by_side_lie_one_behind_the_other() {
                     let count = 1 + (turn % 5);
                     let v = longs(std::iter::repeat_n(number * 100 + turn, (count * 3) as usize).collect::<Vec<_>>());
                     let data = vec![("v".to_owned(), v.view())];
-                    let block = Appended { axis: 0, count: count as u64, data, layout: Order::Row };
+                    let block = Appended { axis: 0, count: count as u64, data, layout: Order::Row, labels: None };
                     handle.append(&block, None, &Call::default()).unwrap();
                 }
             });
@@ -340,6 +342,7 @@ fn an_array_of_no_dimension_has_one_cell() {
     let grown = Call::default().growing(true);
     assert!(array.stage_dense(Some(&sub), &vec![("v".to_owned(), v.view())], Order::Row, &grown).is_err());
     let v = longs([1]);
-    let block = Appended { axis: 0, count: 1, data: vec![("v".to_owned(), v.view())], layout: Order::Row };
+    let block =
+        Appended { axis: 0, count: 1, data: vec![("v".to_owned(), v.view())], layout: Order::Row, labels: None };
     assert!(array.append(&block, None, &Call::default()).is_err());
 }
