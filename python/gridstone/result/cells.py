@@ -364,7 +364,8 @@ def from_cells(
     for name in names:
         column = column_of(schema.attr(name), given[name])
         if cells.shape is not None and order in ("row", "col"):
-            column = column.shaped(tuple(cells.shape), order)
+            # The core's array of no dimension has an axis.
+            column = column.shaped(tuple(cells.shape)[: schema.ndim], order)
         found[name] = column
     if not schema.sparse:
         found = {name: found[name] for name in names}

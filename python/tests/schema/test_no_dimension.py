@@ -18,6 +18,7 @@ def test_a_single_value_is_an_array_of_no_dimension(uri: str) -> None:
     a = gs.array(uri, 3.5)
     assert (a.shape, a.ndim, a.size, a.dims, a.domain) == ((), 0, 1, (), ())
     assert a[()] == 3.5 and a[...].shape == () and float(np.asarray(a)) == 3.5 and a.read()["value"] == 3.5
+    assert a.read()["value"].shape == a.read().to_dense().shape == ()
     a[...] = 4.5
     a.write(5.5)
     assert a["value"][()] == 5.5 and a.at(version=2)[()] == 3.5

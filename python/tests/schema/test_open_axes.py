@@ -153,6 +153,30 @@ def test_the_schema_stays_open_through_copies_pickles_and_json(uri: str) -> None
     assert copied.shape == (5, 3)
 
 
+def test_the_first_block_of_an_open_dimension_may_bring_labels(uri: str) -> None:
+    for number, labels in enumerate([None, np.array([], "datetime64[D]")]):
+        dims = [gs.Dim("t", (0, None), labels=labels), gs.Dim("x", (0, 1))]
+        a = gs.create(f"{uri}-{number}", gs.Schema(dims, [gs.Attr("v", "int8")]))
+        days = np.array(["2026-01-01", "2026-01-03"], "datetime64[D]")
+        a.append(np.array([[1, 2], [3, 4]]), labels=days)
+        assert a.dim("t").labels.tolist() == days.tolist() and a.sel(t="2026-01-03")["v"].tolist() == [3, 4]
+        with pytest.raises(gs.InputError, match="labels="):
+            a.append(np.array([[5, 6]]))
+        a.append(np.array([[5, 6]]), labels=np.array(["2026-02-01"], "datetime64[D]"))
+        assert a.sel(t="2026-02")["v"].tolist() == [[5, 6]] and len(a.at(version=a.version - 1).dim("t").labels) == 2
+        a.write(np.zeros((1, 2)), {"t": (4, 4)})
+        assert np.isnat(a.dim("t").labels[3:]).tolist() == [True, True]
+
+
+def test_labels_at_steps_go_on_along_an_open_dimension(uri: str) -> None:
+    a = gs.create(uri, gs.Schema([gs.Dim("t", (0, None), labels=(100, 10))], [gs.Attr("v", "int8")]))
+    a.append([1, 2])
+    assert a.dim("t").labels.tolist() == [100, 110] and a.sel(t=110)["v"] == 2
+    a.append([3], labels=[120])
+    a.append([4], labels=[999])
+    assert a.dim("t").labels.tolist() == [100, 110, 120, 999]
+
+
 def test_a_transaction_grows_as_its_writes_say(uri: str) -> None:
     a = series(uri)
     with gs.transaction(uri) as tx:
