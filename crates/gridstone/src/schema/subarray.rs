@@ -147,9 +147,10 @@ impl Subarray {
         Self::new(pairs.map(|(a, b)| KeyRange::new(a.lo.min(b.lo), a.hi.max(b.hi))).collect())
     }
 
-    /// Cells per dimension, if each fits 64 bits (dense results; checked before allocating).
+    /// Cells per dimension, if each fits 64 bits (dense results; checked before allocating); 0 where a range is empty.
     pub fn shape(&self) -> Vec<u64> {
-        self.ranges.iter().map(|r| (r.hi - r.lo).saturating_add(1)).collect()
+        let length = |r: &KeyRange| if r.is_empty() { 0 } else { (r.hi - r.lo).saturating_add(1) };
+        self.ranges.iter().map(length).collect()
     }
 
     /// The two halves of the box, cut across its longest side; `None` if it is one cell.
