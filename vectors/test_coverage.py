@@ -164,8 +164,13 @@ def test_every_key_and_order_of_a_schema_is_used(form):
         wanted = {key.partition(".")[2] for key in keys if key.startswith(f"{part}[]")}
         assert wanted <= {key for top in tops for value in top[part] for key in value}
     ends = {(dim.open, dim.low > dim.high) for schema in schemas(form) for dim in schema.dims}
-    assert {is_open for is_open, _ in ends} == OPEN - later(form, OPEN - {(False, False)})
-    assert {is_empty for _, is_empty in ends} == {False, True} - later(form, {True})
+    every = {(is_open, is_empty) for is_open in OPEN for is_empty in (False, True)}
+    assert ends == every - later(form, every - {((False, False), False)})
+    closed = [(d, d.high - d.low + 1) for schema in schemas(form) for d in schema.dims if not any(d.open)]
+    longer = any(isinstance(d.extent, int) and 0 < count < d.extent for d, count in closed)
+    assert longer == (form != "gs0"), "a tile that is longer than a domain with two ends"
+    beyond = any(d.fixed is not None and d.low < d.fixed < d.high for schema in schemas(form) for d in schema.dims)
+    assert beyond == (form != "gs0"), "a domain that grew beyond its closed end"
     labels = {type(dim.labels) for schema in schemas(form) for dim in schema.dims}
     assert labels == {type(None), Steps, str} - later(form, {Steps, str})
     orders = {(schema.tile_order, schema.cell_order) for schema in schemas(form)}

@@ -8,7 +8,7 @@ import pytest
 
 from gsreader import Damaged, Store, Unsupported
 from gsreader.datatypes import Datatype
-from gsreader.keys import KEY_MAX, SIGN
+from gsreader.keys import SIGN
 from gsreader.schema import EMPTY, Schema, Steps, history
 from gsreader.state import Version
 from test_growth import dim, grow, made, parsed
@@ -114,27 +114,15 @@ def test_a_step_of_time_does_not_change():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "least", "greatest"),
-    [
-        ("int8", SIGN - 128, SIGN + 127),
-        ("uint16", 0, 65_535),
-        ("uint64", 0, KEY_MAX),
-        ("int64", 0, KEY_MAX),
-        ("datetime64[s]", 1, KEY_MAX),
-        ("timedelta64[6h]", 1, KEY_MAX),
-        ("float64", KEY_MAX - 0xFFEFFFFFFFFFFFFF, 0xFFEFFFFFFFFFFFFF),
-        ("float32", KEY_MAX - 0xC7EFFFFFE0000000, 0xC7EFFFFFE0000000),
-    ],
+    "dtype", ["int8", "uint16", "uint64", "int64", "datetime64[s]", "timedelta64[6h]", "float64", "float32"]
 )
-def test_an_open_end_is_that_of_the_type(dtype, least, greatest):
+def test_a_domain_with_an_open_end_begins_empty(dtype):
     zero = SIGN if dtype[0] != "u" else 0
-    for domain, low, high, origin in (
-        ([None, None], least, greatest, zero),
-        (["0", None], zero, greatest, zero),
-        ([None, "0"], least, zero, zero),
-    ):
+    kind = Datatype(dtype)
+    two = kind.key(kind.bytes_of_text("2"))
+    for domain, fixed, origin in (([None, None], None, zero), (["2", None], two, two), ([None, "2"], two, zero)):
         [x] = parsed({"dtype": dtype, "domain": domain, "tile": None}).dims
-        assert (x.low, x.high, x.origin) == (low, high, origin)
+        assert ((x.low, x.high), x.fixed, x.origin) == (EMPTY, fixed, origin)
         assert x.open == (domain[0] is None, domain[1] is None)
     [x] = parsed({"dtype": dtype, "domain": ["1", None], "tile": "1", "origin": "0"}).dims
     assert x.origin == zero
@@ -161,8 +149,8 @@ def test_a_dense_array_with_an_open_end_has_tiles():
     assert Schema.of_json(line([], tile=None)).domain == [EMPTY]
 
 
-def test_a_tile_is_not_longer_than_the_type():
-    for domain in ([], [None, None], ["0", None]):
+def test_a_tile_may_be_longer_than_the_domain_and_not_than_the_type():
+    for domain in ([], [None, None], ["0", None], ["3", "9"], ["7", "7"]):
         assert parsed({"dtype": "uint8", "domain": domain, "tile": "256"}).dims[0].extent == 256
         with pytest.raises(Damaged, match="longer than the type"):
             parsed({"dtype": "uint8", "domain": domain, "tile": "257"})
@@ -186,14 +174,55 @@ def test_an_open_end_stays_open(world):
         assert all(schema.domain == node.domain for schema in node.schemas)
         return [(low - SIGN, high - SIGN) for low, high in node.domain]
 
-    assert domain_of(["0", "9"], ["0", None]) == [(0, 32_767)]
-    assert domain_of(["0", None], [None, None]) == [(-32_768, 32_767)]
+    nothing = [(EMPTY[0] - SIGN, EMPTY[1] - SIGN)]
+    assert domain_of(["0", "9"], ["0", None]) == [(0, 9)]
+    assert domain_of(["3", "9"], [None, "4"]) == [(3, 9)]
+    assert domain_of(["5", "9"], ["2", None]) == [(2, 9)]
+    assert domain_of(["0", None], [None, None]) == nothing
     assert domain_of([], [], ["3", "4"]) == [(3, 4)]
     assert domain_of(["3", "4"], []) == [(3, 4)]
-    assert domain_of([], [None, "4"]) == [(-32_768, 4)]
+    assert domain_of([], [None, "4"]) == nothing
     for before, later in ((["0", None], ["0", "9"]), ([None, None], ["0", None]), ([None, "9"], [])):
         with pytest.raises(Damaged, match="was closed"):
             domain_of(before, later)
+    for before, later in ((["0", None], ["5", None]), ([None, "9"], [None, "8"])):
+        with pytest.raises(Damaged, match="closed end of a domain moved"):
+            domain_of(before, later)
+
+
+@pytest.mark.parametrize(
+    ("ends", "reached"),
+    [
+        (["3", None], (3, 7)),
+        ([None, "9"], (5, 9)),
+        ([None, None], (5, 7)),
+        ([None, "6"], (5, 7)),
+        (["6", None], (5, 7)),
+    ],
+)
+def test_what_is_written_makes_a_domain_reach_to_its_closed_end(world, ends, reached):
+    written = grow(f"{SIGN + 5:016x}", f"{SIGN + 7:016x}")
+    node = after(world, create(line(ends)), written).nodes[ARRAY]
+    assert node.domain == node.schemas[0].domain == [(SIGN + reached[0], SIGN + reached[1])]
+    node = after(world, create(line(ends)), written, alter(line(ends))).nodes[ARRAY]
+    assert node.domain == [(SIGN + reached[0], SIGN + reached[1])]
+    # A closed end of an earlier schema counts no more where both ends are open.
+    opened = alter(line([None, None], origin=ends[0] or "0"))
+    assert after(world, create(line(ends)), opened, written).nodes[ARRAY].domain == [(SIGN + 5, SIGN + 7)]
+    for told, domain in (
+        (None, EMPTY),
+        ([5, 7], (SIGN + reached[0], SIGN + reached[1])),
+        ([2, 12], (SIGN + 2, SIGN + 12)),
+    ):
+        span = None if told is None else [f"{SIGN + end:016x}" for end in told]
+        held = {of_node(ARRAY, 0): text_of({**head("array", TOP, "a", 1), "domain": [span]})}
+        assert world.state_of(flat(array_rows(line(ends)) | held)).nodes[ARRAY].domain == [domain]
+
+
+def test_nothing_can_be_read_of_an_empty_domain(world):
+    for ends in ([], ["3", None], [None, None]):
+        node = after(world, create(line(ends)), fragment(5, 900)).nodes[ARRAY]
+        assert Store(world.folder).columns(node, node.domain) == (0, {"v": []})
 
 
 def test_an_empty_domain_grows(world):
@@ -217,7 +246,7 @@ def fragment(low: int, high: int, **more: Any) -> dict[str, Any]:
 def test_only_deletions_reach_beyond_the_domain(world):
     at = {"data": {"id": FILE, "offset": 0, "len": 9}}
     cells = {"kind": "dense", "cells": 3, "attrs": [0], "at": at}
-    for domain in (["0", "9"], []):
+    for domain in (["0", "9"], [], ["0", None], [None, None]):
         base = create(line(domain))
         assert len(after(world, base, fragment(5, 900)).nodes[ARRAY].fragments) == 1
         grown = grow(f"{SIGN:016x}", f"{SIGN + 99:016x}")

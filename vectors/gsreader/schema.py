@@ -34,7 +34,8 @@ class Dimension:
     """An axis, which is a dimension or one word of a text dimension.
 
     Ends of the domain and origin are keys. The extent is an int, a float or None. A word has a number, and the bytes of
-    the longest text. Ends of the domain may be open. Labels are at steps, or the id of the array that has them.
+    the longest text. Ends of the domain may be open; if one is, the other one may be fixed. Labels are at steps, or the
+    id of the array that has them.
     """
 
     name: str
@@ -46,7 +47,14 @@ class Dimension:
     word: int | None = None
     max_bytes: int | None = None
     open: tuple[bool, bool] = (False, False)
+    fixed: int | None = None
     labels: Steps | str | None = None
+
+    def reached(self, ends: tuple[int, int]) -> tuple[int, int]:
+        """A domain that was given or written, made to reach to the end that is fixed."""
+        if self.fixed is None or ends == EMPTY:
+            return ends
+        return min(ends[0], self.fixed), max(ends[1], self.fixed)
 
     def tile(self, key: int) -> int:
         """The number of the space tile of a key in the domain, which may be below 0."""
@@ -222,6 +230,7 @@ class Schema:
             kept = [(d.datatype, d.extent, d.word, d.max_bytes) for d in (new, old)]
             need(kept[0] == kept[1], "a dimension changed")
             need(all(n or not o for n, o in zip(new.open, old.open, strict=True)), "an open end of a domain was closed")
+            need(new.open != old.open or new.fixed == old.fixed, "a closed end of a domain moved")
             need(new.has_tiles_of(old), "tiles moved")
         need(self.frame == before.frame, "the frame of a Hilbert curve changed")
         need(self.next_number >= before.next_number, "a number is used again")
@@ -318,15 +327,17 @@ def history(values: list[Any], domain: Box | None = None) -> list[Schema]:
     domain = schemas[-1].domain if domain is None else domain
     schemas[-1].check_domain(domain)
     used = grown(schemas, domain)
-    need(used[-1].domain == domain, "a domain that does not contain that of a schema")
+    reached = [dim.reached(ends) for dim, ends in zip(schemas[-1].dims, domain, strict=True)]
+    need(used[-1].domain == reached, "a domain that does not contain that of a schema")
     return used
 
 
 def grown(schemas: list[Schema], domain: Box) -> list[Schema]:
-    """All schemas of an array, used with the union of their domains and this one."""
+    """All schemas of an array, used with the union of their domains and this one, and of the fixed ends of the last."""
     ends = list(zip(domain, *(schema.domain for schema in schemas), strict=True))
     union = [(min(low for low, _ in pairs), max(high for _, high in pairs)) for pairs in ends]
-    return [schema.over(union) for schema in schemas]
+    reached = [dim.reached(ends) for dim, ends in zip(schemas[-1].dims, union, strict=True)]
+    return [schema.over(reached) for schema in schemas]
 
 
 def dimension(value: Any) -> tuple[Dimension, ...]:
@@ -344,19 +355,23 @@ def dimension(value: Any) -> tuple[Dimension, ...]:
         return tuple(Dimension(d["name"], word, 0, KEY_MAX, None, 0, number, longest) for number in words)
     need(isinstance(d["domain"], list) and d["max_bytes"] is None, "a dimension without a domain")
     _check_number(datatype)
-    (low, high), is_open = _ends(datatype, d["domain"])
+    given = _ends(datatype, d["domain"])
+    is_open = (given[0] is None, given[1] is None) if given else (False, False)
     extent = None if d["tile"] is None else float(d["tile"]) if datatype.element.kind == "f" else int(d["tile"])
     need(extent is None or (extent > 0 and math.isfinite(extent)), "tiles without a length")
     least, greatest = datatype.ends
     need(not isinstance(extent, int) or extent <= greatest - least + 1, "tiles that are longer than the type")
-    origin = datatype.key(datatype.bytes_of_text("0")) if is_open[0] or low > high else low
+    origin = given[0] if given and given[0] is not None else datatype.key(datatype.bytes_of_text("0"))
     if d["origin"] is not None:
         need(isinstance(d["origin"], str), "an origin that is no text")
         raw = datatype.bytes_of_text(d["origin"])
         need(math.isfinite(datatype.number(raw)), "an origin that is no coordinate")
         origin = datatype.key(raw)
+    ends = [end for end in given if end is not None]
+    low, high = ends if len(ends) == 2 else EMPTY
+    fixed = ends[0] if len(ends) == 1 else None
     labels = labels_of(d["labels"])
-    return (Dimension(d["name"], datatype, low, high, extent, origin, open=is_open, labels=labels),)
+    return (Dimension(d["name"], datatype, low, high, extent, origin, open=is_open, fixed=fixed, labels=labels),)
 
 
 def _check_number(datatype: Datatype) -> None:
@@ -365,15 +380,14 @@ def _check_number(datatype: Datatype) -> None:
         raise Unsupported(f"a dimension of {datatype.name}")
 
 
-def _ends(datatype: Datatype, texts: list[Any]) -> tuple[tuple[int, int], tuple[bool, bool]]:
-    """The ends of a domain, and which of them are open."""
+def _ends(datatype: Datatype, texts: list[Any]) -> list[int | None]:
+    """The ends of a domain as keys, None where one is open; none of an empty domain."""
     if not texts:
-        return EMPTY, (False, False)
+        return []
     need(len(texts) == 2 and all(t is None or isinstance(t, str) for t in texts), "a domain has two ends, as text")
-    pairs = zip(texts, datatype.ends, strict=True)
-    low, high = (end if text is None else finite(datatype, text) for text, end in pairs)
-    need(low <= high, "a domain is empty")
-    return (low, high), (texts[0] is None, texts[1] is None)
+    low, high = (None if text is None else finite(datatype, text) for text in texts)
+    need(low is None or high is None or low <= high, "a domain is empty")
+    return [low, high]
 
 
 def finite(datatype: Datatype, text: str) -> int:

@@ -16,15 +16,13 @@ type Row = Vec<Option<Cell>>;
 pub(crate) struct Model {
     /// Its schema.
     pub schema: Schema,
-    /// What of it is read; `None`: its domain.
-    pub seen: Option<Subarray>,
     places: BTreeMap<Vec<u64>, Vec<Row>>,
 }
 
 impl Model {
     /// An array without cells.
     pub(crate) fn new(schema: Schema) -> Self {
-        Self { schema, seen: None, places: BTreeMap::new() }
+        Self { schema, places: BTreeMap::new() }
     }
 
     /// Writes one cell: attributes by place in the schema.
@@ -68,15 +66,8 @@ impl Model {
         self.places.retain(|_, rows| !rows.is_empty());
     }
 
-    /// The boxes of it that are read where no others are asked for: nothing while its domain is empty.
-    pub(crate) fn boxes(&self) -> Vec<Subarray> {
-        match self.schema.dims().iter().any(|dim| dim.range().is_empty()) {
-            true => Vec::new(),
-            false => vec![self.seen.clone().unwrap_or_else(|| self.schema.domain())],
-        }
-    }
-
-    /// What reading `sub` should give: a dense box in row-major order, sparse cells in global order.
+    /// What reading `sub` should give: a dense box in row-major order, sparse cells in global order. The whole of an array
+    /// whose domain is empty is no box, and has no cell.
     pub(crate) fn read(&self, sub: &Subarray) -> Result<Value> {
         // Along texts all is read.
         let ends = |dim: Coordinate<'_>| match (dim.number(), sub.ranges().get(dim.axes().start)) {
@@ -84,7 +75,11 @@ impl Model {
             _ => Value::Null,
         };
         let mut read = Map::new();
-        read.insert("box".into(), self.schema.coordinates().map(ends).collect());
+        let told = match self.schema.is_without_cells() {
+            true => Value::Null,
+            false => self.schema.coordinates().map(ends).collect(),
+        };
+        read.insert("box".into(), told);
         let found = if self.schema.sparse() { self.sparse(sub) } else { self.dense(sub) };
         read.insert("cells".into(), json!(found.len()));
         let mut columns = Map::new();

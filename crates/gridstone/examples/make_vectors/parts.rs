@@ -58,12 +58,6 @@ impl World {
         Ok(())
     }
 
-    /// Expectations read this box of an array.
-    pub(crate) fn see(&mut self, path: &str, ranges: Vec<KeyRange>) -> Result<()> {
-        self.model(path)?.1.seen = Some(Subarray::new(ranges));
-        Ok(())
-    }
-
     /// Writes a box of a dense array whose fragment then lies by so many whole tiles off.
     pub(crate) fn write_moved(
         &mut self,

@@ -443,7 +443,7 @@ impl World {
             if let Some(entry) = self.arrays.get(node.path()) {
                 let schema = &entry.model.schema;
                 let subs = boxes.iter().map(|b| parse_box(schema, b)).collect::<Result<Vec<Subarray>>>()?;
-                let subs = if subs.is_empty() { entry.model.boxes() } else { subs };
+                let subs = if subs.is_empty() { vec![schema.domain()] } else { subs };
                 let reads = subs.iter().map(|sub| entry.model.read(sub)).collect::<Result<Vec<Value>>>()?;
                 listed["schema"] = serde_json::from_str(&schema.to_stored_json()).map_err(no_json)?;
                 listed["reads"] = Value::Array(reads);

@@ -325,8 +325,9 @@ impl Array {
         let (context, target, request) = self.plan(region, attrs, order, call)?;
         let shape = request.sub.shape();
         if shape.contains(&0) {
-            // The domain is empty.
-            return Ok((Cells::none(&target.schema, &request.attrs), Some(shape), context.counters.snapshot()));
+            // The domain is empty. As of any box, there are no coordinates.
+            let cells = Cells { dims: Vec::new(), ..Cells::none(&target.schema, &request.attrs) };
+            return Ok((cells, Some(shape), context.counters.snapshot()));
         }
         let cells = context.explain_missing(read_dense(&context, &target, &request))?;
         Ok((cells, Some(shape), context.counters.snapshot()))

@@ -147,7 +147,7 @@ impl Subarray {
         Self::new(pairs.map(|(a, b)| KeyRange::new(a.lo.min(b.lo), a.hi.max(b.hi))).collect())
     }
 
-    /// Cells per dimension, if each fits 64 bits (dense results; checked before allocating).
+    /// Cells per dimension, if each fits 64 bits (dense results; checked before allocating); 0 where a range is empty.
     pub fn shape(&self) -> Vec<u64> {
         self.ranges.iter().map(|r| u64::try_from(r.count()).unwrap_or(u64::MAX)).collect()
     }

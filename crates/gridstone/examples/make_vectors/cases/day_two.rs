@@ -21,6 +21,13 @@ const SCATTERED: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtyp
     {"name":"r","dtype":"timedelta64[30s]","domain":["-5",null],"tile":null}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
 const WIDE: &str = r#"{"sparse":true,"dims":[{"name":"t","dtype":"uint8","domain":["3",null],"tile":"254"}],
     "attrs":[{"name":"v","dtype":"int16"}]}"#;
+const WINDOW: &str = r#"{"dims":[{"name":"a","dtype":"int16","domain":[null,"9"],"tile":"6"},
+    {"name":"b","dtype":"uint16","domain":[null,null],"tile":"4"}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
+const CURVE: &str = r#"{"sparse":true,"capacity":4,"cell_order":"hilbert","dims":[
+    {"name":"x","dtype":"int32","domain":[null,null],"tile":"16"},
+    {"name":"y","dtype":"float32","domain":["-1","1"],"tile":null}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
+const LONG: &str = r#"{"dims":[{"name":"x","dtype":"uint8","domain":["2","5"],"tile":"256"},
+    {"name":"y","dtype":"int16","domain":["-1","1"],"tile":"7"}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
 const UNTILED: &str = r#"{"dims":[{"name":"x","dtype":"int16","domain":["0","3"],"tile":null,
     "labels":{"start":"7","step":"2","dtype":"int16"}}],"attrs":[{"name":"v","dtype":"int16","fill":"-1"}]}"#;
 const UNBORN: &str = r#"{"dims":[{"name":"x","dtype":"uint8","domain":["1","4"],"tile":"3"},
@@ -32,9 +39,9 @@ const HOURS: &str = r#"{"dims":[{"name":"at","dtype":"datetime64[6h]","domain":[
 
 fn day_two() -> Result<Case> {
     let about = "labels in steps and in hidden arrays; metadata of attributes and dimensions, one of them dropped and one renamed; times in \
-                 steps; an array of no dimension; domains that are open, and one that is empty and grows; origins of tiles \
-                 and of labels that are no ends of the domain; a deletion beyond the domain; \
-                 a moved fragment";
+                 steps; an array of no dimension; domains with open ends, and an empty one, which begin without a cell and \
+                 reach to what is written; tiles that are longer than the domain; origins of tiles and of labels that are no ends of \
+                 the domain; a deletion beyond the domain; a moved fragment";
     let mut world = World::new("day_two", about)?.folding(4);
     let (labels, spare) = (world.fresh(), world.fresh());
     let field = format!(
@@ -51,12 +58,14 @@ fn day_two() -> Result<Case> {
         vec![("lat", singles((0..8).map(|n| n as f32 / 4.0)))],
         Order::Row,
     )?;
-    let stored = [("/endless", ENDLESS), ("/scattered", SCATTERED), ("/unborn", UNBORN), ("/single", SINGLE)];
-    for (path, schema) in [("/wide", WIDE), ("/untiled", UNTILED)].into_iter().chain(stored) {
+    let ends = [("/endless", ENDLESS), ("/scattered", SCATTERED), ("/unborn", UNBORN), ("/wide", WIDE)];
+    for (path, schema) in ends.into_iter().chain([("/single", SINGLE), ("/untiled", UNTILED)]) {
         world.create_stored(path, schema)?;
     }
-    world.see("/endless", vec![span(3, 30)])?;
-    world.create_array("/hours", HOURS)?;
+    for (path, schema) in [("/window", WINDOW), ("/long", LONG), ("/hours", HOURS)] {
+        world.create_array(path, schema)?;
+    }
+    world.create_framed("/curve", CURVE)?;
     world.commit_and_expect(Some("nothing but labels is written"))?;
     world.tell("/maps/field", Field::Attribute(0), "unit", Some("\"K\""))?;
     world.tell("/maps/field", Field::Attribute(1), "unit", Some("\"gone\""))?;
@@ -90,6 +99,7 @@ fn span(lo: i64, hi: i64) -> KeyRange {
 fn write(world: &mut World) -> Result<()> {
     let values = vec![("v", ints(2, 0..35)), ("w", ints(1, 100..135))];
     world.write_box("/maps/field", &[("2", "6"), ("-1", "5")], values, Order::Row)?;
+    world.grow("/endless", 0, span(5, 14))?;
     world.write_box("/endless", &[("5", "14")], vec![("v", ints(2, 0..10))], Order::Row)?;
     world.write_box(
         "/hours",
@@ -104,13 +114,30 @@ fn write(world: &mut World) -> Result<()> {
         place(-7, -1.5),
         place(50, f64::from(f32::MIN)),
     ];
+    world.grow("/scattered", 0, span(i64::from(i32::MIN), 50))?;
+    world.grow(
+        "/scattered",
+        1,
+        KeyRange::new(key::from_float(f64::from(f32::MIN)), key::from_float(f64::from(f32::MAX))),
+    )?;
+    world.grow("/scattered", 2, span(7, 1 << 31))?;
     world.write_cells("/scattered", &places, vec![("v", ints(2, 1..5))])?;
+    world.grow("/wide", 0, KeyRange::new(3, 255))?;
     world.write_cells("/wide", &[vec![3], vec![255]], vec![("v", ints(2, 1..3))])?;
     world.write_box("/single", &[("0", "0")], vec![("v", singles([2.5]))], Order::Row)?;
+    world.grow("/window", 0, span(-8, -6))?;
+    world.grow("/window", 1, KeyRange::new(5, 6))?;
+    world.write_box("/window", &[("-8", "-6"), ("5", "6")], vec![("v", ints(2, 0..6))], Order::Row)?;
+    let along = |x: i64, y: f64| vec![signed(x), key::from_float(y)];
+    world.grow("/curve", 0, span(-40, 7))?;
+    let places = [along(-40, 0.5), along(-33, 1.0), along(-33, -0.25), along(0, -1.0), along(7, 0.125)];
+    world.write_cells("/curve", &places, vec![("v", ints(2, 1..6))])?;
+    world.write_box("/long", &[("3", "5"), ("-1", "0")], vec![("v", ints(2, 0..6))], Order::Row)?;
     world.write_box("/hours", &[("-2", "5")], vec![("after", ints(8, [0, 1, -1, i64::MIN, 7, 96, 3, 2]))], Order::Row)
 }
 
-/// Other names, labels and attributes, a deletion that reaches further than the domain, a fragment by two tiles off.
+/// Other names, labels and attributes, also where an end is open; a deletion that reaches further than the domain; a fragment by
+/// three tiles off.
 fn change(world: &mut World, labels: gridstone::base::Id) -> Result<()> {
     let text = |name: &str| name.to_owned();
     let steps = Labels::Steps(Steps::new(Datatype::parse("datetime64[6h]")?, "100", "-4")?);
@@ -123,6 +150,9 @@ fn change(world: &mut World, labels: gridstone::base::Id) -> Result<()> {
     world.alter("/maps/field", &renamed)?;
     world.delete_sub("/maps/field", Subarray::new(vec![span(5, 400), span(2, 100)]))?;
     world.delete_sub("/unborn", Subarray::new(vec![KeyRange::new(0, 9), span(-9, 9)]))?;
+    let to_time = vec![(text("t"), text("time"))];
+    world.alter("/endless", &Evolution { rename: to_time, ..Evolution::default() })?;
+    world.grow("/endless", 0, span(18, 24))?;
     world.write_moved("/endless", &[("6", "12")], &[3], vec![("v", ints(2, 50..57))])
 }
 
@@ -141,5 +171,14 @@ fn grown(world: &mut World) -> Result<()> {
     world.alter("/untiled", &Evolution { rename: to_place, ..Evolution::default() })?;
     world.grow("/unborn", 1, span(-3, 4))?;
     world.write_box("/unborn", &[("2", "3"), ("-1", "1")], vec![("v", ints(2, 0..6))], Order::Row)?;
+    let to_time = vec![("t".to_owned(), "time".to_owned())];
+    world.alter("/unborn", &Evolution { rename: to_time, ..Evolution::default() })?;
+    // Beyond the closed end.
+    world.grow("/endless", 0, span(-2, 30))?;
+    world.write_box("/endless", &[("-1", "2")], vec![("v", ints(2, 90..94))], Order::Row)?;
+    world.grow("/long", 0, KeyRange::new(0, 7))?;
+    world.write_box("/long", &[("1", "3"), ("0", "1")], vec![("v", ints(2, 10..16))], Order::Row)?;
+    world.grow("/window", 1, KeyRange::new(0, 3))?;
+    world.write_box("/window", &[("-7", "9"), ("2", "2")], vec![("v", ints(2, 20..37))], Order::Row)?;
     world.write_box("/single", &[("0", "0")], vec![("v", vec![None])], Order::Row)
 }

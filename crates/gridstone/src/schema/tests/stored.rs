@@ -44,6 +44,7 @@ fn what_only_a_store_gives_survives_its_json() {
     ] {
         let schema = stored(&format!(r#"{{"name":"x","dtype":"uint8","domain":{domain},"tile":{tile}}}"#), "").unwrap();
         assert!(schema.is_without_cells() && schema.domain().ranges()[0] == KeyRange::EMPTY);
+        assert_eq!((schema.domain().shape(), schema.domain().cells()), (vec![0], 0));
         assert!(schema.to_stored_json().contains(&format!(r#""domain":{domain}"#)), "{domain}");
         let written = schema.reaching(&crate::schema::Subarray::new(vec![KeyRange::new(70, 72)]));
         assert_eq!(written.domain().ranges()[0], KeyRange::new(reached.0, reached.1), "{domain}");
