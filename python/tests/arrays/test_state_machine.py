@@ -23,7 +23,7 @@ from commit_rules import SECOND, CommitRules
 from export_rules import ExportRules
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, invariant, precondition, rule
+from hypothesis.stateful import RULE_MARKER, initialize, invariant, precondition, rule
 from keeping_rules import KeepingRules
 from load_rules import LoadRules
 from model import (
@@ -515,6 +515,24 @@ class InBucket(Machine):
         return super().context(r, storage_options=r.choice([None, buckets.options()]), **options)
 
 
+def _rules_of(machine: type[Machine]) -> set[str]:
+    """The names of its rules."""
+    return {name for name in dir(machine) if hasattr(getattr(machine, name), RULE_MARKER)}
+
+
+class Growing(InMemory):
+    """Grows in most of its steps: the rules that have little to do with growth are left out."""
+
+
+GROWTH = {
+    "alter", "append_block", "append_frames", "append_from_threads", "append_in_a_transaction", "cells_beyond",
+    "consolidate", "delete", "look_back", "read", "rename_dimensions", "reopen", "resize", "second_handle", "vacuum",
+    "write_box", "write_cells",
+}  # fmt: skip
+for _name in _rules_of(InMemory) - GROWTH:
+    setattr(Growing, _name, None)
+
+
 def _lives(machine: type[Machine], number: int) -> type[TestCase]:
     """Lives of so many examples."""
     case = machine.TestCase
@@ -543,6 +561,7 @@ def _parts(name: str, machine: type[Machine], number: int, deep: int) -> dict[st
 
 globals().update(_parts("TestOnDisk", OnDisk, 150, 5_000))
 globals().update(_parts("TestInMemory", InMemory, 150, 5_000))
+globals().update(_parts("TestGrowing", Growing, 60, 2_000))
 if buckets.BUCKET:
     # A life is some 430 requests: so many take half a minute, and a minute beside other work.
     globals().update(_parts("TestInBucket", InBucket, 120, 1_000))
