@@ -11,7 +11,7 @@ use crate::sealed::{sealed, sealed_corpus};
 use crate::stores::copied;
 use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent, xxh3};
 use gridstone::codec::Pipeline;
-use gridstone::fragment::{AsStored, Description, Location, Mask, Role, Root};
+use gridstone::fragment::{AsStored, Description, Location, Mask, Role, Root, ValueBounds};
 use gridstone::maintain::verify;
 use gridstone::query::{ReadContext, ReadOrder, Request, Target as ReadTarget, read_dense, read_sparse};
 use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
@@ -216,13 +216,15 @@ fn described(root: Option<Root>, bytes: &[u8], seed: &Seed) -> Description {
     let id = bytes.get(32..48).and_then(|id| id.try_into().ok()).map_or(Id([1; 16]), Id);
     let location = Location { file: FileRef::Data(Id([1; 16])), offset: 0, len: bytes.len() as u64 };
     let first = Description::clone(&seed.fragments[0].0);
-    let Some(root) = root else { return Description { id, location, ..first } };
+    // What the first says of its values is not true of other bytes.
+    let stats = ValueBounds::default();
+    let Some(root) = root else { return Description { id, location, stats, ..first } };
     let attr = |role: Role| match role {
         Role::Attribute(number) => Some(number),
         Role::Dimension(_) => None,
     };
     let attrs = root.fields.iter().filter_map(|field| attr(field.role)).collect();
-    Description { id, location, kind: root.kind, bounds: root.bounds, cells: root.cells, attrs, ..first }
+    Description { id, location, kind: root.kind, bounds: root.bounds, cells: root.cells, attrs, stats, ..first }
 }
 
 fn read_fragment(seed: &Seed, bytes: &[u8]) -> bool {

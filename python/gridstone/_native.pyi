@@ -23,6 +23,7 @@ _Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
 _End = int | float | str
 _Box = Sequence[tuple[_End | None, _End | None]]
 _Boxes = Sequence[Sequence[tuple[_End | None, _End | None, bool]]]
+_Key = tuple[bytes, bool] | None
 _Names = Sequence[str] | None
 _Progress = Callable[[int, int], object]
 _Chosen = tuple[int, int, int] | tuple[str, _BufferLike] | str | None
@@ -370,11 +371,9 @@ class Array:
         commit_key: bytes | None = None,
     ) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
-    def writer(self, box: _Box | None, attrs: _Names, commit_key: tuple[bytes, bool] | None = None) -> Writer:
+    def writer(self, box: _Box | None, attrs: _Names, commit_key: _Key = None, grow: bool = False) -> Writer:
         """A stream in global order; the key of its commit, and whether its content names the array by its path."""
-    def unsorted_writer(
-        self, attrs: _Names, dedup: str, commit_key: tuple[bytes, bool] | None = None, grow: bool = False
-    ) -> Writer: ...
+    def unsorted_writer(self, attrs: _Names, dedup: str, commit_key: _Key = None, grow: bool = False) -> Writer: ...
     def commit(self, staged: Sequence[Staged], message: str | None) -> int:
         """Commits all in one version, moves to it and returns it; at "r+" only."""
     def receipt(self, staged: Sequence[Staged]) -> str:
@@ -478,9 +477,7 @@ class Group:
 class Transaction:
     """Changes of any number of arrays that become one version, or none."""
 
-    def __new__(
-        cls, context: Context, uri: str, isolation: str, commit_key: tuple[bytes, bool] | None = None
-    ) -> Transaction: ...
+    def __new__(cls, context: Context, uri: str, isolation: str, commit_key: _Key = None) -> Transaction: ...
     @property
     def uri(self) -> str: ...
     @property

@@ -236,7 +236,7 @@ def _draw_dense(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, 
     places = [array.dims.index(n) for n in names]
     key: list[Any] = []
     for place, size in enumerate(box.shape):
-        low = int(box.bounds[place][0]) - datatype.ticks_of(array.schema.dims[place].domain[0])
+        low = int(box.bounds[place][0]) - datatype.ticks_of(array.schema.dims[place].reach[0])
         step = max(1, -(-size // _IMAGE_SIDE_MAX))
         key.append(slice(low, low + size, step) if place in places else low)
     values = array[name][tuple(key)]
@@ -267,7 +267,7 @@ def _label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
         axis.set_label_text(name, color=PAPER)
         labels = None if array.sparse else array.dim(name).labels
         if labels is not None:
-            axis.set_major_formatter(partial(_position_label, labels, datatype.ticks_of(dim.domain[0])))
+            axis.set_major_formatter(partial(_position_label, labels, datatype.ticks_of(dim.reach[0])))
         elif datatype.is_time(dim.dtype):
             axis.set_major_formatter(partial(_time_label, dim.dtype))
 

@@ -128,7 +128,7 @@ impl Array {
 
     #[getter]
     fn schema_json(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.schema(py)?.to_json_with_origins())
+        Ok(self.schema(py)?.to_json_with_reach())
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
@@ -469,23 +469,24 @@ impl Array {
     #[pyo3(signature = (known))]
     fn schema_since(&self, py: Python<'_>, known: Option<u64>) -> PyResult<Option<(u64, String)>> {
         let newer = self.look(py, || self.inner.schema_since(known))?;
-        Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json_with_origins())))
+        Ok(newer.map(|(stamp, schema)| (stamp, schema.to_json_with_reach())))
     }
 
     fn note_ends(&self, py: Python<'_>, ends: Vec<(bool, bool)>) -> PyResult<()> {
         self.look(py, || self.inner.note_ends_of(&ends))
     }
 
-    #[pyo3(signature = (r#box, attrs, commit_key = None))]
+    #[pyo3(signature = (r#box, attrs, commit_key = None, grow = false))]
     fn writer(
         &self,
         py: Python<'_>,
         r#box: Option<Sides>,
         attrs: Option<Vec<String>>,
         commit_key: Option<GivenKey>,
+        grow: bool,
     ) -> PyResult<Writer> {
-        let region = box_region(py, &self.inner, r#box)?;
-        let (is_keyed, begin) = (commit_key.is_some(), || self.inner.box_writer(region.as_ref(), attrs.as_deref()));
+        let (region, is_keyed) = (box_region(py, &self.inner, r#box)?, commit_key.is_some());
+        let begin = || self.inner.box_writer(region.as_ref(), attrs.as_deref(), grow);
         let inner = self.look_or_ask(py, is_keyed, || with_key(begin()?, commit_key))?;
         self.streaming(py, inner, attrs.as_deref())
     }

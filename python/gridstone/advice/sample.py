@@ -344,7 +344,7 @@ def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, 
 
 
 def _ticks(values: AnyArray, dim: Dim) -> AnyArray:
-    lo = datatype.ticks_of(dim.domain[0])
+    lo = datatype.ticks_of(dim.reach[0])
     return (values.view(np.int64) if values.dtype.kind in "mM" else values.astype(np.int64)) - lo
 
 

@@ -122,7 +122,7 @@ def _random(sample: Sample) -> "Iterator[_Bounds]":
 
 def _typed(dim: Dim, low: int, high: int, sparse: bool) -> tuple[Any, Any]:
     """The ends of a box in a dimension's type; those of a dense sample count from the low end of the domain."""
-    base = 0 if sparse else datatype.ticks_of(dim.domain[0])
+    base = 0 if sparse else datatype.ticks_of(dim.reach[0])
     pair = (low + base, high + base)
     if datatype.is_time(dim.dtype):
         first, last = (datatype.from_text(dim.dtype, str(end)) for end in pair)
@@ -242,7 +242,7 @@ def _cut(schema: Schema, shape: tuple[int, ...]) -> Schema:
     """The schema with a domain as large as the sample."""
     dims = []
     for dim, size in zip(schema.dims, shape, strict=True):
-        lo = datatype.ticks_of(dim.domain[0])
+        lo = datatype.ticks_of(dim.reach[0])
         pair = [datatype.from_text(dim.dtype, str(end)) for end in (lo, lo + size - 1)]
         tile = None if dim.tile is None else min(size, datatype.ticks_of(dim.tile))
         dims.append(Dim(dim.name, (pair[0], pair[1]), tile, dim.dtype))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked
+from ..base.arguments import checked, flag
 from ..base.printable import brief, printable
 from ..base.progress import Progress, reporting
 from ..base.refusals import read_only
@@ -25,7 +25,7 @@ from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
 from ..maintain.retention import Retained
-from ..query.box import BoxLike, box_of, region_of
+from ..query.box import BoxLike, Room, box_of, region_of
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
@@ -397,18 +397,22 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         data: Any,
         box: BoxLike = ...,
         *,
+        grow: bool = ...,
         message: Message = ...,
         progress: Progress = ...,
         commit_key: CommitKey = ...,
     ) -> int: ...
     @overload
-    def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
-    @checked()
+    def write(
+        self, data: Any, box: BoxLike = ..., *, grow: bool = ..., progress: Progress = ..., commit: Literal[False]
+    ) -> Receipt: ...
+    @checked(grow=flag)
     def write(
         self,
         data: Any,
         box: BoxLike = None,
         *,
+        grow: bool = False,
         message: Message = None,
         progress: Progress = None,
         commit: bool = True,
@@ -418,7 +422,8 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
 
         Args:
             data: the values; a subset of the attributes leaves the others as they are.
-            box: in coordinates, as in `read`; None: the whole domain.
+            box: in coordinates, as in `read`; None: the whole domain. It may lie beyond an end that is open.
+            grow: whether the domain grows, in the same commit, to take in a box beyond ends that are not open.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
             commit: False: only write, and return a `Receipt` for `gridstone.commit`.
@@ -431,13 +436,19 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
 
         Raises:
             InputError: shapes or types that do not fit, with what was found and expected.
+            BoundsError: a box beyond the domain, unless it grows.
             ConflictError: the key was given to other content.
         """
         self._check_dense("write(data, box)")
-        where = box_of(self._schema, box)
+        where = box_of(self._schema, box, Room.TYPE if grow else Room.OPEN)
+        if where.empty and box is None:
+            raise InputError(
+                "the array has no coordinate yet, so that there is nothing to write to: give a box, "
+                "write(data, box={...}), or append the data"
+            )
         if where.empty:
             raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
-        return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress)
+        return dense.write_box(self, where, data, receipt.closing(message, commit, commit_key), progress, grow)
 
     def _writable(self, *, judged: bool = False) -> "_native.Array":
         if self._lags:
@@ -485,6 +496,8 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
         return True
 
     def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("an array of no dimension has no length; its one value is a[()]")
         return self.shape[0]
 
     def __contains__(self, value: object) -> bool:
@@ -500,7 +513,7 @@ class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writabl
     def __iter__(self) -> Iterator[Any]:
         self._check_dense("iteration")
         frozen, count = self._pinned(), len(self)
-        return conversion.rows(frozen.__getitem__, count, self.nbytes // count, self.chunks[0])
+        return conversion.rows(frozen.__getitem__, count, self.nbytes // max(1, count), self.chunks[0])
 
     def __copy__(self) -> "Array":
         """Another handle of the same version, mode and context; what one does later does not move the other."""

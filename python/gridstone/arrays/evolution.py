@@ -73,9 +73,10 @@ class Evolvable(Noting):
 
     @property
     def domain(self) -> tuple[Any, ...]:
-        """The lowest and highest coordinate per dimension, inclusive; None for a dimension of texts."""
+        """The lowest and highest coordinate per dimension, inclusive; None for a dimension of texts. Along a dimension
+        without a coordinate the highest lies below the lowest: (0, -1)."""
         self._note_ends()
-        return tuple(dim.domain for dim in self._schema.dims)
+        return tuple(dim.reach for dim in self._schema.dims)
 
     @checked()
     def resize(self, domain: Any = None, /, *, message: Message = None, **domains: Any) -> int:
@@ -231,9 +232,17 @@ def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
             )
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
             raise InputError(f"dimension {dim.name!r}: {brief(size)} is no number of positions")
-        highest = datatype.ticks_of(dim.domain[0]) + int(size) - 1
-        found.append((dim, (None, highest)))
+        first = datatype.ticks_of(dim.reach[0])
+        found.append((dim, (first if dim.is_empty else None, first + int(size) - 1)))
     return found
+
+
+def _known_ends(dim: Dim) -> tuple[Any, Any]:
+    """What an end that is left out stays at."""
+    if dim.is_empty:
+        raise InputError(f"dimension {dim.name!r} has no coordinate yet: give both ends of its domain")
+    low, high = dim.reach
+    return low, high
 
 
 def _ends(dim: Dim, ends: Any) -> tuple[str, str]:
@@ -242,7 +251,8 @@ def _ends(dim: Dim, ends: Any) -> tuple[str, str]:
     what = f"dimension {dim.name!r}"
     if dim.is_text:
         raise UnsupportedError(f"{what} is string: it has no domain that could grow")
-    pairs = zip(ends, dim.domain, strict=True)
+    known = _known_ends(dim) if None in [end if end is None else True for end in ends] else ends
+    pairs = zip(ends, known, strict=True)
     values = [now if end is None else datatype.scalar(dim.dtype, end, what) for end, now in pairs]
     low, high = (datatype.to_text(dim.dtype, value) for value in values)
     return low, high

@@ -194,7 +194,7 @@ def _chosen(positions: AnyArray | range) -> "_native._Chosen":
 def _grid(schema: Schema, lists: Sequence[AnyArray | range], drops: tuple[bool, ...]) -> Grid:
     bounds = []
     for dim, positions in zip(schema.dims, lists, strict=True):
-        low = datatype.ticks_of(dim.domain[0])
+        low = datatype.ticks_of(dim.reach[0])
         first, last = _ends_of(positions)
         bounds.append((low + first, low + last))
     return Grid(schema.dims, tuple(bounds), lists=tuple(lists), dropped=drops)

@@ -202,7 +202,7 @@ class AttrView(Stored):
     def __iter__(self) -> Iterator[Any]:
         self._array._check_dense("iteration")
         frozen, count = self._frozen(), len(self)
-        return conversion.rows(frozen.__getitem__, count, self.nbytes // count, self.chunks[0])
+        return conversion.rows(frozen.__getitem__, count, self.nbytes // max(1, count), self.chunks[0])
 
     def __contains__(self, value: object) -> bool:
         raise self._array._no_membership(self.name)

@@ -10,7 +10,7 @@ from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column.columns import Column
 from ..errors import InputError
-from ..query.box import Box, BoxLike, box_of
+from ..query.box import Box, BoxLike, Room, box_of
 from ..schema.array_schema import Schema
 from ..version import receipt
 from ..version.receipt import Closing, CommitKey, Message, Receipt
@@ -89,7 +89,8 @@ class Writable(Appendable):
             attrs: values: a dict by attribute, or one array if there is one attribute. A dense array takes a subset.
             sorted: the cells are in global order already.
             dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
-            grow: whether the domain grows, in the same commit, to take in cells beyond it.
+            grow: whether the domain grows, in the same commit, to take in cells beyond it. Beyond an end that is open
+                it does so anyway.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
             commit, commit_key: as in `write`.
@@ -160,7 +161,8 @@ class Writable(Appendable):
             attrs: the attributes that come, of a dense array some if need be, the others stay as they are; None: all.
             dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
                 "first" or "last".
-            grow: with order="any": whether the domain grows, in the same commit, to take in cells beyond it.
+            grow: whether the domain grows, in the same commit, to take in cells beyond it. Beyond an end that is open
+                it does so anyway.
             axis: of a dense array, an axis (number or name) along which frames are appended: see `Appender`.
             every, seconds: with axis=: a commit for so many positions, or once the oldest one held is so old.
             message: kept with the version.
@@ -185,19 +187,19 @@ class Writable(Appendable):
         if unsorted:
             native = self._writable().unsorted_writer(names, dedup, receipt.given_key(closing), grow)
             return Writer(self, native, None, names, closing, progress)
-        if grow:
-            raise InputError('cells in global order lie in the domain: grow= is for order="any"')
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
-        within = None if self.sparse else box_of(self._schema, box)
+        within = None if self.sparse else box_of(self._schema, box, Room.TYPE if grow else Room.OPEN)
         if within is not None and within.empty:
             raise InputError(f"the box {brief(box)} is empty: no coordinate lies in it; there is nothing to write")
-        return self._writer(within, names, closing, progress)
+        return self._writer(within, names, closing, progress, grow)
 
-    def _writer(self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress) -> Writer:
+    def _writer(
+        self, box: Box | None, names: Sequence[str], closing: Closing, progress: Progress, grow: bool = False
+    ) -> Writer:
         """Streams cells into one fragment: those of a box of a dense array, or sparse ones (None)."""
         bounds = None if box is None else [(lo, hi) for lo, hi, _ in box.given]
-        native = self._writable().writer(bounds, list(names), receipt.given_key(closing))
+        native = self._writable().writer(bounds, list(names), receipt.given_key(closing), grow)
         return Writer(self, native, box, names, closing, progress)
 
     def _appender(self, axis: int | str, every: int | None, seconds: float | None, message: Message) -> Appender:
@@ -207,10 +209,16 @@ class Writable(Appendable):
         return appender(self, axis, every, seconds, message)
 
     def _stage_box(
-        self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
+        self,
+        box: Box,
+        made: Mapping[str, Any],
+        layout: str,
+        message: Closing,
+        progress: Progress,
+        grow: bool = False,
     ) -> int | Receipt:
         with reporting(progress, "writing") as report:
-            staged = self._writable().stage_dense(box.bounds, made, layout, report, receipt.key_of(message))
+            staged = self._writable().stage_dense(box.bounds, made, layout, report, receipt.key_of(message), grow)
         return self._commit([staged], message)
 
     def _stage_cells(

@@ -12,6 +12,7 @@ from ..arrays.array import Array
 from ..arrays.metadata import Metadata
 from ..base.printable import printable
 from ..column.datatype import show as show_value
+from ..schema.dimension import Dim
 from ..stores.group import Group
 from ..stores.nodes import Entry
 from ..version.history import Version, time_text
@@ -107,17 +108,20 @@ def show(array: Array) -> None:
     click.echo(sealed(array))
     click.echo(array.schema._options_text())
     found = array.nonempty_domain or (None,) * array.ndim
+    labelled = any(d._labels_text for d in array.schema.dims)
     dims = [
         (
             d.name,
             d.dtype,
-            *(("", f"{d.max_bytes} bytes") if d.is_text else (show_value(v, d.dtype) for v in d.domain)),
+            *(("", f"{d.max_bytes} bytes") if d.is_text else _ends(d)),
             "whole" if d.tile is None else str(d.tile),
             _span(used),
+            *((d._labels_text,) if labelled else ()),
         )
         for d, used in zip(array.schema.dims, found, strict=True)
     ]
-    emit_table("dimensions", ("name", "type", "from", "to", "tile", "written"), dims)
+    more = ("labels",) if labelled else ()
+    emit_table("dimensions", ("name", "type", "from", "to", "tile", "written", *more), dims)
     attrs = [
         (a.name, a.described, a.nullable, show_value(a.fill, a.dtype), f"{a.filters} (lossy)" if a.lossy else a.filters)
         for a in array.schema.attrs
@@ -126,11 +130,24 @@ def show(array: Array) -> None:
     _show_fragments(array)
     _show_tiles(array)
     _show_meta(array.meta)
+    for name, meta in [(d.name, array.dim(d.name).meta) for d in array.schema.dims]:
+        _show_meta(meta, f" of {printable(name)}")
+    for name in array.schema_names:
+        _show_meta(array[name].meta, f" of {printable(name)}")
 
 
-def _show_meta(meta: Metadata) -> None:
+def _show_meta(meta: Metadata, owner: str = "") -> None:
     for key in meta:
-        click.echo(f"meta {printable(key)} = {meta.text_of(key)}")
+        click.echo(f"meta{owner} {printable(key)} = {meta.text_of(key)}")
+
+
+def _ends(dim: Dim) -> tuple[str, str]:
+    """The ends of a domain, and whether they are open."""
+    shown = ("", "") if dim.is_empty else (show_value(dim.reach[0], dim.dtype), show_value(dim.reach[1], dim.dtype))
+    low, high = (
+        f"{end or 'none yet'} (open)" if is_open else end for end, is_open in zip(shown, dim.open, strict=True)
+    )
+    return low or "none yet", high or "none yet"
 
 
 def _span(used: Any) -> str:

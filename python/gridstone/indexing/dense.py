@@ -87,12 +87,14 @@ def row_major(column: Column) -> Column:
     return replace(column, values=column.values.ravel(), validity=validity)
 
 
-def write_box(array: Handle, box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
+def write_box(
+    array: Handle, box: Box, value: Any, message: Closing, progress: Any, grow: bool = False
+) -> int | Receipt:
     """Writes arrays of exactly the box's shape (or single values) to it."""
     shape = box.shape
     streamed = _streamed(value, shape)
     if streamed is not None:
-        return _stream(array, None, box, streamed, message, progress)
+        return _stream(array, None, box, streamed, message, progress, grow)
     made = {}
     for name, data in by_attribute(array._schema, value, None).items():
         field = attr_field(array._schema, name)
@@ -104,7 +106,7 @@ def write_box(array: Handle, box: Box, value: Any, message: Closing, progress: A
                 f"attribute {name!r}: the data has shape {np.shape(data)}, the box {box} has shape {shape}{values}"
             )
         made[name] = encode.from_values(field, data, shape)
-    return _stage_box(array, box, made, shape, message, progress)
+    return _stage_box(array, box, made, shape, message, progress, grow)
 
 
 _WHOLE_BYTES_MAX = 64 << 20
@@ -117,12 +119,14 @@ def _streamed(value: Any, shape: tuple[int, ...]) -> Any:
     return frozen(value, shape) if nbytes_of(value) > _WHOLE_BYTES_MAX else None
 
 
-def _stream(array: Handle, name: str | None, box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
+def _stream(
+    array: Handle, name: str | None, box: Box, value: Any, message: Closing, progress: Any, grow: bool = False
+) -> int | Receipt:
     """Writes what handles hold to a box of their shape, in one commit and bounded memory."""
     schema = array._schema
     corner = by_attribute(schema, value, name, (slice(0, 1),) * schema.ndim)
     cells_max = max(1, _PIECE_BYTES * math.prod(box.shape) // nbytes_of(value))
-    with array._writer(box, list(corner), message, progress) as out:
+    with array._writer(box, list(corner), message, progress, grow) as out:
         for part in pieces.runs(schema, box, cells_max):
             given = by_attribute(schema, value, name, part)
             out.append({n: pieces.listed(v, schema.ndim, schema.cell_order) for n, v in given.items()})
@@ -136,9 +140,10 @@ def _stage_box(
     shape: tuple[int, ...],
     message: Closing = None,
     progress: Any = None,
+    grow: bool = False,
 ) -> int | Receipt:
     layout, native = _native_columns(made, shape)
-    return array._stage_box(box, native, layout, message, progress)
+    return array._stage_box(box, native, layout, message, progress, grow)
 
 
 def columns_of_box(schema: Schema, given: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:

@@ -77,7 +77,7 @@ def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
 def coordinates(dim: Dim, offsets: AnyArray) -> AnyArray:
     """The coordinates at these positions (uint64, from 0), in the dimension's dtype."""
     target = datatype.numpy_of(dim.dtype)
-    ticks = offsets + np.uint64(datatype.ticks_of(dim.domain[0]) & (2**64 - 1))
+    ticks = offsets + np.uint64(datatype.ticks_of(dim.reach[0]) & (2**64 - 1))
     return ticks.view(np.int64).view(target) if target.kind in "mM" else ticks.astype(target)
 
 
@@ -142,6 +142,8 @@ def offsets_of(dim: Dim, part: Any, axis: int) -> AnyArray:
 
 def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
     """The positions that `vindex[key]` asks for, an array per dimension."""
+    if not schema.ndim:
+        raise BoundsError("an array of no dimension has one value and no positions: a[()] reads it")
     parts = key if isinstance(key, tuple) else (key,)
     mask = parts[0] if len(parts) == 1 and schema.ndim > 1 else None
     if isinstance(mask, list | np.ndarray) and np.asarray(mask).dtype == np.bool_:

@@ -108,5 +108,5 @@ def _range(dim: Dim, part: _Part) -> Any:
     """The coordinates between the ends of a part."""
     if part.ends is None:
         return whole(dim)
-    first = datatype.ticks_of(dim.domain[0])
+    first = datatype.ticks_of(dim.reach[0])
     return first + part.ends[0], first + part.ends[1]

@@ -27,12 +27,25 @@ def outside(dim: Dim, data: Any, target: Target | None = None, *, grows: bool = 
             yield int(row), f"{values[row]} is no place that a domain reaches to; correct it, or drop the row"
         return
     if column.offsets is None:
-        low, high = (np.array([bound], datatype.numpy_of(dim.dtype)) for bound in dim.domain)
-        domain = f"({datatype.show(dim.domain[0])}, {datatype.show(dim.domain[1])})"
-        for row in np.flatnonzero((values < low) | (values > high)):
-            yield int(row), f"{values[row]} is outside the domain {domain}; {_WIDEN}"
+        domain = "" if dim.is_empty else f" ({datatype.show(dim.reach[0])}, {datatype.show(dim.reach[1])})"
+        for row in np.flatnonzero(_beyond(dim, values)):
+            yield int(row), f"{values[row]} is outside the domain{domain}; {_WIDEN}"
         return
     yield from _texts(dim, values, column.offsets, target)
+
+
+def _beyond(dim: Dim, values: AnyArray) -> AnyArray:
+    """Which coordinates lie beyond an end of the domain that is not open."""
+    low, high = (None if end is None else np.array([end], datatype.numpy_of(dim.dtype)) for end in _closed_ends(dim))
+    below = np.zeros(values.shape, np.bool_) if low is None else values < low
+    above = np.zeros(values.shape, np.bool_) if high is None else values > high
+    return np.asarray(below | above)
+
+
+def _closed_ends(dim: Dim) -> tuple[Any, Any]:
+    if dim.is_empty:
+        return dim.domain if True in dim.open else (0, 0)
+    return tuple(None if is_open else end for end, is_open in zip(dim.reach, dim.open, strict=True))  # type: ignore[return-value]
 
 
 def _texts(dim: Dim, values: AnyArray, offsets: AnyArray, target: Target | None) -> Iterator[tuple[int, str]]:

@@ -135,8 +135,9 @@ def _holds(dim: Dim, ends: Any) -> bool:
         return dim.is_text and ends is None
     what = f"dimension {dim.name!r}"
     low, high = (None if end is None else datatype.scalar(dim.dtype, end, what) for end in ends)
-    first, last = dim.domain
-    return bool((low is None or first <= low) and (high is None or high <= last))
+    first, last = dim.reach
+    holds_low = low is None or dim.open[0] or (first <= low and not dim.is_empty)
+    return bool(holds_low and (high is None or dim.open[1] or (high <= last and not dim.is_empty)))
 
 
 def ends_of(found: Chosen, name: str, dtype: str, inferred: tuple[Any, Any]) -> tuple[Any, Any]:

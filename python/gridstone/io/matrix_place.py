@@ -52,7 +52,7 @@ def check_rows_free(array: Array, rows: int, key: LoadKey | None) -> None:
             tx.abort()
         if base < array.version:
             return  # The load was committed before: its own cells are there, and it writes nothing again.
-    ends = _numbers(dim, dim.domain)
+    ends = _numbers(dim, dim.reach)
     low, high = max(0, ends[0]), min(rows - 1, ends[1])
     if low > high or not _holds_cells(array, dim, low, high):
         return

@@ -19,7 +19,7 @@ from ..schema.labels import Listed, Steps, check_count, labels_of, placed
 
 def offset_of(dim: Dim) -> int:
     """How far the low end of the domain lies behind the origin, whose label is the first."""
-    low = datatype.ticks_of(dim.domain[0])
+    low = datatype.ticks_of(dim.reach[0])
     return 0 if dim._origin is None else low - dim._origin
 
 
@@ -42,8 +42,8 @@ def read(native: "_native.Array", dim: Dim, place: int) -> AnyArray | None:
     if hidden is None:
         return None
     along, attr = _attribute(hidden)
-    low, high = (datatype.ticks_of(end) for end in dim.domain)
-    first, last = (datatype.ticks_of(end) for end in along.domain)
+    low, high = (datatype.ticks_of(end) for end in dim.reach)
+    first, last = (datatype.ticks_of(end) for end in along.reach)
     start, stop = max(low, first), min(high, last)
     if start > stop:
         return _none(attr.dtype, dim.size)
@@ -80,6 +80,8 @@ def labels_asked(
             continue
         found = labels_of(what, value)
         check_count(what, found, dim.size)
+        if isinstance(found, Listed) and not len(found):
+            continue  # They come with the first positions.
         found = placed(found, offset_of(dim))
         if isinstance(found, Steps):
             steps.append([name, found.json])

@@ -98,7 +98,7 @@ def of_steps(dim: Dim, steps: Steps, offset: int) -> Index:
 
 def of_coordinates(dim: Dim) -> Index:
     """An index of the coordinates of a dimension without labels."""
-    return of_steps(dim, Steps(dim.dtype, datatype.ticks_of(dim.domain[0]), 1), 0)
+    return of_steps(dim, Steps(dim.dtype, datatype.ticks_of(dim.reach[0]), 1), 0)
 
 
 def of_list(dim: Dim, values: AnyArray) -> Index:

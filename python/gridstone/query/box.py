@@ -7,6 +7,7 @@ list of boxes is the cells that lie in any of them.
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -89,7 +90,8 @@ class Box:
     def shape(self) -> tuple[int, ...]:
         """Coordinates per dimension; a `SchemaError` if one is float."""
         pairs = zip(self.dims, self.bounds, strict=True)
-        return tuple([max(0, dim.size and int(hi) - int(lo) + 1) for dim, (lo, hi) in pairs])
+        # A box that is written may lie beyond the domain; `size` refuses floats and texts.
+        return tuple([max(0, int(hi) - int(lo) + 1) if dim.size >= 0 else 0 for dim, (lo, hi) in pairs])
 
     def coordinates(self, axis: int) -> AnyArray:
         """The coordinates along one dimension, in the dimension's dtype."""
@@ -168,7 +170,7 @@ def domain_of(schema: Schema) -> Box:
 
 def whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
     """All coordinates of a dimension."""
-    return TextSpan(None, None, False) if dim.is_text else (_bound(dim.domain[0]), _bound(dim.domain[1]))
+    return TextSpan(None, None, False) if dim.is_text else (_bound(dim.reach[0]), _bound(dim.reach[1]))
 
 
 def box_of_parts(dims: tuple[Dim, ...], parts: "Sequence[tuple[Bound, Bound] | TextSpan]") -> Box:
@@ -186,7 +188,7 @@ def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
     """The smallest box of coordinates that holds the positions."""
     bounds = []
     for dim, axis in zip(schema.dims, axes, strict=True):
-        low = datatype.ticks_of(dim.domain[0])
+        low = datatype.ticks_of(dim.reach[0])
         first, last = axis.covering if axis.count else (0, -1)
         bounds.append((low + first, low + last))
     return Box(schema.dims, tuple(bounds))
@@ -208,12 +210,23 @@ def _coordinate_axis(dim: Dim, part: Any) -> Axis:
             )
         part = slice(part.start, part.stop)
     lo, hi = _range(dim, part)
-    low = datatype.ticks_of(dim.domain[0])
+    low = datatype.ticks_of(dim.reach[0])
     count = slice_count(int(lo), int(hi) + 1, step)
     return Axis(int(lo) - low, count, step, not isinstance(part, slice))
 
 
-def box_of(schema: Schema, box: BoxLike) -> Box:
+class Room(Enum):
+    """How far a box may reach."""
+
+    DOMAIN = "domain"
+    """It lies in the domain."""
+    OPEN = "open"
+    """Beyond ends of the domain that are open: a write makes it reach there."""
+    TYPE = "type"
+    """Anywhere that the types have coordinates: a write makes the domain grow."""
+
+
+def box_of(schema: Schema, box: BoxLike, room: Room = Room.DOMAIN) -> Box:
     """The box that a caller describes in coordinates.
 
     Raises:
@@ -233,13 +246,13 @@ def box_of(schema: Schema, box: BoxLike) -> Box:
         if unknown:
             names = ", ".join(repr(d.name) for d in schema.dims)
             raise InputError(f"the box names {brief(unknown[0])}, which is no dimension; there are {names}")
-        return _of_parts(schema, [box.get(dim.name, slice(None)) for dim in schema.dims], pairs=True)
-    return _of_parts(schema, expand(tuple(box) if isinstance(box, list) else box, schema.ndim), pairs=False)
+        return _of_parts(schema, [box.get(dim.name, slice(None)) for dim in schema.dims], room, pairs=True)
+    return _of_parts(schema, expand(tuple(box) if isinstance(box, list) else box, schema.ndim), room, pairs=False)
 
 
-def _of_parts(schema: Schema, parts: Sequence[Any], *, pairs: bool) -> Box:
+def _of_parts(schema: Schema, parts: Sequence[Any], room: Room, *, pairs: bool) -> Box:
     """The box of what is given for each dimension."""
-    spans = [_span(dim, part, pairs=pairs) for dim, part in zip(schema.dims, parts, strict=True)]
+    spans = [_span(dim, part, room, pairs=pairs) for dim, part in zip(schema.dims, parts, strict=True)]
     return replace(box_of_parts(schema.dims, spans), open=tuple([_open_ends(part) for part in parts]))
 
 
@@ -280,9 +293,9 @@ def prefix(text: str) -> slice:
     return slice(text, None)
 
 
-def _span(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound] | TextSpan:
+def _span(dim: Dim, part: Any, room: Room, *, pairs: bool = False) -> tuple[Bound, Bound] | TextSpan:
     """One dimension's part of a box."""
-    return _texts(dim, part, pairs=pairs) if dim.is_text else _range(dim, part, pairs=pairs)
+    return _texts(dim, part, pairs=pairs) if dim.is_text else _range(dim, part, room, pairs=pairs)
 
 
 def _texts(dim: Dim, part: Any, *, pairs: bool) -> TextSpan:
@@ -317,9 +330,9 @@ def _text(dim: Dim, value: Any) -> str | None:
     return str(value)
 
 
-def _range(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
+def _range(dim: Dim, part: Any, room: Room = Room.DOMAIN, *, pairs: bool = False) -> tuple[Bound, Bound]:
     """The inclusive bounds of one dimension's part of a box; (low, below it) for a part that holds no coordinate."""
-    first, last = (_bound(bound) for bound in dim.domain)
+    first, last = (_bound(bound) for bound in dim.reach)
     if isinstance(part, slice):
         if part.step not in (None, 1):
             raise InputError(f"dimension {dim.name!r}: a slice in a box has no step; read the box, then stride over it")
@@ -333,12 +346,19 @@ def _range(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
         lo, hi = _pair(dim, part, (first, last))
     else:
         lo = hi = ends.coordinate(dim, part)
-    if lo < first or hi > last:
-        raise BoundsError(
-            f"dimension {dim.name!r}: {_asked(dim, part, lo, hi)} is not inside the domain "
-            f"({_show(dim, first)}, {_show(dim, last)})"
-        )
+    grows = [room is Room.TYPE or (room is Room.OPEN and is_open) for is_open in dim.open]
+    if (lo < first and not grows[0]) or (hi > last and not grows[1]):
+        raise BoundsError(f"dimension {dim.name!r}: {_asked(dim, part, lo, hi)} is not inside {_told(dim, room)}")
     return (first, ends.below(dim, first)) if lo > hi else (lo, hi)
+
+
+def _told(dim: Dim, room: Room) -> str:
+    """The domain as a refusal tells of it, and what to do."""
+    way = "" if room is Room.DOMAIN else "; let the domain grow with the write (grow=True), or give another box"
+    if dim.is_empty:
+        return f"the domain, which has no coordinate yet{way or '; write or append to the array first'}"
+    first, last = (_show(dim, _bound(bound)) for bound in dim.reach)
+    return f"the domain ({first}, {last}){way}"
 
 
 def _pair(dim: Dim, pair: Sequence[Any], domain: tuple[Bound, Bound]) -> tuple[Bound, Bound]:

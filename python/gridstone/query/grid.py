@@ -32,7 +32,7 @@ class Grid(Box):
         """The coordinates along one dimension of the array, in the dimension's dtype."""
         dim = self.dims[axis]
         target = datatype.numpy_of(dim.dtype)
-        base = positions_along(self, axis).view(np.uint64) + np.uint64(datatype.ticks_of(dim.domain[0]) & (2**64 - 1))
+        base = positions_along(self, axis).view(np.uint64) + np.uint64(datatype.ticks_of(dim.reach[0]) & (2**64 - 1))
         return base.view(np.int64).view(target) if target.kind in "mM" else base.astype(target)
 
 
@@ -41,7 +41,7 @@ def positions_along(box: Box, axis: int) -> AnyArray:
     if isinstance(box, Grid):
         found = box.lists[axis]
         return np.arange(found.start, found.stop) if isinstance(found, range) else found
-    first = int(box.bounds[axis][0]) - datatype.ticks_of(box.dims[axis].domain[0])
+    first = int(box.bounds[axis][0]) - datatype.ticks_of(box.dims[axis].reach[0])
     return np.arange(first, first + box.shape[axis])
 
 

@@ -56,7 +56,7 @@ def labels_along(result: Labelled, axis: int) -> AnyArray | None:
         return made
     values = result._columns[dim.name].values
     ticks = values.view(np.int64) if values.dtype.kind in "mM" else values
-    low = datatype.ticks_of(dim.domain[0])
+    low = datatype.ticks_of(dim.reach[0])
     places = ticks.astype(np.int64) - low if -(2**63) <= low < 2**63 else (ticks - np.uint64(low)).astype(np.int64)
     listed: AnyArray = found[places]
     return listed

@@ -16,7 +16,7 @@ from .attribute import Attr, attr_of
 from .dimension import Dim, dim_of
 from .filters import Filters, filters_text
 from .frozen import Frozen
-from .labels import Labels, Steps
+from .tile_shape import open_tile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,7 @@ class Schema(Frozen):
     """The schema of an array.
 
     Args:
-        dims: the dimensions, the slowest of row order first.
+        dims: the dimensions, the slowest of row order first; none of them: a dense array of one cell, of shape ().
         attrs: the attributes.
         sparse: only non-empty cells exist; else every cell of the domain has a value.
         capacity: cells per data tile of a sparse array.
@@ -64,7 +64,7 @@ class Schema(Frozen):
         duplicates: bool = False,
         coord_filters: Filters = "auto",
     ) -> None:
-        dims = [_checked(dim, Dim) for dim in dims]
+        dims, attrs = tuple(_checked(dim, Dim) for dim in dims), tuple(_checked(attr, Attr) for attr in attrs)
         labelled = [dim.name for dim in dims if dim._labels is not None]
         if sparse and labelled:
             raise SchemaError(
@@ -78,9 +78,9 @@ class Schema(Frozen):
             "cell_order": _order("cell_order", cell_order),
             "duplicates": bool(duplicates),
             "coord_filters": filters_text(coord_filters),
-            "dims": [dim._json() for dim in dims],
-            "attrs": [_checked(attr, Attr)._json() for attr in attrs],
+            "attrs": [attr._json() for attr in attrs],
         }
+        asked["dims"] = [dim._json() for dim in (dims if sparse else _tiled(dims, attrs))]
         self._fill_in(json.loads(_native.check_schema(json.dumps(asked))))
         for made, dim in zip(self.dims, dims, strict=True):
             made._put(_labels=dim._labels)
@@ -175,8 +175,7 @@ class Schema(Frozen):
         return {**options, "dims": [d._json() for d in self.dims], "attrs": [a._json() for a in self.attrs]}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        labels = [(dim._labels, dim._stored_labels) for dim in self.dims]
-        return _restored, (self.to_json(), [dim._origin for dim in self.dims], labels)
+        return _restored, (self.to_json(), self.dims)
 
     def __repr__(self) -> str:
         lines = [f"Schema({'sparse' if self.sparse else 'dense'}, {self._options_text()}"]
@@ -228,14 +227,22 @@ _Named = TypeVar("_Named", Dim, Attr)
 _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
 
 
-def _restored(
-    text: str, origins: Sequence[int | None], labels: "Sequence[tuple[Labels | None, Steps | str | None]]"
-) -> Schema:
-    """The schema of a text, with the origins of its tiles, and labels."""
+def _restored(text: str, dims: tuple[Dim, ...]) -> Schema:
+    """The schema of a text, with dimensions as an array has them at a version."""
     made = Schema.from_json(text)
-    for dim, origin, (given, stored) in zip(made.dims, origins, labels, strict=True):
-        dim._put(_origin=origin, _labels=given, _stored_labels=stored)
+    made._put(dims=dims)
     return made
+
+
+def _tiled(dims: tuple[Dim, ...], attrs: Sequence[Attr]) -> tuple[Dim, ...]:
+    """The dimensions of a dense array, with a tile chosen for those that have none and an open end."""
+    endless = [dim for dim in dims if dim.tile is None and True in dim.open and dim._count is not None]
+    if not endless:
+        return dims
+    known = [dim.positions_per_tile for dim in dims if dim not in endless and dim._count is not None]
+    widths = [datatype.numpy_of(attr.dtype).itemsize for attr in attrs if not datatype.is_var(attr.dtype)]
+    extent = open_tile(known, len(endless), max([1, *widths]))
+    return tuple(Dim(dim.name, dim.domain, extent, dim.dtype) if dim in endless else dim for dim in dims)
 
 
 def _capacity(cells: Any) -> int:

@@ -19,9 +19,12 @@ class Dim(Frozen):
     Args:
         name: unique among the dimensions and attributes of an array.
         domain: the lowest and highest coordinate, both inclusive. For datetimes: `numpy.datetime64`, ISO text,
-            `datetime`, or ticks of the unit.
+            `datetime`, or ticks of the unit. An end that is None is open: `(0, None)`. Then the array has no coordinate
+            along the dimension at first, and every write makes the domain reach to what it writes. `(0, -1)` is a
+            dimension of length 0, which grows by appends and by writes with `grow=True`.
         tile: the extent of a space tile in coordinates (a float length for float dimensions; `numpy.timedelta64` or
-            ticks for datetimes); None: the whole domain is one tile.
+            ticks for datetimes); None: the whole domain is one tile. It may be longer than the domain. A dense array
+            needs one where an end is open: `gridstone.create` chooses it if none is given.
         dtype: an integer, datetime64 or timedelta64 type; in sparse arrays also float32, float64 and "string".
         max_bytes: of a string dimension, the bytes of UTF-8 of its longest text; 32 unless given. Each 8 bytes take an
             axis, of which an array has at most 32 (a number takes one).
@@ -37,9 +40,15 @@ class Dim(Frozen):
         UnsupportedError: the type is bytes, which this version has for attributes only.
     """
 
-    __slots__ = ("_count", "_domain", "_labels", "_origin", "_stored_labels", "dtype", "max_bytes", "name", "tile")
+    __slots__ = (
+        *("_count", "_domain", "_given", "_labels", "_origin", "_stored_labels"),
+        *("dtype", "max_bytes", "name", "tile"),
+    )
     name: str
     _domain: tuple[Value, Value] | None
+    """The highest coordinate lies below the lowest while there is none. That of an array at its version."""
+    _given: tuple[Value | None, Value | None] | None
+    """The ends of the domain, of which None is open; None: both are closed."""
     _count: int | None
     """Coordinates, where these are positions too: not of floats and texts."""
     _origin: int | None
@@ -72,7 +81,7 @@ class Dim(Frozen):
         if kind == "bytes":
             raise UnsupportedError(f"{what}: bytes dimensions are not supported by this version; use an attribute")
         if kind == "string":
-            self._put(name=str(name), _domain=None, _count=None, _origin=None, dtype=kind, tile=None)
+            self._put(name=str(name), _domain=None, _given=None, _count=None, _origin=None, dtype=kind, tile=None)
             self._put(max_bytes=_longest(what, max_bytes))
             if domain is not None:
                 raise SchemaError(f"{what}: texts have no domain, every text is inside; give domain=None")
@@ -85,11 +94,31 @@ class Dim(Frozen):
             raise SchemaError(f"{what}: {kind} cannot be a dimension's type; use an integer, datetime or float")
         if not isinstance(domain, tuple | list) or len(domain) != 2:
             raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {brief(domain)}")
-        lo, hi = (datatype.scalar(kind, bound, what) for bound in domain)
-        self._put(name=str(name), _domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
-        self._put(_count=_count_of(kind, self._domain), _origin=_origin_of(kind, self._domain))
+        self._put(name=str(name), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
+        if _is_of_length_0(kind, domain):
+            self._put_domain(_empty(kind, (None, None)), None)
+            self._check_labels()
+            return
+        low, high = (None if bound is None else datatype.scalar(kind, bound, what) for bound in domain)
+        if low is None or high is None:
+            self._put_domain(_empty(kind, (low, high)), (low, high))
+        else:
+            self._put_domain((low, high), None)
+        self._check_labels()
+
+    def _put_domain(
+        self, domain: tuple[Value, Value] | None, given: "_Ends | None", origin: Value | None = None
+    ) -> None:
+        """Sets the domain, the ends that were given if one is open, and a coordinate at which a tile begins."""
+        begin = origin if origin is not None or domain is None else domain[0]
+        if begin is None or datatype.is_float(self.dtype):
+            self._put(_domain=domain, _given=given, _count=None, _origin=None)
+            return
+        self._put(_domain=domain, _given=given, _count=_count_of(domain), _origin=datatype.ticks_of(begin))
+
+    def _check_labels(self) -> None:
         if self._labels is not None:
-            check_count(what, self._labels, self.size)
+            check_count(f"dimension {self.name!r}", self._labels, self.size)
 
     @property
     def labels(self) -> AnyArray | None:
@@ -112,8 +141,7 @@ class Dim(Frozen):
         """Its coordinates on one line, and of its labels what is known without a read."""
         if self._domain is None:
             return self.dtype
-        text = "..".join(datatype.show(end, self.dtype) for end in self._domain)
-        return f"{text} with labels {self._labels_text}" if self._labels_text else text
+        return f"{self.shown} with labels {self._labels_text}" if self._labels_text else self.shown
 
     @property
     def is_text(self) -> bool:
@@ -122,8 +150,34 @@ class Dim(Frozen):
 
     @property
     def domain(self) -> Any:
-        """The lowest and highest coordinate, a pair; None of texts."""
+        """The lowest and highest coordinate, a pair; None of texts. Of an array that has none along a dimension with an
+        open end, the ends that were given, such as (0, None)."""
+        return self._given if self._given is not None and self.is_empty else self._domain
+
+    @property
+    def reach(self) -> Any:
+        """The lowest and highest coordinate there is, a pair whose highest lies below the lowest while there is none;
+        None of texts."""
         return self._domain
+
+    @property
+    def open(self) -> tuple[bool, bool]:
+        """Whether the low and the high end of the domain are open: every write makes it reach to what it writes."""
+        return (False, False) if self._given is None else (self._given[0] is None, self._given[1] is None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no coordinate along it."""
+        return self._domain is not None and bool(self._domain[0] > self._domain[1])  # type: ignore[operator]
+
+    @property
+    def shown(self) -> str:
+        """The domain, for people."""
+        if self._domain is None:
+            return "every text"
+        if self.is_empty:
+            return "empty"
+        return "..".join(datatype.show(end, self.dtype) for end in self._domain)
 
     def _numbers(self, what: str) -> tuple[Value, Value]:
         """The domain; a `SchemaError` for texts, which have no `what`."""
@@ -143,7 +197,10 @@ class Dim(Frozen):
     def positions_per_tile(self) -> int:
         """Coordinates in a space tile, at most; a `SchemaError` for float and string dimensions."""
         size = self.size
-        return size if self.tile is None else min(size, datatype.ticks_of(self.tile))
+        if self.tile is None:
+            return size
+        extent = datatype.ticks_of(self.tile)
+        return extent if self._given is not None else min(size, extent)
 
     def _tile_starts(self, low: int, count: int) -> AnyArray:
         """The positions, 0 first, where space tiles begin among `count` coordinates from `low` on, which is in ticks.
@@ -164,17 +221,27 @@ class Dim(Frozen):
             return {**text, "max_bytes": self.max_bytes}
         extent = "float64" if datatype.is_float(self.dtype) else self.dtype
         tile = None if self.tile is None else datatype.to_text(extent, self.tile)
-        domain = [datatype.to_text(self.dtype, bound) for bound in self._domain]
+        ends = (
+            self._given
+            if self._given is not None
+            else ()
+            if _is_of_length_0(self.dtype, self._domain)
+            else self._domain
+        )
+        domain = [None if bound is None else datatype.to_text(self.dtype, bound) for bound in ends]
         return {"name": self.name, "dtype": self.dtype, "domain": domain, "tile": tile}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        origin = {} if self._origin is None else {"origin": str(self._origin)}
-        return dim_of, ({**self._json(), **origin}, self._labels)
+        more: dict[str, Any] = {} if self._origin is None else {"origin": str(self._origin)}
+        if self._given is not None and self._domain is not None and not self.is_empty:
+            more["reach"] = [datatype.to_text(self.dtype, bound) for bound in self._domain]
+        return dim_of, ({**self._json(), **more}, self._labels, self._stored_labels)
 
     def __repr__(self) -> str:
         if self._domain is None:
             return f"Dim({self.name!r}, dtype='string', max_bytes={self.max_bytes})"
-        lo, hi = (datatype.show(bound, self.dtype) for bound in self._domain)
+        ends = self._domain if self._given is None else self._given
+        lo, hi = ("None" if bound is None else datatype.show(bound, self.dtype) for bound in ends)
         tile = "None" if self.tile is None else datatype.show(self.tile)
         labels = f", labels=<{self._labels_text}>" if self._labels_text else ""
         return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r}{labels})"
@@ -189,16 +256,39 @@ def _longest(what: str, max_bytes: Any) -> int:
     return int(max_bytes)
 
 
-def _count_of(kind: str, domain: tuple[Value, Value] | None) -> int | None:
-    """The number of coordinates from one end of a domain to the other; None of floats and texts."""
-    if domain is None or datatype.is_float(kind):
-        return None
-    return datatype.ticks_of(domain[1]) - datatype.ticks_of(domain[0]) + 1
+_Ends = tuple[Value | None, Value | None]
 
 
-def _origin_of(kind: str, domain: tuple[Value, Value] | None) -> int | None:
-    """Where a tile begins as long as the domain does not grow; None of floats and texts."""
-    return None if domain is None or datatype.is_float(kind) else datatype.ticks_of(domain[0])
+def _count_of(domain: tuple[Value, Value] | None) -> int | None:
+    """The number of coordinates from one end of a domain of ticks to the other."""
+    return None if domain is None else datatype.ticks_of(domain[1]) - datatype.ticks_of(domain[0]) + 1
+
+
+def _is_of_length_0(kind: str, domain: Any) -> bool:
+    """Whether these ends are (0, -1): no coordinate, and the first one will be 0."""
+    if datatype.is_float(kind) or any(isinstance(bound, str | bool | type(None)) for bound in domain):
+        return False
+    try:
+        return [datatype.ticks_of(bound) for bound in domain] == [0, -1]
+    except (TypeError, ValueError):
+        return False
+
+
+def _empty(kind: str, ends: _Ends) -> tuple[Value, Value]:
+    """A pair that tells where the first coordinate will lie, if an end tells it, and whose second lies before it."""
+    low, high = ends
+    if datatype.is_float(kind):
+        of = datatype.numpy_of(kind).type
+        start = (
+            of(0.0 if low is None else low) if low is not None or high is None else np.nextafter(of(high), of(np.inf))
+        )
+        return float(start), float(np.nextafter(start, of(-np.inf)))
+    first = 0 if low is None else datatype.ticks_of(low)
+    if low is None and high is not None:
+        first = datatype.ticks_of(high) + 1
+    if datatype.is_time(kind):
+        return datatype.from_text(kind, str(first)), datatype.from_text(kind, str(first - 1))
+    return first, first - 1
 
 
 def _extent(kind: str, tile: Any, what: str) -> Value | None:
@@ -216,16 +306,25 @@ def _extent_type(kind: str) -> str:
     return "float64" if datatype.is_float(kind) else "uint64"
 
 
-def dim_of(found: dict[str, Any], labels: Labels | None = None) -> Dim:
+def dim_of(found: dict[str, Any], labels: Labels | None = None, stored: Steps | str | None = None) -> Dim:
     """The dimension of the JSON form that the core has written, or one that was checked; it is not checked again."""
-    made, kind, ends, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
-    domain = None if ends is None else (datatype.from_text(kind, ends[0]), datatype.from_text(kind, ends[1]))
+    made, kind, written, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
     extent = None if tile is None else datatype.from_text(_extent_type(kind), tile)
-    longest = found["max_bytes"] if kind == "string" else None
-    made._put(name=found["name"], _domain=domain, _count=_count_of(kind, domain), dtype=kind, tile=extent)
-    begin = None if "origin" not in found else (datatype.from_text(kind, found["origin"]),) * 2
-    made._put(max_bytes=longest, _origin=_origin_of(kind, begin or domain))
-    made._put(_labels=labels, _stored_labels=_stored_labels(found.get("labels")))
+    made._put(_labels=labels, _stored_labels=stored or _stored_labels(found.get("labels")))
+    made._put(name=found["name"], dtype=kind, tile=extent, max_bytes=found["max_bytes"] if kind == "string" else None)
+    origin = datatype.from_text(kind, found["origin"]) if "origin" in found else None
+    if written is None:
+        made._put_domain(None, None)
+        return made
+    low, high = (None if end is None else datatype.from_text(kind, end) for end in written or (None, None))
+    given = (low, high) if len(written) == 2 and (low is None or high is None) else None
+    if "reach" in found:
+        first, last = (datatype.from_text(kind, end) for end in found["reach"])
+        made._put_domain((first, last), given, origin)
+    elif low is not None and high is not None:
+        made._put_domain((low, high), given, origin)
+    else:
+        made._put_domain(_empty(kind, (low, high)), given, origin)
     return made
 
 

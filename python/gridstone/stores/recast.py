@@ -92,12 +92,13 @@ def _dim(dim: Dim, dtype: Any, longest: int | None) -> Dim:
         ends = _widened(dim, kind)
     except (SchemaError, OverflowError) as error:
         raise InputError(f"dimension {dim.name!r}: {kind} does not hold the domain {dim.domain}: {error}") from error
-    return Dim(dim.name, ends[:2], ends[2], kind)
+    low, high = (None if is_open else end for end, is_open in zip(ends[:2], dim.open, strict=True))
+    return Dim(dim.name, (low, high), ends[2], kind)
 
 
 def _widened(dim: Dim, kind: str) -> tuple[Any, Any, Any]:
     """Domain and tile in another type."""
-    low, high = dim.domain
+    low, high = dim.reach
     if datatype.is_time(kind):
         unit, length = np.dtype(kind), np.dtype(kind.replace("datetime64", "timedelta64"))
         tile = None if dim.tile is None else np.array(dim.tile).astype(length)[()]

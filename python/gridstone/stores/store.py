@@ -22,7 +22,7 @@ from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.filters import Filters
 from ..schema.labels import Labels
-from ..schema.tile_shape import auto_tile
+from ..schema.tile_shape import auto_tile, open_tile
 from ..version import history
 from .at_once import create_at_once
 from .given import given_of, named
@@ -140,10 +140,11 @@ def array(
 
     Args:
         uri: the store.
-        ndarray: at least one dimension, no empty one. A masked array makes a nullable attribute, a structured one an
-            attribute for each field. So does a handle of a stored array for each of its attributes; its nulls stay. A
-            DataArray or Dataset of xarray keeps names, coordinates as labels, and `attrs` as metadata; a frame or
-            series of pandas the names and labels of its index and columns.
+        ndarray: any shape. One of shape () makes an array of no dimension; a side of length 0 is one that appends make
+            longer. A masked array makes a nullable attribute, a structured one an attribute for each field. So does a
+            handle of a stored array for each of its attributes; its nulls stay. A DataArray or Dataset of xarray keeps
+            names, coordinates as labels, and `attrs` as metadata; a frame or series of pandas the names and labels of
+            its index and columns.
         dims: the names of the dimensions; None: those that `ndarray` has, or d0, d1, …
         coords: labels by the name of a dimension (or one list of them for each): one label per position, or
             `(start, step)`.
@@ -157,7 +158,7 @@ def array(
         progress: True for a bar, or a callable `f(done, total)`.
 
     Raises:
-        InputError: no dimensions, an empty one, or a type that cannot be stored.
+        InputError: a type that cannot be stored.
     """
     given = given_of(ndarray)
     attrs, values, shape = _attributes_of(given.values, name or given.name or "value", filters)
@@ -166,11 +167,13 @@ def array(
     used = context or default()
     if not (labels or given.meta or given.fields):
         made = create(uri, schema, path=path, overwrite=overwrite, context=used)
-        made.write(values, progress=progress)
+        if 0 not in shape:
+            made.write(values, progress=progress)
         return made
 
     def fill(made: Array) -> None:
-        made.write(values, progress=progress)
+        if 0 not in shape:
+            made.write(values, progress=progress)
         made.meta.update(given.meta)
         for field, meta in given.fields.items():
             (made.dim(field) if field in names else made[field]).meta.update(meta)
@@ -199,8 +202,6 @@ def _attributes_of(given: Any, name: str, filters: Filters) -> tuple[list[Attr],
     elif isinstance(given, list | tuple):
         given = masked.of_list(given)
     values: AnyArray = np.asanyarray(given)
-    if values.ndim == 0 or values.size == 0:
-        raise InputError(f"an array needs at least one dimension and cell, found shape {values.shape}")
     parts = {field: values[field] for field in values.dtype.names} if values.dtype.names else {name: values}
     kinds = {
         field: _kind_of(values.dtype[field] if values.dtype.names else values.dtype, part)
@@ -244,7 +245,11 @@ def _kind_of(dtype: np.dtype[Any], values: AnyArray) -> str:
 
 def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, width: int) -> Sequence[int | None]:
     if isinstance(tile, str) and tile == "auto":
-        return auto_tile(shape, width)
+        known = [n for n in shape if n]
+        if len(known) == len(shape):
+            return auto_tile(shape, width)
+        extents_of_0 = open_tile(known, shape.count(0), width)
+        return [n or extents_of_0 for n in shape]
     if tile is None:
         return [None] * len(shape)
     extents: Any = [tile] * len(shape) if isinstance(tile, int | np.integer) else tile
@@ -253,7 +258,7 @@ def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, wid
         raise InputError(
             f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {brief(tile)}'
         )
-    return [min(int(t), n) for t, n in zip(extents, shape, strict=True)]
+    return [min(int(t), n or int(t)) for t, n in zip(extents, shape, strict=True)]
 
 
 @checked()

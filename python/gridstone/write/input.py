@@ -21,6 +21,7 @@ def of_cells(schema: Schema, coords: Any, attrs: Any = None) -> tuple[Columns, C
     Raises:
         InputError: unknown or missing names, types that do not fit, nulls, unequal lengths.
     """
+    _check_has_coordinates(schema)
     if attrs is None:
         return _of_table(schema, coords)
     dims = coordinate_columns(schema, coords)
@@ -32,6 +33,7 @@ def of_cells(schema: Schema, coords: Any, attrs: Any = None) -> tuple[Columns, C
 
 def coordinate_columns(schema: Schema, coords: Any) -> Columns:
     """The coordinates of cells: a dict by dimension, an (n, ndim) array, or a sequence of ndim arrays."""
+    _check_has_coordinates(schema)
     fields = dim_fields(schema)
     if _is_table(coords):
         coords = _named_columns(coords)
@@ -57,6 +59,13 @@ def coordinate_columns(schema: Schema, coords: Any) -> Columns:
     made = {field.name: _flat(field, part) for field, part in zip(fields, parts, strict=True)}
     check_lengths(made)
     return made
+
+
+def _check_has_coordinates(schema: Schema) -> None:
+    if not schema.ndim:
+        raise InputError(
+            "an array of no dimension has one value and no coordinates: a[()] reads it, a[()] = 1 writes it"
+        )
 
 
 def _of_attrs(schema: Schema, attrs: Any) -> Columns:

@@ -105,10 +105,17 @@ fn block_of(state: &ArrayState, block: &Appended<'_>) -> Result<Subarray> {
     if block.count == 0 {
         return Err(Error::input("a block to append has at least one coordinate along its axis"));
     }
-    let all = schema.widest().ranges().get(block.axis).copied().unwrap_or(dim.range());
-    let low = dim.next();
-    let high = low.and_then(|low| low.checked_add(block.count - 1)).filter(|high| *high <= all.hi);
-    let (Some(low), Some(high)) = (low, high) else {
+    let others = schema.dims().iter().enumerate().filter(|(axis, _)| *axis != block.axis);
+    if let Some((_, other)) = others.clone().find(|(_, other)| other.range().is_empty()) {
+        return Err(Error::bounds(format!(
+            "the array has no coordinate along dimension {:?} yet, so it is not known how long a block to append is there; \
+             write the first one as a box",
+            other.name()
+        )));
+    }
+    let Some(place) = dim.behind(block.count) else {
+        let all = schema.widest().ranges().get(block.axis).copied().unwrap_or(dim.range());
+        let low = dim.behind(1).map(|first| first.lo);
         return Err(Error::bounds(format!(
             "dimension {:?} has {} coordinates left behind its end, {} were appended; its type {} has no more",
             dim.name(),
@@ -119,7 +126,7 @@ fn block_of(state: &ArrayState, block: &Appended<'_>) -> Result<Subarray> {
     };
     let mut ranges = state.domain().ranges().to_vec();
     if let Some(own) = ranges.get_mut(block.axis) {
-        *own = KeyRange::new(low, high);
+        *own = place;
     }
     Ok(Subarray::new(ranges))
 }

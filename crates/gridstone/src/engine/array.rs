@@ -4,7 +4,6 @@ use super::address::{At, look_at};
 use super::boxes::{ReadBox, hull_of, parse_box};
 use super::claim::Claim;
 use super::listing::{FragmentListing, VersionListing};
-use super::refusal::check_usable;
 use super::session::{Direct, Session, settled};
 use super::{Call, Context};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
@@ -129,9 +128,7 @@ impl Array {
 
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
         self.session.check_open()?;
-        let (snapshot, state) = self.looked_in(|snapshot| snapshot.array_by_id(self.id))?;
-        check_usable(&state)?;
-        Ok((snapshot, state))
+        self.looked_in(|snapshot| snapshot.array_by_id(self.id))
     }
 
     /// What `look` finds in the array's state, as [`Array::looked_in`].
@@ -326,8 +323,13 @@ impl Array {
             return Ok((cells, None, counters));
         }
         let (context, target, request) = self.plan(region, attrs, order, call)?;
+        let shape = request.sub.shape();
+        if shape.contains(&0) {
+            // The domain is empty.
+            return Ok((Cells::none(&target.schema, &request.attrs), Some(shape), context.counters.snapshot()));
+        }
         let cells = context.explain_missing(read_dense(&context, &target, &request))?;
-        Ok((cells, Some(request.sub.shape()), context.counters.snapshot()))
+        Ok((cells, Some(shape), context.counters.snapshot()))
     }
 
     /// As [`Array::read_box_into`], of a box in texts.
@@ -366,7 +368,9 @@ impl Array {
                 "only a dense read knows before how many cells it will find; read without buffers",
             ));
         }
-        context.explain_missing(read_dense_into(&context, &target, &request, outs))?;
+        if request.sub.cells() > 0 {
+            context.explain_missing(read_dense_into(&context, &target, &request, outs))?;
+        }
         Ok(context.counters.snapshot())
     }
 

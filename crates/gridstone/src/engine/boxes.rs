@@ -89,6 +89,11 @@ pub(super) fn region_of(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> 
     Ok(if has_open_ends { region.asked_as(given) } else { region })
 }
 
+/// The region of the whole domain; without a box if that is empty.
+pub(super) fn whole_of(schema: &Schema) -> Region {
+    if schema.is_without_cells() { Region::new(Vec::new()) } else { Region::whole(schema.domain()) }
+}
+
 /// The region of a box; `None`: the whole domain.
 pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Region>> {
     let Some(sub) = sub else { return Ok(None) };
@@ -103,7 +108,11 @@ pub(super) fn hull_of(schema: &Schema, region: Option<&Region>) -> Result<Subarr
     if !schema.sparse() && region.hull().is_some() && region.only().is_none() {
         return Err(Error::input("several boxes were given where a dense array takes one; give them one by one"));
     }
-    region.hull().cloned().ok_or_else(|| Error::bounds("the box is empty: no text lies between its ends"))
+    match region.hull() {
+        None if schema.is_without_cells() => Ok(schema.domain()),
+        None => Err(Error::bounds("the box is empty: no text lies between its ends")),
+        Some(hull) => Ok(hull.clone()),
+    }
 }
 
 /// What [`hull_of`] gives, as it was asked for: without the ends that were left open.
@@ -118,10 +127,12 @@ fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) 
     if spans.len() != count {
         return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {count}", spans.len())));
     }
-    let mut parts: Vec<Vec<KeyRange>> = vec![Vec::with_capacity(schema.ndim())];
+    // Nobody sees the axis of an array of no dimension.
+    let hidden = if schema.is_scalar() { schema.domain().ranges().to_vec() } else { Vec::new() };
+    let mut parts: Vec<Vec<KeyRange>> = vec![hidden];
     for (dim, span) in schema.coordinates().zip(spans) {
         let along = match dim.number() {
-            Some(axis) => vec![vec![number_range(axis, span, whole(axis))?]],
+            Some(axis) => number_range(axis, span, whole(axis))?.map(|range| vec![range]).into_iter().collect(),
             None => text_ranges(dim, span)?,
         };
         let longer =
@@ -138,7 +149,8 @@ fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) 
     Ok(parts.into_iter().map(Subarray::new).collect())
 }
 
-fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<KeyRange> {
+/// The keys of a span; `None` if it reaches to an end of an empty domain.
+fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<Option<KeyRange>> {
     let key = |end: &Option<End>, open: u64| {
         let Some(end) = end else { return Ok(open) };
         end.key(dim).map_err(|e| {
@@ -154,11 +166,14 @@ fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<KeyRang
         )));
     }
     let (from, to) = (key(&span.lo, whole.lo)?, key(&span.hi, whole.hi)?);
+    if whole.is_empty() && (span.lo.is_none() || span.hi.is_none()) {
+        return Ok(None);
+    }
     if from > to {
         let (lo, hi) = (dim.text(from), dim.text(to));
         return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));
     }
-    Ok(KeyRange::new(from, to))
+    Ok(Some(KeyRange::new(from, to)))
 }
 
 /// The boxes, each a range per word, that an interval of texts is.

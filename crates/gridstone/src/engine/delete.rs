@@ -1,7 +1,7 @@
 //! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at. In a transaction, and for
 //! a receipt: look at what it sees, and stage.
 
-use super::boxes::parse_box;
+use super::boxes::{parse_box, whole_of};
 use super::claim::Claim;
 use super::content::{self, Given};
 use super::regions::narrowed;
@@ -24,7 +24,7 @@ impl Array {
     /// seen among them. Nothing is deleted before the commit.
     pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
         let schema = self.schema()?;
-        let region = parse_box(&schema, sub)?.unwrap_or_else(|| Region::whole(schema.domain()));
+        let region = parse_box(&schema, sub)?.unwrap_or_else(|| whole_of(&schema));
         self.stage_delete_region(&region)
     }
 

@@ -1,7 +1,6 @@
 //! Changing the schema of an array: its domain, its attributes.
 
 use super::Array;
-use super::refusal::check_usable;
 use crate::base::Result;
 use crate::schema::{Dimension, Evolution, Schema};
 use crate::store::{ArrayState, Changes, Operation, Snapshot};
@@ -17,7 +16,6 @@ impl Array {
     pub fn schema_since(&self, known: Option<u64>) -> Result<Option<(u64, Arc<Schema>)>> {
         let (_, state) = self.looked_in(|snapshot| snapshot.find_array(self.id()))?;
         let Some(state) = state else { return Ok(None) };
-        check_usable(&state)?;
         let stamp = state.stamp();
         Ok((known != Some(stamp)).then(|| (stamp, Arc::clone(state.schema()))))
     }
@@ -43,10 +41,9 @@ impl Array {
     /// The array in a version, and its first schema.
     ///
     /// # Errors
-    /// Those of a lookup; Unsupported if the array cannot be used.
+    /// Those of a lookup.
     pub(super) fn state_and_first(&self, snapshot: &Snapshot) -> Result<(Arc<ArrayState>, Arc<Schema>)> {
         let state = snapshot.array_by_id(self.id())?;
-        check_usable(&state)?;
         let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
         Ok((state, first))
     }

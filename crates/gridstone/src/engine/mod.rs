@@ -36,7 +36,6 @@ mod positions;
 mod queue;
 mod reading;
 mod receipts;
-mod refusal;
 mod regions;
 mod retention;
 mod seal;

@@ -2,7 +2,6 @@
 
 use super::address::{At, look_at, storage_at, store_at, store_on};
 use super::group::below;
-use super::refusal::check_usable;
 use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
 use crate::base::{Entropy, Error, ErrorKind, Result};
@@ -45,7 +44,6 @@ fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at:
     match node {
         Node::Array(array) => {
             array.check_readable()?;
-            check_usable(&array)?;
             let id = array.id();
             Ok(Opened::Array(Array::new(context.clone(), store, snapshot, id, writable, at != At::Latest)))
         }

@@ -2,7 +2,9 @@
 
 use super::{Array, Call, CellData, DenseData, Staged};
 use crate::base::{CounterSnapshot, Error, Result};
-use crate::query::{Chosen, Dedup, Mask, Positions, ReadOrder, Request, SparsePositions, Target, read_positions};
+use crate::query::{
+    AxisPositions, Chosen, Dedup, Mask, Positions, ReadOrder, Request, SparsePositions, Target, read_positions,
+};
 use crate::schema::{Order, Region, Schema};
 use crate::store::CELLS_MAX;
 use crate::tile::coordinates::coordinate_columns;
@@ -10,6 +12,14 @@ use crate::tile::{Cells, Column, ColumnView};
 
 /// More cells than this are written piece by piece.
 const PIECE_CELLS: u64 = 1 << 20;
+
+/// The choices along the axes: an array of no dimension has one that nobody chooses from.
+fn of_axes(schema: &Schema, chosen: Vec<Chosen>) -> Vec<Chosen> {
+    match schema.is_scalar() && chosen.is_empty() {
+        true => vec![Chosen::Combined(AxisPositions::All)],
+        false => chosen,
+    }
+}
 
 impl Array {
     /// Reads the cells at chosen positions, one choice per dimension. Gives the cells, and what the read did.
@@ -37,7 +47,7 @@ impl Array {
             let (cells, counters) = self.read_region(Some(positions.region()), attrs, None, ReadOrder::Row, call)?;
             return Ok((positions.pick(&schema, cells)?, counters));
         }
-        let positions = Positions::new(&schema, chosen, mask)?;
+        let positions = Positions::new(&schema, of_axes(&schema, chosen), mask)?;
         let attrs = Request::new(&schema, None, attrs, ReadOrder::Row)?.attrs;
         let context = self.read_context(&snapshot, call);
         let fragments = match positions.hull(&schema) {
@@ -80,7 +90,7 @@ impl Array {
         call: &Call,
     ) -> Result<Staged> {
         let schema = self.schema()?;
-        let positions = Positions::new(&schema, chosen, mask)?;
+        let positions = Positions::new(&schema, of_axes(&schema, chosen), mask)?;
         let cells = u64::try_from(positions.cells())
             .map_err(|e| Error::budget("so many cells cannot be written at once").with_source(e))?;
         if let Some((name, view)) = data.iter().find(|(_, view)| view.len() as u64 != cells) {

@@ -2,7 +2,7 @@
 //!
 //! Several boxes are a condition on coordinates: the box around them is planned, and what lies in none of them is left out.
 
-use super::boxes::{Span, parse_box, region_of};
+use super::boxes::{Span, parse_box, region_of, whole_of};
 use super::listing::{TileListing, tiles};
 use super::{Array, Call, ReadBox};
 use crate::base::{CounterSnapshot, Result};
@@ -85,6 +85,9 @@ pub(super) fn narrowed(
     condition: Option<&Condition>,
 ) -> Result<(Option<Subarray>, Bound)> {
     let bound = condition.map_or_else(|| Ok(Bound::always()), |condition| condition.bind(schema))?;
+    if schema.is_without_cells() && region.is_none_or(|region| region.hull().is_none()) {
+        return Ok((None, bound));
+    }
     let Some(region) = region else { return Ok((bound.bounds(schema), bound)) };
     region.boxes().iter().try_for_each(|sub| schema.check_inside(sub))?;
     let Some(hull) = region.hull() else { return Ok((None, bound)) };
@@ -231,7 +234,7 @@ impl Array {
     pub fn tiles(&self, region: Option<&Region>, call: &Call) -> Result<Vec<TileListing>> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema();
-        let whole = Region::new(vec![schema.domain()]);
+        let whole = whole_of(schema);
         let region = region.unwrap_or(&whole);
         region.boxes().iter().for_each(|sub| self.note(sub));
         let Some(hull) = region.hull() else { return Ok(Vec::new()) };

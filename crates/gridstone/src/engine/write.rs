@@ -10,7 +10,9 @@ use super::sorted_copies::copy_packs;
 use super::{Array, Call, Staged};
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::fragment;
-use crate::query::{CellWrite, Dedup, DenseWrite, WriteContext, write_cells, write_dense, write_tombstones};
+use crate::query::{
+    CellWrite, Dedup, DenseWrite, WriteContext, check_columns, write_cells, write_dense, write_tombstones,
+};
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Region, Schema, Subarray};
 use crate::store::{ArrayState, Changes, Committed, Growth, Keyed, Operation, Rebase, Snapshot, StandardRules};
@@ -75,7 +77,7 @@ impl Array {
     }
 
     /// Writes a dense box (`None`: the whole domain) from buffers laid out in `layout`; nothing is visible before the commit.
-    /// A call that grows takes a box beyond the domain.
+    /// A call that grows takes a box beyond the domain, and any call one beyond an end that is open.
     pub fn stage_box(
         &self,
         region: Option<&Region>,
@@ -86,26 +88,31 @@ impl Array {
         let (_, state) = self.state()?;
         let context = self.write_context(&state, call)?;
         let sub = hull_of(state.schema(), region)?;
-        if call.grows {
-            state.schema().check_possible(&sub)?;
-        }
-        let schema = &for_domain(state.schema(), call.grows.then_some(&sub))?;
+        let schema = &for_box(state.schema(), &sub, call.grows)?;
         let write = DenseWrite { sub, columns: by_place(schema, data)?, layout };
         self.stage_once(
             call,
             || content::of_box(schema, &write.sub, &write.columns, layout),
-            || Ok(self.staged(vec![write_dense(&context, schema, &write)?]).with_growth(state.schema(), schema)),
+            || {
+                if write.sub.cells() == 0 && !schema.sparse() {
+                    check_columns(schema, &write.columns, 0)?;
+                    return Ok(self.staged(Vec::new()));
+                }
+                Ok(self.staged(vec![write_dense(&context, schema, &write)?]).with_growth(state.schema(), schema))
+            },
         )
     }
 
     /// Writes cells, into a sparse or a dense array; nothing is visible before the commit. What takes more than half of the budget to sort
-    /// is sorted in runs, which are merged; what is in order already is written in portions. A call that grows takes cells beyond the domain.
+    /// is sorted in runs, which are merged; what is in order already is written in portions. A call that grows takes cells beyond the domain,
+    /// and any call cells beyond an end that is open.
     pub fn stage_cells(&self, data: CellData<'_>, call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
         let context = self.write_context(&state, call)?;
-        let reached = match call.grows {
-            true => Some(reached_domain(call.cancel.as_ref(), state.schema(), &data.dims)?),
-            false => None,
+        let reachable = state.schema().reachable(call.grows);
+        let reached = match reachable == state.schema().domain() {
+            true => None,
+            false => Some(reached_domain(call.cancel.as_ref(), state.schema(), &reachable, &data.dims)?),
         };
         let schema = &for_domain(state.schema(), reached.as_ref())?;
         let columns = by_place(schema, &data.attrs)?;
@@ -312,6 +319,21 @@ impl Array {
         copy_packs(self.context(), self.store(), snapshot, &newer);
         Ok(self.version())
     }
+}
+
+/// The schema made to reach to a box that is written.
+///
+/// # Errors
+/// Bounds: the box lies beyond the domain, which does not grow there; Schema, as [`for_domain`].
+pub(super) fn for_box(schema: &Arc<Schema>, sub: &Subarray, grows: bool) -> Result<Arc<Schema>> {
+    if sub.cells() == 0 || schema.domain().covers(sub) {
+        return Ok(Arc::clone(schema));
+    }
+    schema.check_possible(sub)?;
+    if !schema.reachable(grows).covers(sub) {
+        schema.check_inside(sub)?;
+    }
+    for_domain(schema, Some(sub))
 }
 
 /// The schema made to reach to `domain`, if that is given.

@@ -5,6 +5,7 @@
 
 use super::boxes::{ReadBox, given_hull, hull_of, parse_box};
 use super::content::{Given, Naming, StreamContent};
+use super::write::{for_box, for_domain};
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
 use crate::query::{
@@ -150,7 +151,12 @@ impl Writer {
                 let streamed = stream.finish(call.cancel.as_ref())?;
                 // What lies over another fragment comes later.
                 over.fragments.splice(0..0, streamed);
-                Ok(over)
+                let Some(hull) = over.fragments.iter().map(|f| f.description.bounds.clone()).reduce(|a, b| a.union(&b))
+                else {
+                    return Ok(over);
+                };
+                let (_, state) = self.array.state()?;
+                Ok(over.with_growth(state.schema(), &state.schema().reaching(&hull)))
             }
             Stream::Unsorted(cells, mut runs, schema_number) => {
                 let (snapshot, state) = self.array.state()?;
@@ -177,15 +183,19 @@ impl Array {
     pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
         self.check_writable()?;
         let region = parse_box(self.schema()?.as_ref(), sub)?;
-        self.box_writer(region.as_ref(), attrs)
+        self.box_writer(region.as_ref(), attrs, false)
     }
 
-    /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain).
-    pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>) -> Result<Writer> {
+    /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain). If it `grows`, the
+    /// domain grows to take in the box, or the cells of a sparse array; beyond ends that are open it does so anyway.
+    pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>, grows: bool) -> Result<Writer> {
         let (_, state) = self.state()?;
-        let schema = state.schema();
         let call = Call::default();
         let context = self.write_context(&state, &call)?;
+        let schema = &match state.schema().sparse() && region.is_none() {
+            true => for_domain(state.schema(), Some(&state.schema().reachable(grows)))?,
+            false => for_box(state.schema(), &hull_of(state.schema(), region)?, grows)?,
+        };
         let request = Request::new(schema, Some(hull_of(schema, region)?), attrs, ReadOrder::Global)?;
         let mut places = request.attrs;
         places.sort_unstable();

@@ -56,7 +56,7 @@ pub struct Schema {
 }
 
 /// The name of the one axis of an array of no dimension.
-const SCALAR_AXIS: &str = "@";
+pub(super) const SCALAR_AXIS: &str = "@";
 
 impl Schema {
     /// The same schema without duplicates: for merging cells so that each position has one.
@@ -114,7 +114,7 @@ impl Schema {
     #[must_use]
     pub fn reaching(&self, domain: &Subarray) -> Self {
         let frame = self.is_on_curve().then(|| self.frame());
-        let joined = |(dim, range): (&Dimension, &KeyRange)| dim.over(dim.range().joined(*range));
+        let joined = |(dim, range): (&Dimension, &KeyRange)| dim.reaching(*range);
         let dims = self.dims.iter().zip(domain.ranges()).map(joined).collect();
         Self { dims, frame, ..self.clone() }
     }
@@ -347,9 +347,9 @@ impl Schema {
         &self.dims
     }
 
-    /// The dimensions as users know them, each with its axes.
+    /// The dimensions as users know them, each with its axes; none of an array of no dimension.
     pub fn coordinates(&self) -> impl Iterator<Item = Coordinate<'_>> + Clone {
-        Coordinate::all(&self.dims)
+        Coordinate::all(if self.scalar { &[] } else { &self.dims })
     }
 
     /// The axes from the slowest to the fastest: the dimensions in `order`, the words of each text from the first on.
@@ -389,6 +389,19 @@ impl Schema {
     /// The whole domain.
     pub fn domain(&self) -> Subarray {
         Subarray::domain(&self.dims)
+    }
+
+    /// Whether the domain is empty along some dimension, so that there is no cell.
+    pub fn is_without_cells(&self) -> bool {
+        self.dims.iter().any(|dim| dim.range().is_empty())
+    }
+
+    /// How far a write may make the domain reach: anywhere if it `grows` on purpose, else beyond the ends that are open.
+    pub fn reachable(&self, grows: bool) -> Subarray {
+        match grows {
+            true => self.widest(),
+            false => Subarray::new(self.dims.iter().map(Dimension::free_range).collect()),
+        }
     }
 
     /// All coordinates that the types of the dimensions have.
@@ -467,7 +480,7 @@ impl Schema {
         self.check_axes(sub)?;
         if let Some(dim) = self.dims.iter().find(|dim| dim.range().is_empty()) {
             return Err(Error::bounds(format!(
-                "the array has no domain along dimension {:?} yet, so no box is inside of it; let it grow first",
+                "the array has no coordinate along dimension {:?} yet, so no box is inside of it; write or append to it first",
                 dim.name()
             )));
         }

@@ -32,8 +32,10 @@ pub struct Dimension {
     /// How far the low end lies behind the border of its tile. The domain, or the type, may cut the first tile.
     lead: u64,
     word: Option<Word>,
-    /// Whether the low end, and the high end, is that of the type.
+    /// Whether the low end, and the high end, is open.
     open: [bool; 2],
+    /// The closed end, where the other one is open. A domain that is not empty reaches to it.
+    fixed: Option<u64>,
     labels: Option<Arc<Labels>>,
 }
 
@@ -44,7 +46,8 @@ impl Dimension {
         Self::with_ends(name, datatype, [Some(lo), Some(hi)], tile)
     }
 
-    /// Like [`Dimension::new`]; an end that is `None` is open: the domain reaches to that of the type.
+    /// Like [`Dimension::new`]; an end that is `None` is open. Then the domain is empty until something is written, and
+    /// reaches from the closed end, if there is one, to what was written.
     ///
     /// # Errors
     /// Those of [`Dimension::new`].
@@ -56,7 +59,8 @@ impl Dimension {
         let all = key::range_of(datatype);
         let parse = |text: &str| text_key(datatype, text).map_err(|e| e.context(format!("dimension {name:?}")));
         let [low, high] = ends.map(|end| end.map(parse).transpose());
-        let (lo_key, hi_key) = (low?.unwrap_or(all.lo), high?.unwrap_or(all.hi));
+        let (low, high) = (low?, high?);
+        let (lo_key, hi_key) = (low.unwrap_or(all.lo), high.unwrap_or(all.hi));
         let shown = || format!("({}, {})", key_text(datatype, lo_key), key_text(datatype, hi_key));
         if lo_key > hi_key {
             return Err(wrong(format!("the domain {} is empty; its ends are inclusive, the lower first", shown())));
@@ -64,12 +68,14 @@ impl Dimension {
         if datatype.is_float() && !(to_float(lo_key).is_finite() && to_float(hi_key).is_finite()) {
             return Err(wrong(format!("the domain {} must be finite", shown())));
         }
-        let range = KeyRange::new(lo_key, hi_key);
-        let open = ends.map(|end| end.is_none());
-        // Towards an open end there is room for any tile of the type.
-        let extent = Self::extent_within(name, datatype, tile, if open == [false; 2] { range } else { all })?;
-        let name = name.to_owned();
-        let dim = Self { name, datatype, range, origin: lo_key, extent, lead: 0, word: None, open, labels: None };
+        let open = [low, high].map(|end| end.is_none());
+        let (range, fixed) = match open {
+            [false, false] => (KeyRange::new(lo_key, hi_key), None),
+            _ => (KeyRange::EMPTY, low.or(high)),
+        };
+        let extent = Self::extent_within(name, datatype, tile)?;
+        let (name, origin) = (name.to_owned(), lo_key);
+        let dim = Self { name, datatype, range, origin, extent, lead: 0, word: None, open, fixed, labels: None };
         let origin = dim.default_origin();
         Ok(Self { origin, ..dim }.led())
     }
@@ -83,8 +89,10 @@ impl Dimension {
         Ok(Self { range: KeyRange::EMPTY, open: [false; 2], ..all }.led())
     }
 
-    /// The tile extent that `tile` says, which is not longer than `range`.
-    fn extent_within(name: &str, datatype: Datatype, tile: Option<&str>, range: KeyRange) -> Result<Extent> {
+    /// The tile extent that `tile` says, which is not longer than all coordinates of the type are. It may be longer than the
+    /// domain.
+    fn extent_within(name: &str, datatype: Datatype, tile: Option<&str>) -> Result<Extent> {
+        let range = key::range_of(datatype);
         let wrong = |message: String| Error::schema(format!("dimension {name:?}: {message}"));
         let extent = match tile {
             None => Extent::Whole,
@@ -98,7 +106,7 @@ impl Dimension {
         match extent {
             Extent::Cells(cells) if u128::from(cells) > range.count() => {
                 let (lo, hi) = (key_text(datatype, range.lo), key_text(datatype, range.hi));
-                Err(wrong(format!("the tile extent {cells} is longer than the domain ({lo}, {hi})")))
+                Err(wrong(format!("the tile extent {cells} is longer than what {datatype} can say, ({lo}, {hi})")))
             }
             extent => Ok(extent),
         }
@@ -117,11 +125,16 @@ impl Dimension {
         Ok(Self { origin, ..self }.led())
     }
 
-    /// The origin of a dimension of which none is written: the low end of the domain; 0 where that is open, or the
-    /// domain empty.
+    /// The origin of a dimension of which none is written: the low end of the domain that it was given; 0 where that is
+    /// open, or the domain empty.
     pub fn default_origin(&self) -> u64 {
-        let is_endless = self.open[0] || self.range.is_empty();
-        if is_endless { self.key("0").unwrap_or(self.range.lo) } else { self.range.lo }
+        let zero = || self.key("0").unwrap_or(self.range.lo);
+        match self.open {
+            [false, false] if self.range.is_empty() => zero(),
+            [false, false] => self.range.lo,
+            [false, true] => self.fixed.unwrap_or_else(zero),
+            [true, _] => zero(),
+        }
     }
 
     /// With the distance of the low end from its border.
@@ -143,9 +156,18 @@ impl Dimension {
         self
     }
 
+    /// The same dimension over the domain that reaches as far as its own and `range`: also to the closed end of one that
+    /// has an open one.
+    #[must_use]
+    pub fn reaching(&self, range: KeyRange) -> Self {
+        let joined = self.range.joined(range);
+        let end = self.fixed.filter(|_| !joined.is_empty()).map(|end| KeyRange::new(end, end));
+        self.over(end.map_or(joined, |end| joined.joined(end)))
+    }
+
     /// The same dimension over `range`, with the same tiles.
     #[must_use]
-    pub fn over(&self, range: KeyRange) -> Self {
+    fn over(&self, range: KeyRange) -> Self {
         Self { range, ..self.clone() }.led()
     }
 
@@ -167,6 +189,7 @@ impl Dimension {
             lead: 0,
             word: Some(Word { number, max_bytes }),
             open: [false; 2],
+            fixed: None,
             labels: None,
         };
         Ok((0..word_count(max_bytes)).map(axis).collect())
@@ -202,9 +225,49 @@ impl Dimension {
         self.labels.as_deref()
     }
 
-    /// Whether the domain has no low end, and no high end: it reaches to that of the type.
+    /// Whether the domain has no low end, and no high end: every write makes it reach to what it writes.
     pub fn open(&self) -> [bool; 2] {
         self.open
+    }
+
+    /// The ends of the domain as text, as the dimension was given them: `None` where it is open. No ends if it is empty.
+    pub fn given_ends(&self) -> Vec<Option<String>> {
+        let [lo, hi] = match (self.open, self.fixed) {
+            ([false, false], _) if self.range.is_empty() => return Vec::new(),
+            ([false, false], _) => [Some(self.range.lo), Some(self.range.hi)],
+            ([false, true], end) => [end, None],
+            ([true, false], end) => [None, end],
+            ([true, true], _) => [None, None],
+        };
+        [lo, hi].into_iter().map(|end| end.map(|key| self.text(key))).collect()
+    }
+
+    /// The coordinates that a write may make the domain reach to, without being told to let it grow.
+    pub fn free_range(&self) -> KeyRange {
+        let all = if self.word.is_some() { self.range } else { key::range_of(self.datatype) };
+        let own = match self.fixed {
+            Some(end) => self.range.joined(KeyRange::new(end, end)),
+            None => self.range,
+        };
+        match self.open {
+            [false, false] => own,
+            [low, high] => KeyRange::new(if low { all.lo } else { own.lo }, if high { all.hi } else { own.hi }),
+        }
+    }
+
+    /// Where a block of `count` coordinates lies that is appended: behind the domain. Of an empty one it begins at the
+    /// closed low end, ends at the closed high end, or begins at the origin of tiles. `None` if there is no such place.
+    pub fn behind(&self, count: u64) -> Option<KeyRange> {
+        let more = count.checked_sub(1)?;
+        let low = match (self.range.is_empty(), self.open, self.fixed) {
+            (false, ..) => self.range.hi.checked_add(1)?,
+            (true, [true, false], Some(last)) => last.checked_sub(more)?,
+            (true, _, Some(first)) => first,
+            (true, _, None) => self.origin,
+        };
+        let all = key::range_of(self.datatype);
+        let high = low.checked_add(more).filter(|high| all.contains(low) && *high <= all.hi)?;
+        Some(KeyRange::new(low, high))
     }
 
     /// Which word of a text it has, if it is an axis of a text dimension.
@@ -220,11 +283,6 @@ impl Dimension {
     /// The domain as ordered keys.
     pub fn range(&self) -> KeyRange {
         self.range
-    }
-
-    /// The first coordinate behind the domain, as an ordered key; `None` if the keys end there.
-    pub fn next(&self) -> Option<u64> {
-        self.range.hi.checked_add(1)
     }
 
     /// A coordinate at which a tile begins, as an ordered key.
@@ -278,9 +336,8 @@ impl Dimension {
             )));
         }
         let range = Self::new(&self.name, self.datatype, lo, hi, None)?.range;
-        let larger = self.over(range);
-        larger.check_grown(self)?;
-        Ok(larger)
+        self.over(range).check_grown(self)?;
+        Ok(self.reaching(range))
     }
 
     /// A Schema error unless both ends of `range` are coordinates that a domain may have.
@@ -304,7 +361,10 @@ impl Dimension {
         if before.open.iter().zip(self.open).any(|(was, is)| *was && !is) {
             return wrong("an end of its domain is open, and stays so".to_owned());
         }
-        if self.range.lo > before.range.lo || self.range.hi < before.range.hi {
+        if before.open == self.open && before.fixed != self.fixed {
+            return wrong("the closed end of its domain, whose other end is open, stays where it is".to_owned());
+        }
+        if self.range.joined(before.range) != self.range {
             let (old, new) = (before.texts(), self.texts());
             return wrong(format!(
                 "the domain ({}, {}) cannot become ({}, {}): a domain only grows; delete cells instead",
@@ -326,6 +386,7 @@ impl Dimension {
     /// How many space tiles there are.
     pub fn tiles(&self) -> u128 {
         match self.extent {
+            _ if self.range.is_empty() => 0,
             Extent::Whole => 1,
             Extent::Cells(n) => (self.range.count() + u128::from(self.lead)).div_ceil(u128::from(n)),
             Extent::Length(length) => u128::from(self.float_tile(self.range.hi, length)) + 1,
@@ -340,7 +401,7 @@ impl Dimension {
 
     /// The space tile of a key in the domain, counted from that of the low end.
     pub fn tile_of(&self, key: u64) -> u64 {
-        let key = key.clamp(self.range.lo, self.range.hi);
+        let key = key.min(self.range.hi).max(self.range.lo);
         match self.extent {
             Extent::Whole => 0,
             Extent::Cells(n) => match (key - self.range.lo).checked_add(self.lead) {
@@ -361,7 +422,7 @@ impl Dimension {
 
     /// The cells of a whole tile, as far as the domain can hold one; of a dimension of integers.
     pub fn tile_cells(&self) -> u64 {
-        let all = (self.range.hi - self.range.lo).saturating_add(1);
+        let all = u64::try_from(self.range.count()).unwrap_or(u64::MAX);
         match self.extent {
             Extent::Cells(n) => n.min(all),
             Extent::Whole | Extent::Length(_) => all,
@@ -443,7 +504,7 @@ mod tests {
         refuse(Datatype::Int8, "5", "4", None, "empty");
         refuse(Datatype::Int8, "0", "200", None, "int8");
         refuse(Datatype::Int8, "0", "9", Some("0"), "positive");
-        refuse(Datatype::Int8, "0", "9", Some("11"), "longer");
+        refuse(Datatype::Int8, "0", "9", Some("257"), "longer");
         refuse(Datatype::Float64, "0", "inf", None, "finite");
         refuse(Datatype::Float64, "0", "NaN", None, "NaN");
         refuse(Datatype::Bool, "false", "true", None, "bool");

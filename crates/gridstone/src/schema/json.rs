@@ -19,12 +19,13 @@
 //! There a domain may have an open end, which is null, or be empty, `[]`; dimensions have their `labels`; and `scalar` is
 //! true of an array of no dimension.
 
+use super::array_schema::SCALAR_AXIS;
 use super::extra::{self, Ext, Extra};
 use super::labels::LabelsText;
 use super::text::TEXT_BYTES;
 use super::{
-    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Filters, Frame, Framing, KeyRange, Order,
-    Schema, SchemaOptions, Side,
+    Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Filters, Frame, Framing, Order, Schema,
+    SchemaOptions, Side,
 };
 use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,7 @@ struct FrameJson {
     sides: Vec<(String, String)>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DimensionJson {
     name: String,
@@ -82,6 +83,9 @@ pub(super) struct DimensionJson {
     max_bytes: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
+    /// The domain of an array at a version, where an end is open; for bindings alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reach: Option<[String; 2]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ext: Option<Ext>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,11 +130,11 @@ fn default_filters() -> String {
 impl Schema {
     /// Parses the schema in `text`; a Schema error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
-        let json = SchemaJson::parse(text)?;
+        let mut json = SchemaJson::parse(text)?;
         if json.is_numbered() || json.frame.is_some() || json.scalar || json.dims.iter().any(DimensionJson::is_stored) {
             return Err(Error::schema(
-                "\"id\", \"next_id\", \"origin\", \"frame\", \"labels\" and \"scalar\" are given by the store; leave them out \
-                 of a schema, and give both ends of each domain",
+                "\"id\", \"next_id\", \"origin\", \"reach\", \"frame\", \"labels\" and \"scalar\" are given by the store; leave them \
+                 out of a schema",
             ));
         }
         if json.extra() != Extra::default() {
@@ -138,21 +142,28 @@ impl Schema {
                 "\"read\", \"write\" and \"ext\" are written by the store; leave them out of a schema",
             ));
         }
+        if json.dims.is_empty() {
+            (json.scalar, json.dims) = (true, vec![DimensionJson::of_scalar()]);
+        }
         json.read()
     }
 
-    /// The schema as JSON on one line, with every option written out.
+    /// The schema as JSON on one line, with every option written out. An array of no dimension has none.
     pub fn to_json(&self) -> String {
-        SchemaJson::of(self).text()
+        SchemaJson::as_given(self).text()
     }
 
-    /// Like [`Schema::to_json`], with the `origin` of each dimension whose domain does not begin there, and its `labels`. A binding
-    /// that cuts boxes along tiles, or shows labels, needs them; [`Schema::from_json`] refuses them.
-    pub fn to_json_with_origins(&self) -> String {
-        let mut json = SchemaJson::of(self);
+    /// Like [`Schema::to_json`], with the `origin` of each dimension whose domain does not begin there, its `labels`, and the
+    /// domain, `reach`, of each that has an open end. A binding that cuts boxes, or shows labels, needs them;
+    /// [`Schema::from_json`] refuses them.
+    pub fn to_json_with_reach(&self) -> String {
+        let mut json = SchemaJson::as_given(self);
         for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
-            written.origin = dim.filter(|dim| dim.origin() != dim.range().lo).map(|dim| dim.text(dim.origin()));
+            let elsewhere = |dim: &&Dimension| !dim.range().is_empty() && dim.origin() != dim.range().lo;
+            written.origin = dim.filter(elsewhere).map(|dim| dim.text(dim.origin()));
             written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
+            let reached = dim.filter(|dim| dim.open() != [false; 2] && !dim.range().is_empty());
+            written.reach = reached.map(|dim| [dim.range().lo, dim.range().hi].map(|key| dim.text(key)));
         }
         json.text()
     }
@@ -197,9 +208,6 @@ impl Schema {
             let elsewhere = |dim: &&Dimension| dim.origin() != dim.default_origin();
             written.origin = dim.filter(elsewhere).map(|dim| dim.text(dim.origin()));
             written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
-            if let (Some(dim), Some(ends)) = (dim, &mut written.domain) {
-                ends.iter_mut().zip(dim.open()).filter(|(_, is_open)| *is_open).for_each(|(end, _)| *end = None);
-            }
         }
         json.scalar = self.is_scalar();
         json.frame = self.given_frame().map(FrameJson::of);
@@ -265,7 +273,9 @@ impl SchemaJson {
         let frame = self.frame.as_ref().map(|frame| frame.read(&dims)).transpose()?;
         let schema = self.numbered(dims, attrs, options)?;
         if frame.is_none() && schema.needs_frame() {
-            return Err(Error::schema("a Hilbert curve over a domain without an end needs tiles or a frame"));
+            return Err(Error::schema(
+                "a Hilbert curve goes over a domain with two ends: give each dimension that is open or empty a tile",
+            ));
         }
         let schema = schema.framed(frame);
         if self.scalar { schema.into_scalar() } else { Ok(schema) }
@@ -284,6 +294,15 @@ impl SchemaJson {
         Schema::numbered(dims, attrs, next_id, options)
     }
 
+    /// As a user would write it.
+    fn as_given(schema: &Schema) -> Self {
+        let mut json = Self::of(schema);
+        if schema.is_scalar() {
+            json.dims.clear();
+        }
+        json
+    }
+
     fn of(schema: &Schema) -> Self {
         let o = schema.options();
         Self {
@@ -293,7 +312,7 @@ impl SchemaJson {
             cell_order: o.cell_order.to_string(),
             duplicates: o.duplicates,
             coord_filters: o.coord_filters.text().to_owned(),
-            dims: schema.coordinates().map(DimensionJson::of).collect(),
+            dims: Coordinate::all(schema.dims()).map(DimensionJson::of).collect(),
             attrs: schema.attrs().iter().map(AttributeJson::of).collect(),
             next_id: None,
             frame: None,
@@ -359,19 +378,27 @@ impl DimensionJson {
         Ok(vec![self.origin.as_ref().map_or(Ok(dim.clone()), |origin| dim.with_origin(origin))?])
     }
 
+    /// The one axis of an array of no dimension.
+    fn of_scalar() -> Self {
+        let ends = vec![Some("0".to_owned()); 2];
+        Self { name: SCALAR_AXIS.to_owned(), dtype: "uint8".to_owned(), domain: Some(ends), ..Self::default() }
+    }
+
     /// Whether it says what only a store does.
     fn is_stored(&self) -> bool {
-        let is_endless = |ends: &Vec<Option<String>>| ends.iter().flatten().count() < 2;
-        self.origin.is_some() || self.labels.is_some() || self.domain.as_ref().is_some_and(is_endless)
+        self.origin.is_some() || self.labels.is_some() || self.reach.is_some()
     }
 
     fn of(coordinate: Coordinate<'_>) -> Self {
-        let (lo, hi, tile) = coordinate.number().map(Dimension::texts).unwrap_or_default();
-        let is_empty = |dim: &Dimension| dim.range() == KeyRange::EMPTY;
-        let ends = |dim: &Dimension| if is_empty(dim) { Vec::new() } else { vec![Some(lo), Some(hi)] };
-        let domain = coordinate.number().map(ends);
         let (name, dtype) = (coordinate.name().to_owned(), coordinate.datatype().to_string());
-        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes(), origin: None, labels: None, ext: None }
+        Self {
+            name,
+            dtype,
+            domain: coordinate.number().map(Dimension::given_ends),
+            tile: coordinate.number().and_then(|dim| dim.texts().2),
+            max_bytes: coordinate.max_bytes(),
+            ..Self::default()
+        }
     }
 }
 

@@ -149,12 +149,12 @@ impl Subarray {
 
     /// Cells per dimension, if each fits 64 bits (dense results; checked before allocating).
     pub fn shape(&self) -> Vec<u64> {
-        self.ranges.iter().map(|r| (r.hi - r.lo).saturating_add(1)).collect()
+        self.ranges.iter().map(|r| u64::try_from(r.count()).unwrap_or(u64::MAX)).collect()
     }
 
     /// The two halves of the box, cut across its longest side; `None` if it is one cell.
     pub fn halved(&self) -> Option<(Self, Self)> {
-        let (longest, range) = self.ranges.iter().enumerate().max_by_key(|(_, range)| range.hi - range.lo)?;
+        let (longest, range) = self.ranges.iter().enumerate().max_by_key(|(_, range)| range.count())?;
         let middle = range.lo.midpoint(range.hi);
         let with = |cut: KeyRange| {
             let mut half = self.clone();

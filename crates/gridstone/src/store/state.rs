@@ -122,7 +122,11 @@ impl ArrayState {
             return Err(Error::corruption(format!("the domain of array {path} does not have its dimensions")));
         }
         let (newest, domain) = match domain {
-            Some(domain) => (Arc::new(newest.reaching(&domain)), domain),
+            Some(domain) => {
+                let newest = Arc::new(newest.reaching(&domain));
+                let domain = newest.domain();
+                (newest, domain)
+            }
             None => (Arc::clone(&newest), newest.domain()),
         };
         newest.check_limits().map_err(|e| Error::corruption(format!("array {path}: {e}")).with_source(e))?;
@@ -208,7 +212,7 @@ impl ArrayState {
     fn reach(&mut self, domain: Subarray) -> Result<()> {
         let newest = self.newest.reaching(&domain);
         newest.check_limits().map_err(|e| e.context(format!("array {}", self.path)))?;
-        (self.newest, self.domain) = (Arc::new(newest), domain);
+        (self.domain, self.newest) = (newest.domain(), Arc::new(newest));
         Ok(())
     }
 

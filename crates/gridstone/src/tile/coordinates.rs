@@ -71,9 +71,14 @@ pub fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnVie
 }
 
 /// The domain of `schema` made to reach to these coordinates, in little memory. They are checked as [`coordinate_keys`]
-/// does, but they may lie anywhere that the types of the dimensions have.
-pub fn reached_domain(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Subarray> {
-    let widest = schema.reaching(&schema.widest());
+/// does, but they may lie anywhere in `reachable`.
+pub fn reached_domain(
+    cancel: &dyn Cancel,
+    schema: &Schema,
+    reachable: &Subarray,
+    dims: &[ColumnView<'_>],
+) -> Result<Subarray> {
+    let widest = schema.reaching(reachable);
     let cells = dims.first().map_or(0, ColumnView::len);
     let step = if dims.iter().any(|dim| dim.len() != cells) { cells } else { CHECKED };
     let mut ranges = schema.domain().ranges().to_vec();
@@ -106,8 +111,9 @@ fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()
         let at = portion.iter().position(|k| !range.contains(*k)).unwrap_or(0);
         let (lo, hi, _) = dim.texts();
         let found = portion.get(at).map(|k| dim.text(*k)).unwrap_or_default();
+        let ends = if range.is_empty() { ", which has no coordinate yet".into() } else { format!(" ({lo}, {hi})") };
         return Err(Error::bounds(format!(
-            "row {}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi}); let it grow with the write (grow=True), \
+            "row {}: coordinate {found} of dimension {:?} is outside its domain{ends}; let it grow with the write (grow=True), \
              or leave the row out",
             number * PORTION + at,
             dim.name()

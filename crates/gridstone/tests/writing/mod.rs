@@ -8,6 +8,7 @@ mod keyed_repeats;
 mod large_values;
 mod many_commits;
 mod moves;
+mod open_axes;
 pub(crate) mod receipts;
 mod refusals;
 mod same_bytes;

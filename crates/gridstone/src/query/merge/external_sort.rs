@@ -39,7 +39,7 @@ pub struct UnsortedCells {
     dims: Vec<Column>,
     attrs: Vec<Column>,
     run_bytes: usize,
-    /// Whether the domain of the schema grows to take in what comes.
+    /// Whether the domain of the schema grows to take in what comes, also beyond ends that are not open.
     grows: bool,
     /// Cells in the runs, as they were given.
     spilled: u64,
@@ -108,11 +108,12 @@ impl UnsortedCells {
 
     /// How many cells these coordinates are for, once they are checked and the domain reaches to them if it grows.
     fn check(&mut self, context: &WriteContext<'_>, dims: &[ColumnView<'_>]) -> Result<usize> {
-        if !self.grows {
+        let (own, reachable) = (self.schema.domain(), self.schema.reachable(self.grows));
+        if reachable == own {
             return check_coordinates(context.cancel, &self.schema, dims);
         }
-        let domain = reached_domain(context.cancel, &self.schema, dims)?;
-        if domain != self.schema.domain() {
+        let domain = reached_domain(context.cancel, &self.schema, &reachable, dims)?;
+        if domain != own {
             let reached = self.schema.reaching(&domain);
             reached.check_limits()?;
             self.schema = Arc::new(reached);

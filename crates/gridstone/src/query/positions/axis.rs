@@ -1,6 +1,7 @@
 //! Positions along one dimension, counted from the low end of its domain, and how they are found by ranges of positions.
 
 use crate::base::{Error, Result};
+use crate::schema::Dimension;
 use std::ops::Range;
 
 /// Positions wanted along one dimension, in the order of the result.
@@ -43,6 +44,14 @@ impl AxisPositions {
         }
     }
 
+    /// Makes all of a dimension without a coordinate none; whether no position is wanted.
+    pub(super) fn settle(&mut self, dim: &Dimension) -> bool {
+        if *self == Self::All && dim.range().is_empty() {
+            *self = Self::Listed(Vec::new());
+        }
+        *self != Self::All && self.count(0) == 0
+    }
+
     /// How many positions are wanted.
     pub(super) fn count(&self, last: u64) -> u64 {
         match self {
@@ -50,6 +59,19 @@ impl AxisPositions {
             Self::Strided { count, .. } => *count,
             Self::Listed(list) => list.len() as u64,
         }
+    }
+}
+
+/// The last position of a dimension.
+///
+/// # Errors
+/// Bounds: `is_none` is false, and the dimension has no position.
+pub(super) fn last_of(dim: &Dimension, is_none: bool) -> Result<u64> {
+    let range = dim.range();
+    match (range.is_empty(), is_none) {
+        (false, _) => Ok(range.hi - range.lo),
+        (true, true) => Ok(0),
+        (true, false) => Err(Error::bounds("there is no position yet: the dimension has no coordinate")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Cells chosen by positions: which, and in which order.
 
-use super::axis::AxisPositions;
+use super::axis::{AxisPositions, last_of};
 use super::mask::Mask;
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, Dimension, KeyRange, Order, Schema, Subarray};
@@ -48,13 +48,18 @@ impl<'a> Positions<'a> {
         let masked = mask.as_ref().map(|mask| (mask.dims().start, mask.whole_hull()));
         let mut points = mask.as_ref().map(Mask::count);
         let (mut hull, mut last) = (Some(Vec::new()), Vec::new());
-        for (at, (dim, chosen)) in dims.iter().zip(&axes).enumerate() {
-            let range = dim.range();
-            let end = range.hi - range.lo;
+        let mut axes = axes;
+        for (at, (dim, chosen)) in dims.iter().zip(&mut axes).enumerate() {
             let named = |e: Error| e.context(format!("dimension {:?}", dim.name()));
             if !matches!(chosen, Chosen::Combined(AxisPositions::All)) {
                 check_counted(dim)?;
             }
+            let is_none = match chosen {
+                Chosen::Combined(positions) => positions.settle(dim),
+                Chosen::Masked => true,
+                Chosen::Paired(list) => list.is_empty(),
+            };
+            let end = last_of(dim, is_none).map_err(named)?;
             let ends = match chosen {
                 Chosen::Combined(positions) => positions.hull(end).map_err(named)?,
                 Chosen::Masked => masked.as_ref().and_then(|(first, hull)| hull.as_ref()?.get(at - first).copied()),

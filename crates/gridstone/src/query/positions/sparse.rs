@@ -9,7 +9,7 @@
 //! 2. While these are more than [`BOXES_MAX`], the dimension with the most runs is taken as one, from its first position to its last.
 //! 3. A cell in the boxes stays if its positions along such dimensions are chosen.
 
-use super::axis::AxisPositions;
+use super::axis::{AxisPositions, last_of};
 use super::selection::{Chosen, check_counted};
 use crate::base::{Error, Result};
 use crate::schema::{Coordinate, KeyRange, Region, Schema, Subarray, key};
@@ -149,9 +149,12 @@ fn axes_of(schema: &Schema, dim: Coordinate<'_>, chosen: &Chosen) -> Result<Opti
         if *positions != AxisPositions::All {
             check_counted(axis)?;
         }
-        let range = axis.range();
         let named = |e: Error| e.context(format!("dimension {:?}", axis.name()));
-        match Axis::new(positions, range.hi - range.lo).map_err(named)? {
+        if axis.range().is_empty() {
+            last_of(axis, positions.clone().settle(axis)).map_err(named)?;
+            return Ok(None);
+        }
+        match Axis::new(positions, last_of(axis, false)?).map_err(named)? {
             Some(axis) => found.push(axis),
             None => return Ok(None),
         }

@@ -21,11 +21,7 @@ pub struct DenseWrite<'a> {
 }
 
 /// Checks that columns suit the attributes named and hold `cells` cells; gives the attributes' permanent numbers.
-pub(in crate::query) fn check_columns(
-    schema: &Schema,
-    columns: &[(usize, ColumnView<'_>)],
-    cells: u128,
-) -> Result<Vec<u32>> {
+pub fn check_columns(schema: &Schema, columns: &[(usize, ColumnView<'_>)], cells: u128) -> Result<Vec<u32>> {
     let mut ids = Vec::with_capacity(columns.len());
     for (place, view) in columns {
         let attr = schema.attrs().get(*place).ok_or_else(|| Error::input(format!("no attribute number {place}")))?;

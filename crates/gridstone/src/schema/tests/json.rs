@@ -118,11 +118,11 @@ fn labels_are_told_to_bindings_and_set_by_them() {
     let steps = r#"{"start":"1","step":"2","dtype":"int16"}"#;
     let labelled = evolved(&format!(r#"{{"labels":[["x",{steps}]]}}"#)).unwrap();
     assert!(
-        labelled.to_json_with_origins().contains(&format!(r#""labels":{steps}"#))
+        labelled.to_json_with_reach().contains(&format!(r#""labels":{steps}"#))
             && !labelled.to_json().contains("labels")
     );
     let grown = labelled.reaching(&Subarray::new(vec![KeyRange::new(key::from_signed(0), key::from_signed(9))]));
-    assert!(grown.to_json_with_origins().contains(r#""origin":"5""#), "{}", grown.to_json_with_origins());
+    assert!(grown.to_json_with_reach().contains(r#""origin":"5""#), "{}", grown.to_json_with_reach());
     assert_eq!(evolved(r#"{"labels":[["x",null]]}"#).unwrap(), first);
     for (wrong, word) in [(r#"[["y",null]]"#, "no dimension \"y\""), (r#"[["x",{"start":"1"}]]"#, "dimension \"x\"")] {
         let error = evolved(&format!(r#"{{"labels":{wrong}}}"#)).unwrap_err();
@@ -182,7 +182,7 @@ fn origins_and_frames_are_written_where_they_do_not_follow_from_the_domain() {
         // A user's schema has neither: the store gives them.
         assert_eq!(Schema::from_json(&stored).unwrap_err().kind(), crate::base::ErrorKind::Schema);
         assert!(!grown.to_json().contains("origin"));
-        let told = grown.to_json_with_origins();
+        let told = grown.to_json_with_reach();
         assert!(told.contains(r#""domain":["0","255"],"tile":"3","origin":"5""#) && !told.contains("frame"), "{told}");
     }
     let bad = |from: &str, to: &str| {

@@ -4,7 +4,7 @@
 use super::world::*;
 use crate::base::{ErrorKind, Id, NeverCancel, Result};
 use crate::fragment::{Description, Staged};
-use crate::schema::{Evolution, KeyRange, Labels, Schema, Subarray, key};
+use crate::schema::{Evolution, KeyRange, Labels, Schema, Subarray};
 use crate::storage::Storage;
 use crate::store::{
     Changes, Child, Field, Node, Operation, Overlap, Reads, Recorded, Serializable, Snapshot, StandardRules, Store,
@@ -381,10 +381,6 @@ fn endless(domain: &str) -> Schema {
     Schema::from_stored_json(&text).unwrap()
 }
 
-fn whole() -> KeyRange {
-    key::range_of(crate::schema::Datatype::Int64)
-}
-
 #[test]
 fn a_domain_begins_empty_and_grows() {
     let storage = memory();
@@ -394,7 +390,7 @@ fn a_domain_begins_empty_and_grows() {
     let domain = |s: &Snapshot| s.array_by_id(id).unwrap().schema().domain().ranges()[0];
     assert_eq!(domain(&one), KeyRange::EMPTY);
     let error = store.commit(&one, add(id, vec![inline(0, 9)]), &mut StandardRules).unwrap_err();
-    assert!(error.kind() == ErrorKind::Bounds && error.message().contains("let it grow"), "{error}");
+    assert!(error.kind() == ErrorKind::Bounds && error.message().contains("no coordinate along"), "{error}");
     // Through folds it stays empty.
     let mut snapshot = one;
     for n in 0..5 {
@@ -421,7 +417,7 @@ fn a_domain_begins_empty_and_grows() {
 }
 
 #[test]
-fn an_open_end_reaches_to_that_of_the_type() {
+fn a_domain_with_an_open_end_begins_empty_and_reaches_to_its_closed_end() {
     let storage = memory();
     let store = store_in(Arc::clone(&storage)).with_fold_versions(2);
     let (high, low, both) = (fresh(), fresh(), fresh());
@@ -429,17 +425,23 @@ fn an_open_end_reaches_to_that_of_the_type() {
     let operations =
         vec![of(high, "/high", r#"["7",null]"#), of(low, "/low", r#"[null,"7"]"#), of(both, "/both", "[null,null]")];
     let one = store.create(Changes::new(operations)).unwrap();
-    let seven = key::from_signed(7);
+    let begun = [(high, [false, true]), (low, [true, false]), (both, [true, true])];
+    for (id, open) in begun {
+        let state = one.array_by_id(id).unwrap();
+        assert_eq!((state.domain().ranges()[0], state.schema().dims()[0].open()), (KeyRange::EMPTY, open));
+    }
     let expected = [
-        (high, KeyRange::new(seven, whole().hi), [false, true]),
-        (low, KeyRange::new(whole().lo, seven), [true, false]),
-        (both, whole(), [true, true]),
+        (high, cells(7, 9).ranges()[0], [false, true]),
+        (low, cells(-3, 7).ranges()[0], [true, false]),
+        (both, cells(i64::MAX - 9, i64::MAX).ranges()[0], [true, true]),
     ];
+    let grow = |array, lo, hi| Operation::Grow { array, dimension: 0, range: cells(lo, hi).ranges()[0] };
     let far = Operation::AddFragments { array: both, fragments: vec![inline(i64::MAX - 9, i64::MAX)] };
-    let two = commit(&store, &one, vec![far]).unwrap();
+    let operations = vec![grow(high, 8, 9), grow(low, -3, -1), grow(both, i64::MAX - 9, i64::MAX), far];
+    let two = commit(&store, &one, operations).unwrap();
     let three = commit(&store, &two, vec![create(fresh(), "/x", &schema())]).unwrap();
     let four = commit(&store, &three, vec![create(fresh(), "/y", &schema())]).unwrap();
-    for snapshot in [&one, &four, &store_in(Arc::clone(&storage)).latest().unwrap()] {
+    for snapshot in [&two, &four, &store_in(Arc::clone(&storage)).latest().unwrap()] {
         for (id, range, open) in expected {
             let state = snapshot.array_by_id(id).unwrap();
             assert_eq!((state.domain().ranges()[0], state.schema().dims()[0].open()), (range, open));
@@ -450,7 +452,8 @@ fn an_open_end_reaches_to_that_of_the_type() {
     assert_eq!(kind(commit(&store, &four, vec![closed])), ErrorKind::Schema);
     let opened = endless("[null,null]").evolved(&endless("[null,null]"), &Evolution::default()).unwrap();
     let five = commit(&store, &four, vec![Operation::AlterArray { id: low, number: 1, schema: opened }]).unwrap();
-    assert_eq!(five.array_by_id(low).unwrap().domain().ranges()[0], whole());
+    let state = five.array_by_id(low).unwrap();
+    assert_eq!((state.domain().ranges()[0], state.schema().dims()[0].open()), (cells(-3, 7).ranges()[0], [true; 2]));
     sound(&store);
 }
 
