@@ -289,7 +289,7 @@ def _label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
         axis.set_label_text(name, color=PAPER)
         labels = None if array.sparse else array.dim(name).labels
         if labels is not None:
-            axis.set_major_formatter(partial(_position_label, labels, datatype.ticks_of(dim.domain[0])))
+            axis.set_major_formatter(partial(_position_label, labels, datatype.ticks_of(dim.reach[0])))
         elif datatype.is_time(dim.dtype):
             axis.set_major_formatter(partial(_time_label, dim.dtype))
 

@@ -108,6 +108,7 @@ def show(array: Array) -> None:
     click.echo(sealed(array))
     click.echo(array.schema._options_text())
     found = array.nonempty_domain or (None,) * array.ndim
+    labelled = any(d._labels_text for d in array.schema.dims)
     dims = [
         (
             d.name,
@@ -115,10 +116,12 @@ def show(array: Array) -> None:
             *(("", f"{d.max_bytes} bytes") if d.is_text else _ends(d)),
             "whole" if d.tile is None else str(d.tile),
             _span(used),
+            *((d._labels_text,) if labelled else ()),
         )
         for d, used in zip(array.schema.dims, found, strict=True)
     ]
-    emit_table("dimensions", ("name", "type", "from", "to", "tile", "written"), dims)
+    more = ("labels",) if labelled else ()
+    emit_table("dimensions", ("name", "type", "from", "to", "tile", "written", *more), dims)
     attrs = [
         (a.name, a.described, a.nullable, show_value(a.fill, a.dtype), f"{a.filters} (lossy)" if a.lossy else a.filters)
         for a in array.schema.attrs
@@ -127,11 +130,15 @@ def show(array: Array) -> None:
     _show_fragments(array)
     _show_tiles(array)
     _show_meta(array.meta)
+    for name, meta in [(d.name, array.dim(d.name).meta) for d in array.schema.dims]:
+        _show_meta(meta, f" of {printable(name)}")
+    for name in array.schema_names:
+        _show_meta(array[name].meta, f" of {printable(name)}")
 
 
-def _show_meta(meta: Metadata) -> None:
+def _show_meta(meta: Metadata, owner: str = "") -> None:
     for key in meta:
-        click.echo(f"meta {printable(key)} = {meta.text_of(key)}")
+        click.echo(f"meta{owner} {printable(key)} = {meta.text_of(key)}")
 
 
 def _ends(dim: Dim) -> tuple[str, str]:

@@ -80,6 +80,8 @@ def labels_asked(
             continue
         found = labels_of(what, value)
         check_count(what, found, dim.size)
+        if isinstance(found, Listed) and not len(found):
+            continue  # They come with the first positions.
         found = placed(found, offset_of(dim))
         if isinstance(found, Steps):
             steps.append([name, found.json])

@@ -227,12 +227,9 @@ _Named = TypeVar("_Named", Dim, Attr)
 _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
 
 
-def _ends_shown(dim: Dim) -> tuple[str, str]:
+def _ends_shown(dim: Dim) -> tuple[str, ...]:
     """The ends of a domain of numbers, for people."""
-    low, high = dim.domain
-    return ("open" if low is None else datatype.show(low, dim.dtype)), (
-        "open" if high is None else datatype.show(high, dim.dtype)
-    )
+    return tuple("open" if end is None else datatype.show(end, dim.dtype) for end in dim.domain)
 
 
 def _restored(text: str, dims: tuple[Dim, ...]) -> Schema:

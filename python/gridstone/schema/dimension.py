@@ -41,16 +41,8 @@ class Dim(Frozen):
     """
 
     __slots__ = (
-        "_count",
-        "_domain",
-        "_given",
-        "_labels",
-        "_origin",
-        "_stored_labels",
-        "dtype",
-        "max_bytes",
-        "name",
-        "tile",
+        *("_count", "_domain", "_given", "_labels", "_origin", "_stored_labels"),
+        *("dtype", "max_bytes", "name", "tile"),
     )
     name: str
     _domain: tuple[Value, Value] | None
@@ -105,18 +97,14 @@ class Dim(Frozen):
         self._put(name=str(name), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
         if _is_of_length_0(kind, domain):
             self._put_domain(_empty(kind, (None, None)), None)
-        else:
-            self._put_ends(domain, what)
-        if self._labels is not None:
-            check_count(what, self._labels, self.size)
-
-    def _put_ends(self, domain: Any, what: str) -> None:
-        kind = self.dtype
+            self._check_labels()
+            return
         low, high = (None if bound is None else datatype.scalar(kind, bound, what) for bound in domain)
         if low is None or high is None:
             self._put_domain(_empty(kind, (low, high)), (low, high))
         else:
             self._put_domain((low, high), None)
+        self._check_labels()
 
     def _put_domain(
         self, domain: tuple[Value, Value] | None, given: "_Ends | None", origin: Value | None = None
@@ -127,6 +115,10 @@ class Dim(Frozen):
             self._put(_domain=domain, _given=given, _count=None, _origin=None)
             return
         self._put(_domain=domain, _given=given, _count=_count_of(domain), _origin=datatype.ticks_of(begin))
+
+    def _check_labels(self) -> None:
+        if self._labels is not None:
+            check_count(f"dimension {self.name!r}", self._labels, self.size)
 
     @property
     def labels(self) -> AnyArray | None:
@@ -149,8 +141,7 @@ class Dim(Frozen):
         """Its coordinates on one line, and of its labels what is known without a read."""
         if self._domain is None:
             return self.dtype
-        text = "empty" if self.is_empty else "..".join(datatype.show(end, self.dtype) for end in self._domain)
-        return f"{text} with labels {self._labels_text}" if self._labels_text else text
+        return f"{self.shown} with labels {self._labels_text}" if self._labels_text else self.shown
 
     @property
     def is_text(self) -> bool:
@@ -178,6 +169,15 @@ class Dim(Frozen):
     def is_empty(self) -> bool:
         """Whether there is no coordinate along it."""
         return self._domain is not None and bool(self._domain[0] > self._domain[1])  # type: ignore[operator]
+
+    @property
+    def shown(self) -> str:
+        """The domain, for people."""
+        if self._domain is None:
+            return "every text"
+        if self.is_empty:
+            return "empty"
+        return "..".join(datatype.show(end, self.dtype) for end in self._domain)
 
     def _numbers(self, what: str) -> tuple[Value, Value]:
         """The domain; a `SchemaError` for texts, which have no `what`."""
@@ -235,7 +235,7 @@ class Dim(Frozen):
         more: dict[str, Any] = {} if self._origin is None else {"origin": str(self._origin)}
         if self._given is not None and self._domain is not None and not self.is_empty:
             more["reach"] = [datatype.to_text(self.dtype, bound) for bound in self._domain]
-        return dim_of, ({**self._json(), **more}, self._labels)
+        return dim_of, ({**self._json(), **more}, self._labels, self._stored_labels)
 
     def __repr__(self) -> str:
         if self._domain is None:
@@ -306,11 +306,11 @@ def _extent_type(kind: str) -> str:
     return "float64" if datatype.is_float(kind) else "uint64"
 
 
-def dim_of(found: dict[str, Any], labels: Labels | None = None) -> Dim:
+def dim_of(found: dict[str, Any], labels: Labels | None = None, stored: Steps | str | None = None) -> Dim:
     """The dimension of the JSON form that the core has written, or one that was checked; it is not checked again."""
     made, kind, written, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
     extent = None if tile is None else datatype.from_text(_extent_type(kind), tile)
-    made._put(_labels=labels, _stored_labels=_stored_labels(found.get("labels")))
+    made._put(_labels=labels, _stored_labels=stored or _stored_labels(found.get("labels")))
     made._put(name=found["name"], dtype=kind, tile=extent, max_bytes=found["max_bytes"] if kind == "string" else None)
     origin = datatype.from_text(kind, found["origin"]) if "origin" in found else None
     if written is None:

@@ -33,7 +33,7 @@ class Steps:
         hold are missing: masked, NaN or NaT."""
         kind = datatype.numpy_of(self.dtype)
         if kind.kind == "f":
-            places = np.arange(count, dtype=np.float64) if offset == 0 else _floats(offset, count)
+            places = _floats(offset, count)
             with np.errstate(over="ignore", invalid="ignore"):
                 made: AnyArray = (np.float64(self.start) + places * np.float64(self.step)).astype(kind)
             made[~np.isfinite(made)] = np.nan
@@ -149,6 +149,9 @@ def missing(values: AnyArray) -> AnyArray:
 
 
 def _floats(offset: int, count: int) -> AnyArray:
+    """The numbers from `offset` on, each rounded to a float."""
+    if abs(offset) + count < 2**53:
+        return np.arange(count, dtype=np.float64) + offset
     return np.array([float(offset + n) for n in range(count)], np.float64)
 
 

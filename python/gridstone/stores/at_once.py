@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .. import _native
 from ..arrays.array import Array
 from ..context.settings import Context
-from ..errors import GridstoneError, NotFoundError
+from ..errors import CommitUnknownError, GridstoneError, NotFoundError
 from ..schema.array_schema import Schema
 from .transaction import transaction
 
@@ -29,10 +29,11 @@ def create_at_once(
         with transaction(uri, context=context, isolation="serializable" if fresh else "snapshot") as made:
             replaces = fresh and not path.strip("/") and not made.ls("/")
             fill(made.create(path, schema, overwrite=overwrite or replaces))
-    except BaseException:
-        # The first error is the one that is raised.
+    except BaseException as error:
+        # The first error is the one that is raised. What may have been committed stays.
+        is_known = fresh and not isinstance(error, CommitUnknownError)
         with contextlib.suppress(GridstoneError):
-            if fresh and _native.create_group(context.native, uri, "/").version == first:
+            if is_known and _native.create_group(context.native, uri, "/").version == first:
                 _native.delete_store(context.native, uri)
         raise
     return opened(uri, path, context)

@@ -141,10 +141,10 @@ def array(
     Args:
         uri: the store.
         ndarray: any shape. One of shape () makes an array of no dimension; a side of length 0 is one that appends make
-            longer. A masked array makes a nullable attribute, a structured one an
-            attribute for each field. So does a handle of a stored array for each of its attributes; its nulls stay. A
-            DataArray or Dataset of xarray keeps names, coordinates as labels, and `attrs` as metadata; a frame or
-            series of pandas the names and labels of its index and columns.
+            longer. A masked array makes a nullable attribute, a structured one an attribute for each field. So does a
+            handle of a stored array for each of its attributes; its nulls stay. A DataArray or Dataset of xarray keeps
+            names, coordinates as labels, and `attrs` as metadata; a frame or series of pandas the names and labels of
+            its index and columns.
         dims: the names of the dimensions; None: those that `ndarray` has, or d0, d1, …
         coords: labels by the name of a dimension (or one list of them for each): one label per position, or
             `(start, step)`.

@@ -261,3 +261,51 @@ def test_a_handle_that_chose_before_finds_labels_that_came_since() -> None:
     assert a.sel(time="c")["v"][0] == 7
     a.alter(labels={"time": ["x", "y", "z"]})
     assert a.sel(time="y")["v"][0] == 3
+
+
+def test_an_open_dimension_takes_labels_with_its_first_block() -> None:
+    a = gs.create(
+        "mem://label-appends-open", gs.Schema([gs.Dim("time", (0, None)), gs.Dim("x", (0, 2))], [gs.Attr("v", "int64")])
+    )
+    a.append(np.full((2, 3), 7), labels=["2026-03-01", "2026-03-05"])
+    assert labels_of(a) == ["2026-03-01", "2026-03-05"]
+    b = gs.create("mem://label-appends-open-2", a.at(version=1).schema)
+    before = b.version
+    b.append(np.full((2, 3), 7), labels=np.array(["2026-03-01", "2026-03-05"], "M8[D]"))
+    b.append(np.full((1, 3), 8), labels="2026-03-09")
+    assert b.version == before + 2 and b.sel(time="2026-03-09")["v"].tolist() == [8, 8, 8]
+    assert b.at(version=before).dim("time").labels is None
+    with pytest.raises(InputError, match="give theirs"):
+        b.append(np.zeros((1, 3)))
+    stepped = gs.create(
+        "mem://label-appends-open-steps",
+        gs.Schema([gs.Dim("time", (0, None), labels=("2026-03-01", np.timedelta64(1, "D")))], [gs.Attr("v", "int64")]),
+    )
+    empty = stepped.dim("time").labels
+    assert empty is not None and len(empty) == 0 and "from 2026-03-01" in repr(stepped)
+    with pytest.raises(KeyError, match="there are none"):
+        stepped.sel(time="2026-03-01")
+    stepped.append([1, 2, 3])
+    assert stepped.sel(time="2026-03-02")["v"] == 2 and stepped.to_xarray()["time"].values[2] == np.datetime64(
+        "2026-03-03"
+    )
+    assert not gs.verify(b.uri).damage and not gs.verify(stepped.uri).damage
+
+
+def test_a_side_of_length_0_takes_labels_with_its_first_block() -> None:
+    empty = xr.DataArray(np.zeros((0, 2)), dims=["time", "s"], coords={"time": np.array([], "M8[ns]"), "s": ["p", "q"]})
+    a = gs.array("mem://label-appends-length-0", empty)
+    assert a.shape == (0, 2) and a.dim("time").labels is None
+    a.append(
+        xr.DataArray(
+            [[1.0, 2.0]], dims=["time", "s"], coords={"time": pd.date_range("2026-03-01", periods=1), "s": ["p", "q"]}
+        )
+    )
+    assert a.sel(time="2026-03-01", s="q")["value"] == 2
+
+
+def test_an_array_of_no_dimension_is_chosen_and_shown() -> None:
+    a = gs.array("mem://label-appends-scalar", 7)
+    a.meta["units"] = "K"
+    assert a.sel()["value"] == 7 and a.to_xarray().item() == 7 and a.to_xarray().attrs == {"units": "K"}
+    assert gs.array("mem://label-appends-scalar-2", a.to_xarray()).meta["units"] == "K"

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gridstone as gs
+from gridstone import cli
 from gridstone.errors import InputError, SchemaError
 
 
@@ -347,3 +348,14 @@ def test_a_picture_has_labels_along_its_axes(tmp_path: Path) -> None:
     assert [across(at, None) for at in (-0.5, 0, 1.5, 2.9, 3)] == ["", "p", "q", "r", ""]
     assert [down(at, None) for at in (0.5, 1.5)] == ["60", "50"] and axes.get_xlabel() == "x"
     assert gs.plot.plot(a, tmp_path / "a.png").stat().st_size > 1000
+
+
+def test_info_names_labels_and_metadata_of_fields(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    a = gs.array(
+        tmp_path / "a.gs", np.zeros((2, 3)), dims=["y", "x"], coords={"x": ["p", "q", "r"], "y": (60, -10)}, name="t"
+    )
+    a.dim("y").meta["units"], a["t"].meta["units"] = "degrees", "K"
+    assert cli.run(["info", str(tmp_path / "a.gs")]) == 0
+    shown = capfd.readouterr().out
+    assert "from 60 in steps of -10" in shown and "in a list" in shown
+    assert "meta of y units = 'degrees'" in shown and "meta of t units = 'K'" in shown

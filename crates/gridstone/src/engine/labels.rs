@@ -117,7 +117,7 @@ impl Array {
             )));
         }
         match dim.labels() {
-            None if dim.range().is_empty() => self.list_anew(snapshot, state, (place, range), given, call),
+            None if dim.range().is_empty() => self.list_first(snapshot, state, (place, range), given, call),
             None => Err(Error::input(format!(
                 "dimension {:?} has no labels that those of a block could continue; leave labels= out, or set labels for all positions \
                  first: alter(labels={{{:?}: …}})",
@@ -127,6 +127,31 @@ impl Array {
             Some(Labels::Array(id)) => self.list_more(snapshot, dim, *id, range, given, call),
             Some(Labels::Steps(steps)) => self.step_on(snapshot, state, (place, range, steps), given, call),
         }
+    }
+
+    /// A hidden array with the labels of the first positions that there are.
+    fn list_first(
+        &self,
+        snapshot: &Snapshot,
+        state: &ArrayState,
+        (place, range): (usize, KeyRange),
+        given: ColumnView<'_>,
+        call: &Call,
+    ) -> Result<LabelParts> {
+        let mut names = self.hidden_names_in(snapshot, state)?;
+        let hidden = self.hide_labels(state, place, range, given, &mut names, call)?;
+        self.listing(state, place, hidden)
+    }
+
+    /// The changes that put the labels of a dimension into a new hidden array.
+    fn listing(&self, state: &ArrayState, place: usize, hidden: Hidden) -> Result<LabelParts> {
+        let name = dim_at(state.schema(), place)?.name().to_owned();
+        let labels = vec![(name, Some(Labels::Array(hidden.id)))];
+        let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
+        let mut parts = LabelParts::default();
+        parts.add(hidden);
+        parts.operations.extend(self.evolved(state, &first, &Evolution { labels, ..Evolution::default() })?);
+        Ok(parts)
     }
 
     /// More labels in the hidden array that has those of a dimension.
@@ -170,7 +195,7 @@ impl Array {
         {
             return Ok(LabelParts::default());
         }
-        let all = KeyRange::new(dim.range().lo.min(range.lo), range.hi);
+        let all = if dim.range().is_empty() { range } else { KeyRange::new(dim.range().lo.min(range.lo), range.hi) };
         if all.count() > u128::from(RELISTED_MAX) {
             return Err(Error::input(format!(
                 "dimension {:?}: the labels go on from {} in steps of {}, and those given do not; {} labels would have to be listed for \
@@ -190,27 +215,9 @@ impl Array {
             .validity()
             .map(|valid| std::iter::repeat_n(1, before as usize).chain(valid.iter().copied()).collect());
         let listed = ColumnView::new(steps.datatype(), &values, None, validity.as_deref())?;
-        self.list_anew(snapshot, state, (place, all), listed, call)
-    }
-
-    /// A hidden array with the labels of all coordinates of `range`, which the dimension at a place has none of listed.
-    fn list_anew(
-        &self,
-        snapshot: &Snapshot,
-        state: &ArrayState,
-        (place, range): (usize, KeyRange),
-        values: ColumnView<'_>,
-        call: &Call,
-    ) -> Result<LabelParts> {
-        let dim = dim_at(state.schema(), place)?;
         let mut names = self.hidden_names_in(snapshot, state)?;
-        let hidden = self.hide_labels(state, place, range, values, &mut names, call)?;
-        let labels = vec![(dim.name().to_owned(), Some(Labels::Array(hidden.id)))];
-        let first = state.schemas().get(0)?.unwrap_or_else(|| Arc::clone(state.schema()));
-        let mut parts = LabelParts::default();
-        parts.add(hidden);
-        parts.operations.extend(self.evolved(state, &first, &Evolution { labels, ..Evolution::default() })?);
-        Ok(parts)
+        let hidden = self.hide_labels(state, place, all, listed, &mut names, call)?;
+        self.listing(state, place, hidden)
     }
 
     /// A new hidden array with labels for the coordinates of `range`.

@@ -153,16 +153,17 @@ impl Schema {
         SchemaJson::as_given(self).text()
     }
 
-    /// Like [`Schema::to_json`], with what a binding that cuts boxes, or shows labels, needs: the `origin` of each dimension
-    /// whose domain does not begin there, the domain, `reach`, of each that has an open end, and `labels`.
+    /// Like [`Schema::to_json`], with the `origin` of each dimension whose domain does not begin there, its `labels`, and the
+    /// domain, `reach`, of each that has an open end. A binding that cuts boxes, or shows labels, needs them;
     /// [`Schema::from_json`] refuses them.
     pub fn to_json_with_reach(&self) -> String {
         let mut json = SchemaJson::as_given(self);
         for (written, dim) in json.dims.iter_mut().zip(self.coordinates().map(|dim| dim.number())) {
-            written.origin = dim.filter(|dim| dim.origin() != dim.range().lo).map(|dim| dim.text(dim.origin()));
+            let elsewhere = |dim: &&Dimension| !dim.range().is_empty() && dim.origin() != dim.range().lo;
+            written.origin = dim.filter(elsewhere).map(|dim| dim.text(dim.origin()));
+            written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
             let reached = dim.filter(|dim| dim.open() != [false; 2] && !dim.range().is_empty());
             written.reach = reached.map(|dim| [dim.range().lo, dim.range().hi].map(|key| dim.text(key)));
-            written.labels = dim.and_then(Dimension::labels).map(LabelsText::of);
         }
         json.text()
     }
