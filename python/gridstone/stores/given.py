@@ -32,6 +32,11 @@ def given_of(x: Any) -> Given:
     series of pandas; anything else as values."""
     if xarrays.is_xarray(x):
         return _of_xarray(x)
+    if isinstance(x, Mapping):
+        raise InputError(
+            "ndarray= takes the values of one array, found a dict: give a structured array, or a Dataset of xarray, "
+            "for several attributes; or create the array with gs.create, and write the dict"
+        )
     kind = type(x)
     if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ in ("DataFrame", "Series"):
         return _of_pandas(x)

@@ -63,6 +63,8 @@ def test_a_dataset_is_an_array_of_several_attributes() -> None:
         gs.array("mem://xarray-dataset-2", there.assign(mean=there["n"].mean("lat")))
     with pytest.raises(InputError, match="no variable"):
         gs.array("mem://xarray-dataset-3", xr.Dataset())
+    with pytest.raises(InputError, match="found a dict"):
+        gs.array("mem://xarray-dataset-4", {"t2m": cube().values})
 
 
 def test_names_can_be_given_beside_what_comes() -> None:
