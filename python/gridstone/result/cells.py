@@ -152,7 +152,8 @@ class Result(interop.Tabular):
 
         Labels are coordinates; a dimension without labels has its own. `attrs` are the metadata: of a Dataset the
         array's, of its variables and coordinates those of attributes and dimensions; of a DataArray the array's and the
-        attribute's together. Numbers that are null are NaN, times NaT.
+        attribute's together. Numbers that are null are NaN, times NaT. A result of a transaction is shown so while that
+        goes on.
 
         Raises:
             UnsupportedError: xarray is missing, or this is a list of cells.

@@ -84,6 +84,11 @@ def _of_pandas(x: Any) -> Given:
                 "a frame whose index has several levels has no labels for positions; gridstone.io.from_pandas takes "
                 "levels as dimensions, x.to_numpy() the values alone"
             )
+    if len(axes) == 2 and len({str(dtype) for dtype in x.dtypes}) > 1 and x.to_numpy().dtype.kind == "O":
+        raise InputError(
+            "the columns of the frame have several types, an array of rows and columns has one: store the frame as a "
+            "table with gridstone.io.from_pandas, or choose the columns of one type"
+        )
     names = tuple(f"d{i}" if axis.name is None else str(axis.name) for i, axis in enumerate(axes))
     made = Given(x, dims=names)
     if type(x).__name__ == "Series" and x.name is not None:

@@ -147,5 +147,7 @@ def test_a_frame_and_a_series_keep_names_and_labels() -> None:
     assert b.schema_names == ["n"] and b.dims == ("d0",) and b.sel(d0="b")["n"] == 4
     plain = gs.array("mem://xarray-frame-plain", pd.DataFrame(np.zeros((2, 2))))
     assert plain.dims == ("d0", "d1") and plain.dim("d0").labels is None and plain.dim("d1").labels is None
+    with pytest.raises(InputError, match="columns of the frame have several types"):
+        gs.array("mem://xarray-frame-mixed", pd.DataFrame({"n": [1, 2], "s": ["x", "y"]}))
     with pytest.raises(InputError, match="several levels"):
         gs.array("mem://xarray-frame-levels", frame.stack().to_frame())
