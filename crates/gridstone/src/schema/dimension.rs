@@ -255,7 +255,7 @@ impl Dimension {
         }
     }
 
-    /// Where a block of `count` coordinates lies that is appended: behind the domain. Of an empty one it begins at the
+    /// Where a block of `count` coordinates lies that is appended: behind the domain. If that is empty, it begins at the
     /// closed low end, ends at the closed high end, or begins at the origin of tiles. `None` if there is no such place.
     pub fn behind(&self, count: u64) -> Option<KeyRange> {
         let more = count.checked_sub(1)?;
