@@ -148,6 +148,18 @@ def test_a_batch_of_random_rows_for_training(stores: Stores) -> None:
     assert (pickle.loads(pickle.dumps(array[rows])).to_scipy(format="csr") != batch).nnz == 0
 
 
+def test_of_rows_and_columns_only_the_blocks_are_read_that_hold_them(stores: Stores) -> None:
+    m = matrix((400, 200), 0.2)
+    array = io.from_scipy(stores("m"), m)
+    rows, cols = [*range(0, 60, 2), *range(340, 400, 2)], list(range(0, 200, 5))
+    found = array.oindex[rows, cols]
+    assert (found.to_scipy(format="csr") != m[rows][:, cols]).nnz == 0
+    # A row has forty cells, a block 1,024; between the rows lie ten blocks that hold none of them.
+    assert found.stats["cells_scanned"] <= 7 * 1_024 < m.nnz / 2
+    mask = np.arange(400) % 2 == 1
+    assert (array[mask].to_scipy(format="csr") != m[mask]).nnz == 0
+
+
 def test_what_coordinates_are_stays(stores: Stores) -> None:
     """Tables name the cells by their coordinates, each once, whatever was repeated."""
     m = matrix((20, 30), 0.2)

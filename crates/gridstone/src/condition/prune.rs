@@ -278,7 +278,7 @@ fn cells_max(node: &Node, sub: &Subarray) -> u128 {
     match node {
         Node::Constant(false) => 0,
         Node::Within(region) => {
-            let parts = region.touching(sub).filter_map(|b| b.intersect(sub));
+            let parts = region.touching(sub).into_iter().filter_map(|b| b.intersect(sub));
             parts.fold(0, |n: u128, part| n.saturating_add(part.cells())).min(all)
         }
         Node::And(args) => args.iter().map(|arg| cells_max(arg, sub)).min().unwrap_or(all),
@@ -288,7 +288,7 @@ fn cells_max(node: &Node, sub: &Subarray) -> u128 {
 
 fn listed(node: &Node, sub: &Subarray) -> Option<Vec<Subarray>> {
     match node {
-        Node::Within(region) => Some(region.touching(sub).filter_map(|b| b.intersect(sub)).collect()),
+        Node::Within(region) => Some(region.touching(sub).into_iter().filter_map(|b| b.intersect(sub)).collect()),
         Node::And(args) => args.iter().find_map(|arg| listed(arg, sub)),
         _ => None,
     }
@@ -316,7 +316,7 @@ fn confine(node: &Node, sub: &Subarray) -> Option<Subarray> {
             }
             Some(Subarray::new(ranges))
         }
-        Node::Within(region) => region.touching(sub).filter_map(|b| b.intersect(sub)).reduce(|a, b| a.union(&b)),
+        Node::Within(region) => region.hull_within(sub),
         Node::And(args) => args.iter().try_fold(sub.clone(), |sub, arg| confine(arg, &sub)),
         Node::Or(args) => args.iter().filter_map(|arg| confine(arg, sub)).reduce(|a, b| a.union(&b)),
         _ => Some(sub.clone()),

@@ -127,7 +127,7 @@ fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) 
     if spans.len() != count {
         return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {count}", spans.len())));
     }
-    // Nobody sees the axis of an array of no dimension.
+    // The axis of an array of no dimension is not shown.
     let hidden = if schema.is_scalar() { schema.domain().ranges().to_vec() } else { Vec::new() };
     let mut parts: Vec<Vec<KeyRange>> = vec![hidden];
     for (dim, span) in schema.coordinates().zip(spans) {

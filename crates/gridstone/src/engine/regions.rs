@@ -1,6 +1,7 @@
 //! Reading, streaming and listing the cells of one box or of several, all of them or those that a condition selects.
 //!
-//! Several boxes are a condition on coordinates: the box around them is planned, and what lies in none of them is left out.
+//! Several boxes of a sparse array are planned as they are: blocks that touch none of them, and rows in none, are left out. Those of a dense array
+//! are a condition on coordinates in the box around them.
 
 use super::boxes::{Span, parse_box, region_of, whole_of};
 use super::listing::{TileListing, tiles};
@@ -13,6 +14,7 @@ use crate::query::{
 };
 use crate::schema::{Region, Schema, Subarray};
 use crate::tile::Cells;
+use std::sync::Arc;
 
 /// A read, planned.
 pub(super) struct Planned {
@@ -84,7 +86,7 @@ pub(super) fn narrowed(
     region: Option<&Region>,
     condition: Option<&Condition>,
 ) -> Result<(Option<Subarray>, Bound)> {
-    let bound = condition.map_or_else(|| Ok(Bound::always()), |condition| condition.bind(schema))?;
+    let bound = bound_to(schema, condition)?;
     if schema.is_without_cells() && region.is_none_or(|region| region.hull().is_none()) {
         return Ok((None, bound));
     }
@@ -93,6 +95,26 @@ pub(super) fn narrowed(
     let Some(hull) = region.hull() else { return Ok((None, bound)) };
     let bound = if region.only().is_some() { bound } else { bound.within(region.clone()) };
     Ok((bound.reach(hull), bound))
+}
+
+fn bound_to(schema: &Schema, condition: Option<&Condition>) -> Result<Bound> {
+    condition.map_or_else(|| Ok(Bound::always()), |condition| condition.bind(schema))
+}
+
+/// As [`narrowed`], for a read: of a sparse array several boxes are no part of the condition, and given beside it.
+fn planned(
+    schema: &Schema,
+    region: Option<&Region>,
+    condition: Option<&Condition>,
+) -> Result<(Option<Subarray>, Bound, Option<Arc<Region>>)> {
+    let Some(several) = region.filter(|region| schema.sparse() && region.only().is_none()) else {
+        let (reach, bound) = narrowed(schema, region, condition)?;
+        return Ok((reach, bound, None));
+    };
+    let bound = bound_to(schema, condition)?;
+    several.boxes().iter().try_for_each(|sub| schema.check_inside(sub))?;
+    let reach = several.hull().and_then(|hull| bound.reach(hull)).and_then(|sub| several.hull_within(&sub));
+    Ok((reach, bound, Some(Arc::new(several.clone()))))
 }
 
 impl Array {
@@ -200,13 +222,17 @@ impl Array {
     ) -> Result<Planned> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema().clone();
-        let (reach, bound) = narrowed(&schema, region, condition)?;
-        let request = Request::new(&schema, reach.clone(), attrs, order)?;
+        let (reach, bound, several) = planned(&schema, region, condition)?;
+        let mut request = Request::new(&schema, reach.clone(), attrs, order)?;
+        request.region = several;
         let (mut target, mut lost) = (Target { array: self.id(), schema, fragments: Vec::new() }, Vec::new());
         let any = reach.is_some();
         if let Some(sub) = reach {
             match region {
-                Some(region) => region.touching(&sub).filter_map(|b| b.intersect(&sub)).for_each(|b| self.note(&b)),
+                Some(_) if !self.in_transaction() => {}
+                Some(region) => {
+                    region.touching(&sub).iter().filter_map(|b| b.intersect(&sub)).for_each(|b| self.note(&b));
+                }
                 None => self.note(&sub),
             }
             (target.fragments, lost) = match self.described(&snapshot, &state, Some(&sub)) {

@@ -4,6 +4,7 @@
 //! specified bit by bit in `docs/format/fragment.md`.
 
 pub(crate) mod box_index;
+mod box_runs;
 mod chunk;
 mod copy;
 mod dense;

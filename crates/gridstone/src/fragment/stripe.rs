@@ -4,12 +4,14 @@
 //! and blocks, are checked when the stripe is opened; what is said of a page when that page is touched.
 
 use super::FragmentKind;
+use super::box_runs::BoxRuns;
 use super::format::{CHUNK_BYTES, LARGE_PAGE_BYTES, SectionId};
 use super::index::expect_len;
 use super::root::{Root, StripeInfo};
 use crate::base::{Error, Result};
 use crate::schema::{KeyRange, Subarray};
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Where the page of one field of one tile lies.
@@ -46,8 +48,14 @@ impl<'a> Keys<'a> {
 pub struct IndexBox<'a>(&'a [[u8; 8]]);
 
 impl<'a> IndexBox<'a> {
+    /// The box of these words.
+    #[cfg(test)]
+    pub(super) fn of(words: &'a [[u8; 8]]) -> Self {
+        Self(words)
+    }
+
     /// Its ranges, a dimension each.
-    pub fn ranges(self) -> impl Iterator<Item = KeyRange> + 'a {
+    pub fn ranges(self) -> impl Iterator<Item = KeyRange> + Clone + 'a {
         let (pairs, _) = self.0.as_chunks::<2>();
         pairs.iter().map(|[lo, hi]| KeyRange { lo: u64::from_le_bytes(*lo), hi: u64::from_le_bytes(*hi) })
     }
@@ -128,6 +136,9 @@ pub struct Stripe {
     chunks: Words<4>,
     /// Of pages of many blocks, fields outer; empty if no page has many.
     offsets: Vec<OnceLock<Offsets>>,
+    /// Hulls around the MBRs of tiles, and around those of blocks.
+    tile_runs: OnceLock<BoxRuns>,
+    block_runs: OnceLock<BoxRuns>,
     /// Pages end before this place in the file.
     pages_end: u64,
 }
@@ -164,6 +175,8 @@ impl Stripe {
             entries: Words::new(find(SectionId::Blocks), times(blocks, fields)?)?,
             chunks: Words::new(chunks.clone(), chunks.len() / 4)?,
             offsets: Vec::new(),
+            tile_runs: OnceLock::new(),
+            block_runs: OnceLock::new(),
             pages_end: root.sections.iter().map(|s| s.range.offset).max().unwrap_or(0),
         };
         if stripe.most_blocks()? > ADDED_BLOCKS_MAX {
@@ -248,6 +261,19 @@ impl Stripe {
         self.block_bounds.run(block, 2 * self.ndim).map(IndexBox)
     }
 
+    /// The sparse tiles whose MBRs may pass `touches`, which whatever is in them passes then; in runs.
+    pub fn tiles_near(&self, touches: &dyn Fn(&[KeyRange]) -> bool) -> Vec<Range<usize>> {
+        let of = || BoxRuns::new(self.ndim, (0..self.tiles).filter_map(|tile| self.tile_bounds(tile)));
+        near(0..self.tiles, &self.tile_runs, of, touches)
+    }
+
+    /// The blocks of a sparse tile whose MBRs may.
+    pub fn blocks_near(&self, tile: usize, touches: &dyn Fn(&[KeyRange]) -> bool) -> Option<Vec<Range<usize>>> {
+        let (from, to) = self.block_span(tile)?;
+        let of = || BoxRuns::new(self.ndim, (0..self.blocks).filter_map(|block| self.block_bounds(block)));
+        Some(near(from..to, &self.block_runs, of, touches))
+    }
+
     /// The keys of the first cell of a sparse block.
     pub fn block_first(&self, block: usize) -> Option<Keys<'_>> {
         self.block_firsts.run(block, self.ndim).map(Keys)
@@ -320,5 +346,18 @@ impl Stripe {
 
     pub(super) fn chunk_checksum(&self, number: usize) -> Option<u32> {
         self.chunks.get(number)
+    }
+}
+
+/// The boxes `within` these that may pass `touches`; all of them if they are few. Their hulls are made at the first call that needs them.
+fn near(
+    within: Range<usize>,
+    held: &OnceLock<BoxRuns>,
+    make: impl FnOnce() -> BoxRuns,
+    touches: &dyn Fn(&[KeyRange]) -> bool,
+) -> Vec<Range<usize>> {
+    match within.len() {
+        0..=BoxRuns::FEW => vec![within],
+        _ => held.get_or_init(make).near(within, touches),
     }
 }

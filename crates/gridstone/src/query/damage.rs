@@ -11,7 +11,7 @@ use super::block::deletions::Deletions;
 use super::block::masks::read_mask;
 use super::block::open::open_fragment;
 use super::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
-use super::request::{ReadContext, Request, Target};
+use super::request::{Area, ReadContext, Request, Target};
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{BlockSource, Description, Fragment, FragmentKind, FragmentOrder, Role, StoredBlock, TileSource};
 use crate::runtime::LruCache;
@@ -79,6 +79,7 @@ pub fn around(
         context: &context,
         target,
         sub: &request.sub,
+        area: request.area(),
         attrs,
         deletions,
         explained: AtomicBool::new(false),
@@ -155,6 +156,8 @@ struct Look<'a> {
     context: &'a ReadContext,
     target: &'a Target,
     sub: &'a Subarray,
+    /// What is wanted of it, of a sparse array.
+    area: Area<'a>,
     /// The attributes needed, by permanent number.
     attrs: Vec<u32>,
     deletions: Deletions,
@@ -309,7 +312,7 @@ impl Look<'_> {
     fn sparse(&self, fragment: &Arc<Fragment>) -> Result<Vec<Hole>> {
         let mut blocks = Vec::new();
         let order = fragment.description().order;
-        touched_blocks(self.context, fragment, self.sub, |at, _| {
+        touched_blocks(self.context, fragment, self.area, |at, _| {
             if !self.deletions.cover(order, &at.bounds) {
                 blocks.push(at);
             }

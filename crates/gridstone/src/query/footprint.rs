@@ -6,7 +6,7 @@
 use super::block::masks::open_mask;
 use super::block::open::open_fragment;
 use super::block::sparse::{SparseBlock, broken_index, fetch_coordinates, touched_blocks};
-use super::request::ReadContext;
+use super::request::{Area, ReadContext};
 use crate::base::Result;
 use crate::fragment::{Description, Fragment, FragmentKind, Mask};
 use crate::schema::{Schema, Subarray};
@@ -70,7 +70,7 @@ impl Cells {
     fn few_blocks(&self, context: &ReadContext, near: &CellSet) -> Result<Option<Vec<SparseBlock>>> {
         let Some(hull) = near.hull().filter(|_| self.count <= CELLS_MAX as u64) else { return Ok(None) };
         let (mut blocks, mut cells) = (Vec::new(), 0usize);
-        touched_blocks(context, &self.fragment, hull, |block, _| {
+        touched_blocks(context, &self.fragment, Area::whole(hull), |block, _| {
             if cells <= LOOKED_AT_MAX && self.marks(&block) && near.touches(&block.bounds) {
                 cells += block.cells;
                 blocks.push(block);

@@ -5,7 +5,9 @@ use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Pr
 use crate::codec::Effort;
 use crate::fragment::{Description, TileSources};
 use crate::runtime::{Arena, LruCache, Pool};
-use crate::schema::{Attribute, Schema, Subarray};
+use crate::schema::{Attribute, KeyRange, Region, Schema, Subarray, key};
+use crate::tile::Column;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The order of a result: of its cells, or of a dense result's memory.
@@ -138,6 +140,8 @@ impl Target {
 pub struct Request {
     /// The box, inside the domain.
     pub sub: Subarray,
+    /// Several boxes in it, of a sparse array: cells in none of them are not wanted.
+    pub region: Option<Arc<Region>>,
     /// The attributes' places in the schema.
     pub attrs: Vec<usize>,
     /// The order.
@@ -158,12 +162,105 @@ impl Request {
             }
             Some(names) => names.iter().map(|n| schema.attr(n).map(|(i, _)| i)).collect::<Result<_>>()?,
         };
-        Ok(Self { sub, attrs, order })
+        Ok(Self::of_box(sub, attrs, order))
+    }
+
+    /// The request for the attributes at some places of the cells of a box.
+    pub(super) fn of_box(sub: Subarray, attrs: Vec<usize>, order: ReadOrder) -> Self {
+        Self { sub, region: None, attrs, order }
+    }
+
+    /// Where the cells lie that are wanted.
+    pub(super) fn area(&self) -> Area<'_> {
+        Area { sub: &self.sub, region: self.region.as_deref() }
     }
 
     /// The permanent numbers of the attributes.
     pub(super) fn attr_ids(&self, schema: &Schema) -> Vec<u32> {
         self.attrs.iter().filter_map(|place| schema.attrs().get(*place)).map(Attribute::id).collect()
+    }
+}
+
+/// Where the cells of a sparse array lie that are wanted: in a box, and in one of the boxes of a region if there is one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Area<'a> {
+    pub(super) sub: &'a Subarray,
+    pub(super) region: Option<&'a Region>,
+}
+
+impl<'a> Area<'a> {
+    /// All of a box.
+    pub(super) fn whole(sub: &'a Subarray) -> Self {
+        Self { sub, region: None }
+    }
+
+    /// Whether a box of these ranges may have a cell of it.
+    pub(super) fn touches(self, ranges: impl Iterator<Item = KeyRange> + Clone) -> bool {
+        let meets = self.sub.ranges().iter().zip(ranges.clone()).all(|(a, b)| a.lo <= b.hi && b.lo <= a.hi);
+        meets && self.region.is_none_or(|region| region.meets(ranges))
+    }
+
+    /// Whether all cells in `bounds` belong to it; may be false where they do.
+    pub(super) fn covers(self, bounds: &Subarray) -> bool {
+        self.sub.covers(bounds) && self.region.is_none_or(|region| region.covers(bounds))
+    }
+
+    /// Whether the cell with these keys belongs to it.
+    pub(super) fn holds(self, cell: impl Iterator<Item = u64> + Clone) -> bool {
+        self.touches(cell.map(|key| KeyRange { lo: key, hi: key }))
+    }
+
+    /// Clears the flags of the cells that do not belong to it; `coords` are their keys, a column per dimension.
+    pub(super) fn clear_outside(self, coords: &[Vec<u64>], flags: &mut [bool]) {
+        for (range, column) in self.sub.ranges().iter().zip(coords) {
+            flags.iter_mut().zip(column).for_each(|(flag, key)| *flag &= range.contains(*key));
+        }
+        if let Some(region) = self.region {
+            region.clear_outside(&coords.iter().map(Vec::as_slice).collect::<Vec<_>>(), flags);
+        }
+    }
+
+    /// Along which dimensions coordinates in `bounds` have to be looked at to know which cells belong to it.
+    pub(super) fn deciding(self, bounds: &Subarray) -> Vec<bool> {
+        let (sub, several) = self.within(bounds);
+        let ranges = bounds.ranges().iter().zip(sub.ranges());
+        ranges.map(|(bounds, range)| several || bounds.lo < range.lo || range.hi < bounds.hi).collect()
+    }
+
+    /// As [`Area::clear_outside`], of coordinates as they are stored, those in `coords` from row `from` on, which are to lie in `bounds`; there are
+    /// those that decide. Gives the number of the first dimension along which one does not lie there.
+    pub(super) fn clear_stored(
+        self,
+        schema: &Schema,
+        bounds: &Subarray,
+        (coords, from): (&[Option<&Column>], usize),
+        flags: &mut [bool],
+    ) -> Result<Option<usize>> {
+        let (sub, several) = self.within(bounds);
+        let mut keys = Vec::new();
+        let ranges = bounds.ranges().iter().zip(sub.ranges());
+        for (number, ((column, dim), (bounds, range))) in coords.iter().zip(schema.dims()).zip(ranges).enumerate() {
+            let Some(column) = column else { continue };
+            let width = dim.datatype().width().unwrap_or(1);
+            let values = column.view().values().get(from * width..(from + flags.len()) * width).unwrap_or_default();
+            if !key::mark(dim.datatype(), values, *bounds, *range, flags) {
+                return Ok(Some(number));
+            }
+            if several {
+                keys.push(key::encode(dim.datatype(), values)?);
+            }
+        }
+        if several {
+            self.clear_outside(&keys, flags);
+        }
+        Ok(None)
+    }
+
+    /// A box that holds what belongs to it of `bounds`, and whether cells in both may not belong to it.
+    fn within(self, bounds: &Subarray) -> (Cow<'a, Subarray>, bool) {
+        let Some(region) = self.region else { return (Cow::Borrowed(self.sub), false) };
+        let one = region.part(bounds).and_then(|part| part.intersect(self.sub));
+        one.map_or((Cow::Borrowed(self.sub), true), |one| (Cow::Owned(one), false))
     }
 }
 

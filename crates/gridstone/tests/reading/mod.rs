@@ -12,6 +12,7 @@ mod paper_examples;
 mod points;
 mod portions;
 mod positions;
+mod regions;
 mod sorted_copies;
 mod straight;
 mod unopened;

@@ -3,8 +3,8 @@
 use super::fetch::{Want, fetch};
 use crate::base::{Counters, Error, Id, Result};
 use crate::fragment::{Fragment, Keys};
-use crate::query::request::ReadContext;
-use crate::schema::{Dimension, Schema, Subarray, key};
+use crate::query::request::{Area, ReadContext};
+use crate::schema::{Dimension, KeyRange, Schema, Subarray, key};
 use crate::tile::Column;
 use std::sync::Arc;
 
@@ -33,29 +33,30 @@ pub(in crate::query) fn index_not_whole(fragment: Id) -> Error {
     Error::corruption(format!("fragment {fragment}: its index is not whole"))
 }
 
-/// Calls `found` with every block whose MBR touches `sub`, in the fragment's order, and the keys of its first cell.
+/// Calls `found` with every block whose MBR touches `area`, in the fragment's order, and the keys of its first cell.
 pub(in crate::query) fn touched_blocks(
     context: &ReadContext,
     fragment: &Fragment,
-    sub: &Subarray,
+    area: Area<'_>,
     mut found: impl FnMut(SparseBlock, Keys<'_>),
 ) -> Result<()> {
     let wrong = || broken_index(fragment);
+    let near = |hull: &[KeyRange]| area.touches(hull.iter().copied());
     for number in 0..fragment.stripes() {
         context.cancel.check()?;
         let stripe = fragment.stripe(number)?;
         Counters::add(&context.counters.tiles_considered, stripe.tiles() as u64);
-        for local in 0..stripe.tiles() {
-            if !stripe.tile_bounds(local).ok_or_else(wrong)?.intersects(sub) {
+        for local in stripe.tiles_near(&near).into_iter().flatten() {
+            if !area.touches(stripe.tile_bounds(local).ok_or_else(wrong)?.ranges()) {
                 continue;
             }
             let tile = fragment.first_tile(number) + local as u64;
             let tile_cells = stripe.tile_cells(local).ok_or_else(wrong)?;
-            let (from, to) = stripe.block_span(local).ok_or_else(wrong)?;
+            let (from, _) = stripe.block_span(local).ok_or_else(wrong)?;
             let mut touched = false;
-            for block in from..to {
+            for block in stripe.blocks_near(local, &near).ok_or_else(wrong)?.into_iter().flatten() {
                 let bounds = stripe.block_bounds(block).ok_or_else(wrong)?;
-                if bounds.intersects(sub) {
+                if area.touches(bounds.ranges()) {
                     touched = true;
                     let first = stripe.block_first(block).ok_or_else(wrong)?;
                     let (block, bounds) = (block - from, bounds.to_subarray());
@@ -84,8 +85,24 @@ pub(super) fn want_coordinates<'a>(
     Ok(wants)
 }
 
+/// The coordinates of blocks as they are stored, a column per dimension that is flagged, of one block after the other.
+pub(in crate::query) fn fetch_some<'a>(
+    context: &ReadContext,
+    blocks: impl Iterator<Item = (&'a Arc<Fragment>, &'a SparseBlock, &'a [bool])>,
+    parallel: bool,
+) -> Result<Vec<Column>> {
+    let mut wants = Vec::new();
+    for (fragment, at, flags) in blocks {
+        for (field, _) in flags.iter().enumerate().filter(|(_, flag)| **flag) {
+            let block = fragment.block(field, at.tile, at.block, at.cells)?;
+            wants.push(Want { source: fragment.clone(), block });
+        }
+    }
+    fetch(context, &wants, parallel)
+}
+
 /// The coordinates of blocks as they are stored, a column per dimension; whether they lie in their blocks' MBRs is not looked at.
-pub(in crate::query) fn fetch_places(
+fn fetch_places(
     context: &ReadContext,
     schema: &Schema,
     blocks: &[(&Arc<Fragment>, &SparseBlock)],
@@ -144,6 +161,11 @@ fn keys_of_block(
 pub fn outside_bounds(fragment: &Fragment, tile: u64, dim: &Dimension) -> Error {
     let (id, name) = (fragment.description().id, dim.name());
     Error::corruption(format!("fragment {id}, tile {tile}: a coordinate of {name:?} lies outside its block's MBR"))
+}
+
+/// The same of the dimension at a place of the schema.
+pub(in crate::query) fn outside_dimension(schema: &Schema, fragment: &Fragment, tile: u64, place: usize) -> Error {
+    schema.dims().get(place).map_or_else(|| broken_index(fragment), |dim| outside_bounds(fragment, tile, dim))
 }
 
 /// A block to be read, and the queue its cells go to.

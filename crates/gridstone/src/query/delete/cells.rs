@@ -108,7 +108,7 @@ impl Search<'_> {
     fn piece(&mut self, piece: &Subarray, order: Order) -> Result<()> {
         let attrs = self.request.condition.columns().attrs;
         let layout = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
-        let request = Request { sub: piece.clone(), attrs: attrs.clone(), order: layout };
+        let request = Request::of_box(piece.clone(), attrs.clone(), layout);
         let columns = if attrs.is_empty() { Vec::new() } else { read_dense(self.read, self.target, &request)?.attrs };
         let count = piece.cells() as usize;
         let mut batch = Batch::new(count).with_box(piece, order);
@@ -140,7 +140,7 @@ impl Search<'_> {
     fn single_cells(&mut self, fragments: Vec<Arc<Description>>, seen: &[Subarray]) -> Result<()> {
         let attrs = self.request.condition.columns().attrs;
         let written = Target { fragments, ..self.target.clone() };
-        let request = Request { sub: self.request.sub.clone(), attrs: Vec::new(), order: ReadOrder::Global };
+        let request = Request::of_box(self.request.sub.clone(), Vec::new(), ReadOrder::Global);
         let mut sweep = SparseReader::new(self.read, &written, &request)?;
         while let Some(cells) = sweep.next(self.read.batch_bytes())? {
             let views: Vec<ColumnView<'_>> = cells.dims.iter().map(Column::view).collect();

@@ -11,7 +11,7 @@ use crate::query::block::open::open_all;
 use crate::query::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
 use crate::query::points::list::Points;
 use crate::query::points::{read_points, rows_at};
-use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::query::request::{Area, ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::sparse::SparseReader;
 use crate::query::write::cells::write_tombstones;
 use crate::schema::Attribute;
@@ -74,7 +74,7 @@ impl Search<'_> {
         let deletions = Deletions::of(&self.target.fragments, &self.request.sub);
         for (fragment, mask) in self.fragments.iter().zip(&mut masks) {
             let mut blocks = Vec::new();
-            touched_blocks(self.read, fragment, &self.request.sub, |at, _| blocks.push(at))?;
+            touched_blocks(self.read, fragment, Area::whole(&self.request.sub), |at, _| blocks.push(at))?;
             let largest = blocks.iter().map(|at| at.cells).max().unwrap_or(1) as u64;
             let room = self.read.batch_bytes() / largest.saturating_mul(self.target.row_bytes()).max(1);
             for group in blocks.chunks(usize::try_from(room).unwrap_or(usize::MAX).max(1)) {
@@ -141,7 +141,7 @@ impl Search<'_> {
     ) -> Result<Vec<Mask>> {
         let schema = &self.target.schema;
         let attrs = self.request.condition.columns().attrs;
-        let request = Request { sub: self.request.sub.clone(), attrs: attrs.clone(), order: ReadOrder::Global };
+        let request = Request::of_box(self.request.sub.clone(), attrs.clone(), ReadOrder::Global);
         let mut masks = self.blank();
         let places: HashMap<Id, usize> =
             self.fragments.iter().enumerate().map(|(place, f)| (f.description().id, place)).collect();

@@ -81,7 +81,7 @@ impl DensePlan {
         };
         let block_cells = layers.iter().filter_map(cells_of).max().unwrap_or(limits::DENSE_BLOCK_CELLS);
         let cells = |live: LiveOverlay| {
-            let cells = live.cells_in(context, &target.schema, &request.sub)?;
+            let cells = live.cells_in(context, &target.schema, request.area())?;
             Ok((live, cells))
         };
         let overlay = overlay.map(cells).transpose()?;

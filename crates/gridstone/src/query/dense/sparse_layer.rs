@@ -6,7 +6,7 @@ use crate::fragment::{Fragment, FragmentKind, Role};
 use crate::query::block::deletions::Deletions;
 use crate::query::block::fetch::{Want, fetch};
 use crate::query::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
-use crate::query::request::ReadContext;
+use crate::query::request::{Area, ReadContext};
 use crate::schema::{Schema, Subarray};
 use crate::tile::Strided;
 use std::sync::{Arc, OnceLock};
@@ -86,7 +86,7 @@ pub(in crate::query) fn blocks_in(
 ) -> Result<Vec<PaintedBlock>> {
     let order = fragment.description().order;
     let mut found = Vec::new();
-    touched_blocks(context, fragment, region, |at, _| {
+    touched_blocks(context, fragment, Area::whole(region), |at, _| {
         if !deletions.cover(order, &at.bounds) {
             found.push(PaintedBlock { at, coords: OnceLock::new() });
         }

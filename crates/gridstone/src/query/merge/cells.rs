@@ -91,7 +91,7 @@ pub fn rewrite_cells(
         block_cells: write.blocks.sparse,
         room_bytes: write.blocks.room_bytes,
     };
-    let request = Request { sub: schema.domain(), attrs: job.places.clone(), order: ReadOrder::Global };
+    let request = Request::of_box(schema.domain(), job.places.clone(), ReadOrder::Global);
     let cutter = Cutter::of_merged(job.target, &request, form.clone());
     let source = Source::new(read, job, Sweeper::new(read, job.target, &request, &form)?, cutter);
     let (encoded, waiting) = encoded_and_waiting(tiles_ahead(read, job), read.pool.threads());

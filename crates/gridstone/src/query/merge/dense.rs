@@ -209,7 +209,7 @@ impl Tiles<'_> {
     /// The values of the attributes in a box, laid out in the array's cell order.
     fn columns(&self, target: &Target, region: &Subarray) -> Result<Vec<Column>> {
         let order = if target.schema.options().cell_order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
-        let request = Request { sub: region.clone(), attrs: self.job.places.clone(), order };
+        let request = Request::of_box(region.clone(), self.job.places.clone(), order);
         Ok(read_dense(self.read, target, &request)?.attrs)
     }
 

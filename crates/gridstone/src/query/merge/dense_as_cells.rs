@@ -70,7 +70,7 @@ fn as_cells(
     for d in group {
         read.cancel.check()?;
         let alone = Target { fragments: vec![Arc::clone(d)], ..target.clone() };
-        let request = Request { sub: d.bounds.clone(), attrs: places.to_vec(), order: ReadOrder::Row };
+        let request = Request::of_box(d.bounds.clone(), places.to_vec(), ReadOrder::Row);
         let cells = read_dense(read, &alone, &request)?;
         for (column, more) in values.iter_mut().zip(&cells.attrs) {
             column.try_append(more.view())?;

@@ -230,7 +230,7 @@ impl UnsortedCells {
 
     /// The coordinates, as keys, of a cell that two runs have.
     fn shared_cell(&self, read: &ReadContext, target: &Target) -> Result<Option<Vec<u64>>> {
-        let request = Request { sub: self.schema.domain(), attrs: Vec::new(), order: ReadOrder::Global };
+        let request = Request::of_box(self.schema.domain(), Vec::new(), ReadOrder::Global);
         for (place, run) in target.fragments.iter().enumerate() {
             let alone = Target { fragments: vec![run.clone()], ..target.clone() };
             let later = target.fragments.get(place + 1..).unwrap_or_default().to_vec();

@@ -5,7 +5,7 @@ use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::block::open::open_fragment;
 use crate::query::block::sparse::{fetch_coordinates, touched_blocks};
 use crate::query::dense::read::read_dense;
-use crate::query::request::{BudgetHold, ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::query::request::{Area, BudgetHold, ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::write::cells::write_tombstones;
 use crate::schema::{Evolution, Order, Schema, Subarray};
 use crate::tile::coordinates::coordinate_columns;
@@ -29,7 +29,7 @@ pub fn merge_tombstones(
         read.cancel.check()?;
         let fragment = open_fragment(read, schema, description)?;
         let mut blocks = Vec::new();
-        touched_blocks(read, &fragment, &description.bounds, |block, _| blocks.push(block))?;
+        touched_blocks(read, &fragment, Area::whole(&description.bounds), |block, _| blocks.push(block))?;
         let blocks: Vec<_> = blocks.iter().map(|block| (&fragment, block)).collect();
         for block in fetch_coordinates(read, schema, &blocks, true)? {
             keys.iter_mut().zip(block).for_each(|(column, more)| column.extend(more));
@@ -73,7 +73,7 @@ impl Deleted {
         let order = self.schema.options().cell_order;
         let layout = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
         let target = Target { schema: Arc::clone(&self.schema), ..target.clone() };
-        let request = Request { sub: region.clone(), attrs: vec![self.place], order: layout };
+        let request = Request::of_box(region.clone(), vec![self.place], layout);
         let cells = read_dense(read, &target, &request)?;
         let validity = cells.attrs.first().and_then(|column| column.view().validity()).unwrap_or_default();
         Ok(validity.iter().enumerate().filter(|(_, valid)| **valid == 0).map(|(row, _)| row).collect())

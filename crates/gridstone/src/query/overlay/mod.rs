@@ -19,7 +19,7 @@ pub(super) use held::HeldRows;
 use super::block::masks::Masks;
 use super::block::open::open_all;
 use super::overlay::values::held_bytes;
-use super::request::{ReadContext, Target};
+use super::request::{Area, ReadContext, Target};
 use crate::base::{CacheKey, Counters, ErrorKind, FileRef, Id, Result};
 use crate::fragment::{Description, FragmentKind};
 use crate::schema::{Attribute, Dimension, Extent, KeyRange, Order, Schema, Subarray};
@@ -334,9 +334,9 @@ impl LiveOverlay {
         found
     }
 
-    /// The live cells in `sub`.
-    pub(super) fn cells_in(&self, context: &ReadContext, schema: &Schema, sub: &Subarray) -> Result<LiveCells> {
-        let layout = KeyLayout::new(schema);
+    /// The live cells in `area`.
+    pub(super) fn cells_in(&self, context: &ReadContext, schema: &Schema, area: Area<'_>) -> Result<LiveCells> {
+        let (layout, sub) = (KeyLayout::new(schema), area.sub);
         let ends = tile_ends(schema, &layout, sub);
         let none: Vec<&[u64]> = vec![&[]; schema.ndim()];
         let (mut keys, mut entries, mut copies) = (layout.keys(&none), Vec::new(), false);
@@ -345,6 +345,9 @@ impl LiveOverlay {
             let mut rows = held.rows_in(context, sub, (&layout, ends.as_deref()), live)?;
             if !self.masks.is_empty() {
                 rows.retain(|row| !held.is_masked(*row, &self.masks));
+            }
+            if area.region.is_some() {
+                rows.retain(|row| area.holds((0..schema.ndim()).filter_map(|dim| held.coordinate(dim, *row))));
             }
             if !rows.is_empty() {
                 keys.append(&held.keys(&layout, &rows));

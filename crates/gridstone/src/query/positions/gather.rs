@@ -45,7 +45,7 @@ pub(super) fn by_blocks(
     (hull, attrs): (&Subarray, &[usize]),
     cells: usize,
 ) -> Result<Option<Cells>> {
-    let request = Request { sub: hull.clone(), attrs: attrs.to_vec(), order: ReadOrder::Row };
+    let request = Request::of_box(hull.clone(), attrs.to_vec(), ReadOrder::Row);
     let mut units = Units::new(&target.schema, positions);
     if units.blocks(limits::DENSE_BLOCK_CELLS).saturating_mul(BLOCK_CELLS_MIN) > cells as u64 {
         return Ok(None);

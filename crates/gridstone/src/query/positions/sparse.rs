@@ -1,7 +1,7 @@
 //! Chosen positions of a sparse array: the boxes that hold them, and which of the cells found there are chosen.
 //!
 //! ```text
-//! along y: 1 2 . . 5     runs 1..=2, 5        along x: 0 . 2 . 4 …     more than 1,024 runs
+//! along y: 1 2 . . 5     runs 1..=2, 5        along x: 0 . 2 . 4 …     more than 16,384 runs
 //! boxes:   1..=2 and 5 along y, each from 0 to the last position along x; then rows whose x is even are kept
 //! ```
 //!
@@ -16,7 +16,7 @@ use crate::schema::{Coordinate, KeyRange, Region, Schema, Subarray, key};
 use crate::tile::{Cells, Column};
 
 /// Boxes that are looked at together, at most.
-const BOXES_MAX: usize = 1_024;
+const BOXES_MAX: usize = 1 << 14;
 
 /// Positions along one axis of the schema, each once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,20 +208,21 @@ mod tests {
         assert_eq!(strided(9, 4, -3).runs().unwrap(), [(0, 0), (3, 3), (6, 6), (9, 9)]);
         assert_eq!(strided(9, 4, -1).runs().unwrap(), [(6, 9)]);
         assert_eq!(strided(7, 1, 50).runs().unwrap(), [(7, 7)]);
-        assert_eq!(strided(0, 1_024, 2).runs().map(|runs| runs.len()), Some(1_024));
-        assert!(strided(0, 1_025, 2).runs().is_none());
-        let apart: Vec<u64> = (0..1_025).map(|n| n * 2).collect();
+        let most = BOXES_MAX as u64;
+        assert_eq!(strided(0, most, 2).runs().map(|runs| runs.len()), Some(BOXES_MAX));
+        assert!(strided(0, most + 1, 2).runs().is_none());
+        let apart: Vec<u64> = (0..most + 1).map(|n| n * 2).collect();
         assert!(listed(&apart).runs().is_none() && listed(&apart[1..]).runs().is_some());
         assert!(strided(1, 3, 1 << 62).holds(1 + (1 << 63)) && !strided(1, 3, 1 << 62).holds(1 << 63));
     }
 
     #[test]
     fn too_many_boxes_are_one_along_the_longest_side() {
-        let axes = [strided(0, 40, 2), listed(&[1, 5, 9]), strided(3, 30, 7), strided(0, 2_000, 3)];
+        let axes = [strided(0, 400, 2), listed(&[1, 5, 9]), strided(3, 200, 7), strided(0, 2_000, 3)];
         let (runs, hulled) = runs_of(&axes);
-        assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3, 30, 1]);
+        assert_eq!(runs.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3, 200, 1]);
         assert_eq!(hulled, [true, false, false, true]);
-        assert_eq!((runs[0][0], runs[3][0]), ((0, 78), (0, 5_997)));
+        assert_eq!((runs[0][0], runs[3][0]), ((0, 798), (0, 5_997)));
         assert_eq!(runs_of(&axes[1..3]).1, [false, false]);
     }
 }

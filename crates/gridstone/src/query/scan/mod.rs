@@ -203,7 +203,8 @@ impl Scan {
         }
         // What is read to cut is not what is given.
         let context = ReadContext { counters: Arc::new(Counters::default()), ..self.context.clone() };
-        let request = Request { sub: reach.clone(), attrs: Vec::new(), order: ReadOrder::Global };
+        let request =
+            Request { sub: reach.clone(), attrs: Vec::new(), order: ReadOrder::Global, ..self.request.clone() };
         let sweep = SparseReader::new(&context, &within(&self.target, reach), &request)?;
         // Of a read with a condition the blocks that it rules out were not counted.
         let cells = if few(sweep.cells_near()) { sweep.collect(u64::MAX)? } else { None };

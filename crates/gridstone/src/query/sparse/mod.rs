@@ -13,7 +13,7 @@ use super::block::deletions::{Deletions, clear_inside};
 use super::block::fetch::{Want, fetch};
 use super::block::masks::{self, Masks};
 use super::block::open::open_all;
-use super::block::sparse::{fetch_coordinates, for_each_block, outside_bounds, touched_blocks};
+use super::block::sparse::{fetch_coordinates, for_each_block, outside_dimension, touched_blocks};
 use super::cells::chunk::{Chunk, Precedence, Queue};
 use super::cells::k_way_merge::{Frontier, merge};
 use super::cells::merged_rows::Stretches;
@@ -23,7 +23,7 @@ use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::block::sparse::Unit;
 use crate::query::overlay::large_fragments;
-use crate::schema::{KeyRange, Order, Schema, Subarray, key};
+use crate::schema::{KeyRange, Order, Schema, Subarray};
 use crate::tile::coordinates::axis_keys;
 use crate::tile::{CellKeys, Cells, Column, KeyLayout};
 use std::cmp::Ordering;
@@ -122,7 +122,7 @@ impl SparseReader {
         let mut starts: Vec<Vec<u64>> = vec![Vec::new(); target.schema.ndim()];
         for (queue, fragment) in fragments.iter().enumerate() {
             let order = fragment.description().order;
-            touched_blocks(context, fragment, &request.sub, |at, first| {
+            touched_blocks(context, fragment, request.area(), |at, first| {
                 if deletions.cover(order, &at.bounds) {
                     return;
                 }
@@ -363,7 +363,7 @@ impl SparseReader {
     pub(super) fn takes_all(&self, unit: &Unit) -> bool {
         let Some(fragment) = self.fragments.get(unit.queue) else { return true };
         let masks = self.masks.over(fragment.description().id);
-        self.request.sub.covers(&unit.at.bounds)
+        self.request.area().covers(&unit.at.bounds)
             && !self.deletions.touch(fragment.description().order, &unit.at.bounds)
             && !masks::touch(masks, unit.at.tile, unit.at.first_row(fragment), unit.at.cells)
     }
@@ -377,24 +377,20 @@ impl SparseReader {
         let deleted = self.deletions.newer(fragment.description().order, &unit.at.bounds);
         let masks = self.masks.over(fragment.description().id);
         let mut wanted = vec![true; unit.at.cells];
-        for (range, column) in self.request.sub.ranges().iter().zip(coords) {
-            wanted.iter_mut().zip(column).for_each(|(flag, k)| *flag &= range.contains(*k));
-        }
+        self.request.area().clear_outside(coords, &mut wanted);
         clear_inside(deleted, coords, &mut wanted);
         masks::clear(masks, unit.at.tile, unit.at.first_row(fragment), &mut wanted);
         Some(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
     }
 
-    /// As [`SparseReader::rows_inside`], of coordinates as they are stored, of a block that no deleted box touches. Corruption if one of them
-    /// lies outside the block's MBR.
-    pub(super) fn rows_placed(&self, unit: &Unit, coords: &[Column]) -> Result<Vec<u32>> {
+    /// As [`SparseReader::rows_inside`], of coordinates as they are stored, along the dimensions that decide, of a block that no deleted box
+    /// touches. Corruption if one of them lies outside the block's MBR.
+    pub(super) fn rows_placed(&self, unit: &Unit, coords: &[Option<&Column>]) -> Result<Vec<u32>> {
         let (fragment, at) = (self.fragment(unit)?, &unit.at);
         let mut wanted = vec![true; at.cells];
-        let ranges = at.bounds.ranges().iter().zip(self.request.sub.ranges());
-        for ((column, dim), (bounds, range)) in coords.iter().zip(self.schema.dims()).zip(ranges) {
-            if !key::mark(dim.datatype(), column.view().values(), *bounds, *range, &mut wanted) {
-                return Err(outside_bounds(fragment, at.tile, dim));
-            }
+        let area = self.request.area();
+        if let Some(place) = area.clear_stored(&self.schema, &at.bounds, (coords, 0), &mut wanted)? {
+            return Err(outside_dimension(&self.schema, fragment, at.tile, place));
         }
         masks::clear(self.masks.over(fragment.description().id), at.tile, at.first_row(fragment), &mut wanted);
         Ok(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())

@@ -117,7 +117,7 @@ fn live_entries(
     (live, deletions): (&LiveOverlay, &Deletions),
     request: &Request,
 ) -> Result<Vec<Entry>> {
-    let LiveCells { keys, entries } = live.cells_in(context, schema, &request.sub)?;
+    let LiveCells { keys, entries } = live.cells_in(context, schema, request.area())?;
     let mut kept: Vec<Entry> = Vec::new();
     let mut group: Vec<Entry> = Vec::new();
     let mut group_row = 0;

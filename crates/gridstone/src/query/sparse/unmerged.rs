@@ -3,23 +3,23 @@
 //! That is so where one fragment alone has cells in the box; and where several have, if a place may have several cells and nobody
 //! asked for global order: those of each fragment stand one behind the other then.
 //! 1. Count: a block wholly in the box, and without a masked row, has all its cells there; of others the coordinates are
-//!    read, and the rows wanted picked.
+//!    read along the dimensions in which their MBR is not in the box, and the rows wanted picked.
 //! 2. Take memory for so many cells. It is used again after an earlier result, since first-touch page faults of fresh
 //!    memory would cost more than decoding.
 //! 3. Fill: per column and tile, neighbouring blocks are read into a scratch buffer, checked, and decoded at their place;
-//!    where only some rows are wanted, those are picked from what was decoded.
+//!    where only some rows are wanted, those alone are decoded, if the filters can find single cells.
 
 use super::SparseReader;
 use crate::base::{Ahead, AlignedBuf, ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
 use crate::query::block::coalesced::CoalescedReads;
-use crate::query::block::sparse::{SparseBlock, Unit, fetch_places, outside_bounds};
+use crate::query::block::sparse::{SparseBlock, Unit, fetch_some, outside_bounds};
 use crate::query::cells::chunk::{Chunk, Queue};
 use crate::query::cells::merged_rows::Stretches;
 use crate::query::request::{ALONE_BYTES_MAX, ReadOrder, attrs_of, is_deliverable};
 use crate::schema::{Datatype, key};
 use crate::tile::coordinates::joined_texts;
-use crate::tile::{Cells, Column, gather_into};
+use crate::tile::{Cells, Column};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,10 +33,11 @@ struct Part {
     some: Option<Picked>,
 }
 
-/// The rows of a block that lie in the box, and their coordinates, a column per dimension.
+/// The rows of a block that lie in the box, and their coordinates, a column per dimension; `None`: not read yet, since the MBR lies in the box along
+/// this one.
 struct Picked {
     rows: Vec<u32>,
-    coords: Vec<Column>,
+    coords: Vec<Option<Column>>,
 }
 
 impl Part {
@@ -185,11 +186,17 @@ impl SparseReader {
         let split: Vec<&Unit> = units.iter().filter(|unit| !self.takes_all(unit)).collect();
         let blocks = split.iter().map(|unit| Ok((self.fragment(unit)?, &unit.at))).collect::<Result<Vec<_>>>()?;
         let bytes = blocks.iter().map(|(_, at)| at.cells as u64 * 8).sum::<u64>() * self.schema.ndim() as u64;
-        let places = fetch_places(&self.context, &self.schema, &blocks, bytes > ALONE_BYTES_MAX)?;
+        let deciding: Vec<Vec<bool>> = blocks.iter().map(|(_, at)| self.request.area().deciding(&at.bounds)).collect();
+        let wanted =
+            blocks.iter().copied().zip(&deciding).map(|((fragment, at), deciding)| (fragment, at, deciding.as_slice()));
+        let mut columns = fetch_some(&self.context, wanted, bytes > ALONE_BYTES_MAX)?.into_iter();
         let mut found = Vec::with_capacity(split.len());
-        for (unit, coords) in split.into_iter().zip(places) {
-            let rows = self.rows_placed(unit, &coords)?;
-            let coords = coords.iter().map(|c| c.view().gather(&rows)).collect();
+        for (unit, deciding) in split.into_iter().zip(&deciding) {
+            let coords: Vec<Option<Column>> =
+                deciding.iter().map(|read| read.then(|| columns.next()).flatten()).collect();
+            let rows = self.rows_placed(unit, &coords.iter().map(Option::as_ref).collect::<Vec<_>>())?;
+            let picked = |column: Option<Column>| column.map(|column| column.view().gather(&rows));
+            let coords = coords.into_iter().map(picked).collect();
             found.push(Picked { rows, coords });
         }
         Ok(found)
@@ -297,8 +304,10 @@ impl SparseReader {
         for part in task.parts {
             let (out, later) = rest.split_at_mut((part.count() * task.width).min(rest.len()));
             rest = later;
-            if let (Some(picked), Role::Dimension(n)) = (&part.some, task.role) {
-                let coords = picked.coords.get(n as usize).map(|c| c.view().values()).unwrap_or_default();
+            if let (Some(picked), Role::Dimension(n)) = (&part.some, task.role)
+                && let Some(Some(coords)) = picked.coords.get(n as usize)
+            {
+                let coords = coords.view().values();
                 if coords.len() != out.len() {
                     return Err(Error::corruption("a block has fewer coordinates than cells"));
                 }
@@ -317,14 +326,11 @@ impl SparseReader {
             let Wanted { role, width, part, block, out } = wanted;
             tell(out.len());
             Counters::add(&self.context.counters.bytes_decoded, (block.cells() * width) as u64);
-            let Some(picked) = &part.some else {
-                fragment.decode_into(&block, bytes, out)?;
-                return self.check_bounds(fragment, part, role, out);
-            };
-            decoded.resize(block.cells() * width, 0);
-            fragment.decode_into(&block, bytes, decoded)?;
-            gather_into(decoded, &picked.rows, width, out);
-            Ok(())
+            match &part.some {
+                None => fragment.decode_into(&block, bytes, out)?,
+                Some(picked) => fragment.decode_rows_into(&block, bytes, &picked.rows, decoded, out)?,
+            }
+            self.check_bounds(fragment, part, role, out)
         })
     }
 

@@ -6,7 +6,7 @@ use crate::codec::Effort;
 use crate::fragment::{Field, FragmentKind, FragmentSpec, FragmentWriter, Packing, Role};
 use crate::query::block::masks::Masks;
 use crate::query::overlay::{LiveOverlay, small_bytes};
-use crate::query::request::{BudgetHold, ReadContext, Target};
+use crate::query::request::{Area, BudgetHold, ReadContext, Target};
 use crate::query::write::cells::{columns_of, encode_sparse_tile};
 use crate::schema::{Attribute, Datatype, Filters};
 use crate::tile::Column;
@@ -41,7 +41,7 @@ pub fn write_sorted_copy(context: &ReadContext, target: &Target, pack: Id) -> Re
     let Some(bytes) = small_bytes(context, target) else { return Ok(()) };
     let _held = BudgetHold::take(&context.budget, bytes.saturating_mul(2));
     let live = LiveOverlay::of_all(context, target, Masks::default())?;
-    let cells = live.cells_in(context, &target.schema, &target.schema.domain())?.entries;
+    let cells = live.cells_in(context, &target.schema, Area::whole(&target.schema.domain()))?.entries;
     // Fragments have their numbers from their places, in the overlay as here.
     let places: Vec<(u32, u32)> = cells.iter().map(|e| (e.source, e.row)).collect();
     let known: Vec<&Attribute> = attrs.iter().filter_map(|id| target.schema.attr_by_id(*id)).collect();

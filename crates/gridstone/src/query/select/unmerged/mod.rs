@@ -23,8 +23,8 @@ use crate::condition::{Selection, Verdict};
 use crate::query::block::deletions::clear_inside;
 use crate::query::block::masks;
 use crate::query::block::masks::is_masked;
-use crate::query::block::sparse::{SparseBlock, Unit, outside_bounds};
-use crate::schema::{Datatype, key};
+use crate::query::block::sparse::{SparseBlock, Unit, outside_bounds, outside_dimension};
+use crate::schema::{Datatype, Dimension, key};
 use crate::tile::{Cells, Column};
 use buffers::give_back;
 use columns::Asked;
@@ -171,19 +171,18 @@ impl<'a> Run<'a> {
     fn mark(&self, part: Part<'_>, found: &[Column], from: usize, flags: &mut [bool]) -> Result<()> {
         let (sweep, unit, at) = (self.sweep(), part.unit, &part.unit.at);
         let cut = sweep.is_cut(unit);
-        let mut keys = Vec::new();
-        let ranges = at.bounds.ranges().iter().zip(sweep.request.sub.ranges());
-        for ((column, dim), (bounds, range)) in found.iter().zip(sweep.schema.dims()).zip(ranges) {
-            let width = dim.datatype().width().unwrap_or(1);
-            let values = column.view().values().get(from * width..(from + flags.len()) * width).unwrap_or_default();
-            if !key::mark(dim.datatype(), values, *bounds, *range, flags) {
-                return Err(outside_bounds(self.fragment, at.tile, dim));
-            }
-            if cut {
-                keys.push(key::encode(dim.datatype(), values)?);
-            }
+        let area = sweep.request.area();
+        let coords: Vec<Option<&Column>> = found.iter().map(Some).collect();
+        if let Some(place) = area.clear_stored(&sweep.schema, &at.bounds, (&coords, from), flags)? {
+            return Err(outside_dimension(&sweep.schema, self.fragment, at.tile, place));
         }
         if cut {
+            let keys = |(column, dim): (&Column, &Dimension)| {
+                let width = dim.datatype().width().unwrap_or(1);
+                let values = column.view().values().get(from * width..(from + flags.len()) * width).unwrap_or_default();
+                key::encode(dim.datatype(), values)
+            };
+            let keys = found.iter().zip(sweep.schema.dims()).map(keys).collect::<Result<Vec<_>>>()?;
             clear_inside(sweep.deletions.newer(self.fragment.description().order, &at.bounds), &keys, flags);
         }
         let masks = sweep.masks.over(self.fragment.description().id);
