@@ -30,9 +30,9 @@ def run(
     progress: Progress = None,
     tell: Tell = lambda _: None,
 ) -> Outcome:
-    """Loads ship positions of several days, each of which reaches further; asks for a busy and a quiet box; updates a
-    chart at random cells, reads it by box, step and point; appends to one array from several processes; draws all of
-    it. What is told was compared first with what it should be.
+    """Loads ship positions of several days, each of which reaches further, and asks for a busy and a quiet box.
+    Updates a chart at random cells, and reads it by box, step and point. Appends to one array from several processes.
+    Draws all of it. Every value is compared with what it should be before it is reported.
 
     Args:
         out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.

@@ -167,12 +167,14 @@ impl Hand {
         array.set_field_metadata(array.field(name)?, notes)
     }
 
-    /// A new file with this content.
+    /// A new file with this content. The format has no checksum of it: a power cut that tore it after a commit that did not wait for the
+    /// disk would not be reported, so its bytes are made durable here.
     fn file(&self, content: &[u8]) -> Result<KeptFile> {
         let id = SystemEntropy.id();
         let mut sink = self.storage.create(&data_name(id))?;
         sink.write(content)?;
         sink.finish()?;
+        self.storage.sync(&data_name(id))?;
         Ok(KeptFile { id, len: content.len() as u64 })
     }
 
