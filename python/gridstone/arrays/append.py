@@ -19,7 +19,7 @@ from ..column.columns import Field
 from ..column.values import cells_shape
 from ..errors import BoundsError, InputError
 from ..indexing import dense
-from ..labels import along, xarrays
+from ..labels import along, blocks
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
 from ..version import receipt
@@ -75,7 +75,8 @@ class Appendable:
             axis: of a dense array: its number (negative: from the last) or the name of the dimension.
             labels: where the dimension has labels, those of the new positions: a list, or one of one position. They are
                 needed where they are in a list; labels at steps go on by themselves, and become a list if those given
-                do not. A DataArray of xarray brings its own, and its dimensions by name.
+                do not. A DataArray of xarray brings its own, and its dimensions by name; a frame or series of pandas
+                its index.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
             commit: True. An append finds its place when it is committed, so it cannot be left to a later commit.
@@ -104,9 +105,7 @@ class Appendable:
                 raise InputError("labels= are of the positions of dense arrays; rows have coordinates")
             return self._write_table(x, message, progress, commit_key)
         place = place_of(self._schema, axis)
-        if xarrays.is_xarray(x):
-            x, found = xarrays.block_of(self._writable(), self._schema, x, place)
-            labels = found if labels is None else labels
+        x, labels = blocks.taken(self._writable(), self._schema, x, place, labels)
         return self._append_block(x, place, labels, message, progress, commit_key)
 
     def _append_block(
@@ -249,7 +248,7 @@ class Appender:
         """Takes one position (an array without the axis) or several (with it); of several attributes a dict.
 
         Args:
-            frame: the values.
+            frame: the values; those of xarray and pandas bring their labels, as `append` takes them.
             label: of a dimension with labels, that of the position, or a list of them; needed where they are in a list.
 
         Raises:
@@ -261,6 +260,7 @@ class Appender:
                 raise InputError("this writer is finished; open another one with array.writer(axis=...)")
             self._raise_failure()
             schema = self._array._schema
+            frame, label = blocks.taken(self._array.native, schema, frame, self._axis, label)
             given = by_attribute(schema, frame, None)
             made = {name: _whole(attr_field(schema, name), data, schema, self._axis) for name, data in given.items()}
             if self._held and set(made) != set(self._held[0]):
@@ -294,6 +294,11 @@ class Appender:
             if self._labels:
                 raise InputError("the frames before have labels, this one has none; give each its own, or none any")
             return None
+        if dim._stored_labels is None and not dim.is_empty:
+            raise InputError(
+                f"dimension {dim.name!r} has no labels that those of a frame could continue; leave label= out, or set "
+                f"labels for all positions first: alter(labels={{{dim.name!r}: …}})"
+            )
         if self._held and not self._labels:
             raise InputError("the frames before have no labels, this one has; give each its own, or none any")
         return along.typed_labels(self._array.native, schema, self._axis, label, count).values

@@ -30,9 +30,11 @@ def run(
     progress: Progress = None,
     tell: Tell = lambda _: None,
 ) -> Outcome:
-    """Loads ship positions of several days, each of which reaches further, and asks for a busy and a quiet box.
-    Updates a chart at random cells, and reads it by box, step and point. Appends to one array from several processes.
-    Draws all of it. Every value is compared with what it should be before it is reported.
+    """Loads ship positions, updates a chart, appends from several processes, and draws all of it.
+
+    The positions are of several days, each of which reaches further; a busy and a quiet box of them are read. The chart
+    is updated at random cells, and read by box, step and point. Every number is compared with what it should be before
+    it is shown.
 
     Args:
         out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.

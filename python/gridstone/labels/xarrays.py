@@ -3,15 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from .. import _native
-from ..base.printable import brief
-from ..column.datatype import AnyArray
+from ..column import datatype
 from ..errors import InputError
 from ..schema.array_schema import Schema
-from ..schema.labels import Listed, Steps, labels_of
-from . import along
+from ..schema.fields import attr_field
 
 
 def is_xarray(given: Any) -> bool:
@@ -42,46 +37,21 @@ def labels_along(given: Any, name: str) -> Any:
     return given.coords.get(name)
 
 
-def block_of(native: "_native.Array", schema: Schema, given: Any, axis: int) -> tuple[Any, Any]:
-    """The values to append along an axis, in the order of the array's dimensions, and the labels of their positions.
+def in_order(schema: Schema, attr: str, variable: Any) -> Any:
+    """A variable for an attribute, with its dimensions in the order of the array's. Those that xarray has named itself,
+    as `dim_0`, stay in the order that they have.
 
     Raises:
-        InputError: other dimensions, or labels along the others that the array does not have there.
+        InputError: a dimension that the array does not have.
     """
-    along_name = schema.dims[axis].name
     names = [dim.name for dim in schema.dims]
-    made: dict[str | None, AnyArray] = {}
-    for name, variable in variables_of(given).items():
-        wanted = [one for one in names if one != along_name or along_name in variable.dims]
-        if sorted(map(str, variable.dims)) != sorted(wanted):
-            raise InputError(
-                f"the array has the dimensions {', '.join(map(repr, names))}, the block {tuple(variable.dims)}; rename "
-                f"or select until they are the same"
-            )
-        made[name] = variable.transpose(*wanted).values
-    for place, dim in enumerate(schema.dims):
-        if place != axis:
-            _check_same(native, schema, place, labels_along(given, dim.name))
-    labels = labels_along(given, along_name)
-    labels = None if labels is None else labels.values
-    return made.get(None, made), labels
-
-
-def _check_same(native: "_native.Array", schema: Schema, place: int, given: Any) -> None:
-    """An `InputError` unless the labels of a block are those of the array along another axis."""
-    dim = schema.dims[place]
-    there = along.read(native, dim, place)
-    if given is None or there is None:
-        return
-    what = f"dimension {dim.name!r}"
-    found = labels_of(what, given.values)
-    if isinstance(found, Steps):
-        found = Listed(found.dtype, found.values(0, len(there)))
-    dtype = along.dtype_of(native, dim, place)
-    values = along.as_type(what, found, dtype).values
-    if len(values) == len(there) and np.array_equal(np.ma.getdata(values), np.ma.getdata(there)):
-        return
-    raise InputError(
-        f"{what}: the block has the labels {brief(values.tolist())}, the array {brief(np.ma.getdata(there).tolist())}; "
-        f"select or sort until they are the same, or append without labels: append(block.values)"
-    )
+    sides = len(datatype.shape_of(attr_field(schema, attr).dtype))
+    own = [dim for dim in variable.dims if dim not in names]
+    if len(own) == len(variable.dims) and own == [f"dim_{place}" for place in range(len(own))]:
+        return variable
+    if len(own) > sides:
+        raise InputError(
+            f"the array has the dimensions {', '.join(map(repr, names))}, the block {tuple(variable.dims)}; rename "
+            f"or select until they are the same"
+        )
+    return variable.transpose(*[name for name in names if name in variable.dims], *own)

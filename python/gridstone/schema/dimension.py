@@ -150,8 +150,8 @@ class Dim(Frozen):
 
     @property
     def domain(self) -> Any:
-        """The lowest and highest coordinate, a pair; None of texts. Of an array that has none along a dimension with an
-        open end, the ends that were given, such as (0, None)."""
+        """The lowest and highest coordinate, a pair; None of texts. While there is no coordinate along a dimension with
+        an open end, the ends that were given, such as (0, None)."""
         return self._given if self._given is not None and self.is_empty else self._domain
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.printable import brief
 from ..errors import InputError
-from ..labels import xarrays
+from ..labels import frames, xarrays
 from ..schema.labels import Labels, labels_of
 
 
@@ -37,8 +37,7 @@ def given_of(x: Any) -> Given:
             "ndarray= takes the values of one array, found a dict: give a structured array, or a Dataset of xarray, "
             "for several attributes; or create the array with gs.create, and write the dict"
         )
-    kind = type(x)
-    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ in ("DataFrame", "Series"):
+    if frames.is_pandas(x):
         return _of_pandas(x)
     return Given(x)
 
@@ -77,25 +76,13 @@ def _of_xarray(x: Any) -> Given:
 
 def _of_pandas(x: Any) -> Given:
     """A frame of numbers, whose rows and columns are dimensions; or a series."""
-    axes = [x.index] if type(x).__name__ == "Series" else [x.index, x.columns]
-    for axis in axes:
-        if axis.nlevels > 1:
-            raise InputError(
-                "a frame whose index has several levels has no labels for positions; gridstone.io.from_pandas takes "
-                "levels as dimensions, x.to_numpy() the values alone"
-            )
-    if len(axes) == 2 and len({str(dtype) for dtype in x.dtypes}) > 1 and x.to_numpy().dtype.kind == "O":
-        raise InputError(
-            "the columns of the frame have several types, an array of rows and columns has one: store the frame as a "
-            "table with gridstone.io.from_pandas, or choose the columns of one type"
-        )
+    axes = frames.axes_of(x)
     names = tuple(f"d{i}" if axis.name is None else str(axis.name) for i, axis in enumerate(axes))
-    made = Given(x, dims=names)
-    if type(x).__name__ == "Series" and x.name is not None:
+    made = Given(x, dims=names, meta=dict(x.attrs))
+    if not frames.is_frame(x) and x.name is not None:
         made.name = str(x.name)
     for name, axis in zip(names, axes, strict=True):
-        counted = type(axis).__name__ == "RangeIndex" and (axis.start, axis.step) == (0, 1)
-        if not counted:
+        if not frames.is_counted(axis):
             made.labels[name] = axis
     return made
 

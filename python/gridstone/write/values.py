@@ -7,6 +7,7 @@ from ..column import masked
 from ..column.datatype import AnyArray
 from ..column.stored import Stored
 from ..errors import InputError
+from ..labels import frames, xarrays
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
@@ -32,11 +33,21 @@ def _of_one(value: Any, name: str, key: Any) -> Any:
     return found[name] if name in found else _only(found, name)
 
 
+def _in_order(schema: Schema, value: Any, name: str) -> Any:
+    """The values of a DataArray of xarray, with its dimensions in the order of the array's, and of a frame of pandas;
+    anything else as it is."""
+    if frames.is_frame(value):
+        return value.to_numpy()
+    if xarrays.is_xarray(value) and not isinstance(value, Mapping):
+        return xarrays.in_order(schema, name, value).values
+    return value
+
+
 def by_attribute(schema: Schema, value: Any, name: str | None, key: Any = ...) -> Mapping[str, Any]:
     """`value` by attribute: a dict or what was read as it is, anything else for the only attribute (or `name`). Handles
     (those cells of them that `key` chooses) and results, in a dict too, are read with their nulls."""
     if name is not None:
-        return {name: _of_one(value, name, key)}
+        return {name: _of_one(_in_order(schema, value, name), name, key)}
     if isinstance(value, Result):
         value = value.in_place()
     elif isinstance(value, Stored):
@@ -49,14 +60,14 @@ def by_attribute(schema: Schema, value: Any, name: str | None, key: Any = ...) -
             raise InputError("an empty dict was given; name at least one attribute")
         for given in value:
             attr_field(schema, given)
-        return {given: _of_one(part, given, key) for given, part in value.items()}
+        return {given: _of_one(_in_order(schema, part, given), given, key) for given, part in value.items()}
     if len(schema.attrs) != 1:
         names = [attr.name for attr in schema.attrs]
         raise InputError(
             f"the array has {len(names)} attributes {names}; give a dict of arrays, or write a['{names[0]}'][...]"
         )
     only = schema.attrs[0].name
-    return {only: _of_one(value, only, key)}
+    return {only: _of_one(_in_order(schema, value, only), only, key)}
 
 
 def frozen(value: Any, shape: tuple[int, ...]) -> Any:

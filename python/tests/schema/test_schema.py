@@ -92,7 +92,7 @@ def test_immutable() -> None:
     ("make", "word"),
     [
         (lambda: gs.Dim("x", (5, 4)), "empty"),
-        (lambda: gs.Dim("x", (0, 9), 11), "longer"),
+        (lambda: gs.Schema([gs.Dim("x", (0, 9), 257, dtype="uint8")], [gs.Attr("v", "int64")]), "longer"),
         (lambda: gs.Dim("x", (0, 9), 0), "positive"),
         (lambda: gs.Dim("x", (0, 300), dtype="uint8"), "uint8"),
         (lambda: gs.Dim("x", (0, 9.5)), "9.5"),
@@ -103,6 +103,12 @@ def test_immutable() -> None:
 def test_bad_dimensions_are_refused(make, word: str) -> None:
     with pytest.raises(gs.errors.SchemaError, match=word):
         gs.Schema([make()], [gs.Attr("v", int)])
+
+
+def test_a_tile_may_be_longer_than_the_domain() -> None:
+    a = gs.create("mem://schema-long-tile", gs.Schema([gs.Dim("x", (0, 9), 11)], [gs.Attr("v", "int64")]))
+    a[...] = np.arange(10)
+    assert a.schema.dims[0].tile == 11 and a.read()["v"].tolist() == list(range(10))
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,22 @@ def test_write_cells_grows_only_when_it_is_told_to() -> None:
     with a.writer(order="any", grow=True) as writer:
         writer.append({"x": [40]}, [3])
     assert a.schema.dims[0].domain == (-3, 40) and a.read()["v"].tolist() == [2, 1, 3]
-    with pytest.raises(gs.InputError, match='order="any"'):
-        a.writer(grow=True)
+    with pytest.raises(gs.BoundsError, match="grow=True"), a.writer() as writer:
+        writer.append({"x": [41]}, [4])
+    with a.writer(grow=True) as writer:  # in global order
+        writer.append({"x": [41, 50]}, [4, 5])
+    assert a.schema.dims[0].domain == (-3, 50) and a.read()["v"].tolist() == [2, 1, 3, 4, 5]
+
+
+def test_a_writer_of_a_box_beyond_the_domain_grows_it_when_it_is_told_to() -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9), tile=4)], [gs.Attr("v", "int64")])
+    a = gs.create("mem://writer-grow", schema)
+    a[...] = np.arange(10)
+    with pytest.raises(gs.BoundsError, match="grow=True"):
+        a.writer({"x": (8, 13)})
+    with a.writer({"x": (8, 13)}, grow=True) as writer:
+        writer.append(np.arange(80, 86))
+    assert a.shape == (14,) and a.read()["v"].tolist() == [*range(8), *range(80, 86)]
 
 
 def test_a_repeated_append_with_a_key_is_done_once() -> None:
