@@ -272,3 +272,15 @@ def test_a_transaction_that_chose_by_a_period_sees_what_others_append() -> None:
     gs.open(a.uri, mode="r+").append([9], labels="2026-03-09")
     with pytest.raises(gs.ConflictError):
         tx.commit()
+
+
+def test_a_nearest_label_looks_at_all_labels_in_a_serializable_transaction() -> None:
+    """What another commit appends may be nearer, so that a transaction that asked for the nearest one conflicts."""
+    for asked in ({"t": 9}, {"t": [9]}):
+        uri = "mem://sel-nearest-transaction-" + type(asked["t"]).__name__
+        a = gs.array(uri, np.arange(3), dims=["t"], coords={"t": [1, 5, 6]}, name="v")
+        with pytest.raises(gs.ConflictError), gs.transaction(uri, isolation="serializable") as transaction:
+            inside = transaction["/"]
+            assert inside.sel(asked, method="nearest")["v"].tolist() in (2, [2])
+            inside[0] = 7
+            a.append([3], labels=[9])
