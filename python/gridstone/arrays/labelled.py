@@ -8,12 +8,11 @@ import numpy as np
 
 from .. import _native
 from ..base.arguments import checked, known, mapping
-from ..base.printable import brief
 from ..column import datatype
 from ..column.datatype import AnyArray
-from ..errors import InputError, UnsupportedError
+from ..errors import GridstoneError, UnsupportedError
 from ..indexing import chosen
-from ..labels import along, index, lookup
+from ..labels import along, index, lookup, spans
 from ..labels.index import Index
 from ..labels.lookup import Found
 from ..query.axis import Axis
@@ -91,10 +90,14 @@ class Labelled(Readable):
                 schema.dim(name)
             if schema.sparse:
                 return self._boxes_of(schema, asked, method, attrs)
-            found = [
-                lookup.positions_of(self._index(dim, axis), asked[dim.name], method) if dim.name in asked else None
-                for axis, dim in enumerate(schema.dims)
-            ]
+            try:
+                found = [
+                    lookup.positions_of(self._index(dim, axis), asked[dim.name], method) if dim.name in asked else None
+                    for axis, dim in enumerate(schema.dims)
+                ]
+            except GridstoneError:
+                self._note_ends()  # Labels that others add may be those that were asked for.
+                raise
             if not all(part is None or part.is_exact for part in found):
                 self._note_ends()
             return self._read_found(schema, found, self._names(attrs, schema))
@@ -144,38 +147,16 @@ class Labelled(Readable):
             raise UnsupportedError("method= needs the positions of a dense array; a sparse one has coordinates")
         boxes: list[dict[str, Any]] = [{}]
         for name, part in asked.items():
-            spans = _spans(schema.dim(name), part)
-            boxes = [{**box, name: span} for box in boxes for span in spans]
+            found = spans.spans_of(schema.dim(name), part)
+            if found.is_cut:
+                self._note_ends()
+            boxes = [{**box, name: span} for box in boxes for span in found.spans]
             if len(boxes) > _BOXES_MAX:
                 raise UnsupportedError(
                     f"these lists choose {len(boxes):,} boxes of a sparse array, at most {_BOXES_MAX:,} are read at "
                     f"once; use points(), or a condition: where="
                 )
         return self.read(boxes[0] if len(boxes) == 1 else boxes, attrs)
-
-
-def _spans(dim: Dim, part: Any) -> list[Any]:
-    """The closed spans of coordinates of a sparse dimension that are asked for."""
-    if isinstance(part, slice):
-        if part.step is not None:
-            raise InputError(f"dimension {dim.name!r}: a slice of coordinates of a sparse array has no step")
-        low, high = part.start, part.stop
-        if low is not None and high is not None and not dim.is_text:
-            keys = lookup.bounds_of(dim, low), lookup.bounds_of(dim, high)
-            return [(min(keys[0][0], keys[1][0]), max(keys[0][1], keys[1][1]))]
-        if dim.is_text and low is not None and high is not None and low > high:
-            low, high = high, low
-        if not dim.is_text:
-            low = None if low is None else lookup.bounds_of(dim, low)[0]
-            high = None if high is None else lookup.bounds_of(dim, high)[1]
-        return [(low, high)]
-    if lookup.is_list(part):
-        return [span for one in part for span in _spans(dim, one)]
-    if dim.is_text:
-        if not isinstance(part, str):
-            raise InputError(f"dimension {dim.name!r} is string: {brief(part)} is no coordinate of it")
-        return [(part, part)]
-    return [lookup.bounds_of(dim, part)]
 
 
 def _run_of(positions: AnyArray) -> AnyArray | range:

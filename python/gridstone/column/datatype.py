@@ -354,6 +354,27 @@ def time_value(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
     return None
 
 
+def hyphenated(text: str) -> str:
+    """A written date with hyphens between year, month and day: NumPy takes 20260302 for the year 20,260,302. A
+    `ValueError` for a year of more than four digits without a sign.
+    """
+    digits = len(text) - len(text.lstrip("0123456789"))
+    if digits == len(text) == 8:
+        return f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    if digits > 4:
+        raise ValueError(f"{text!r} begins with {digits} digits; a year of more than four has a sign")
+    return text
+
+
+TIME_UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
+"""Those of times, from the longest on."""
+
+
+def fineness(unit: str) -> int:
+    """How fine a unit of times is, from years on."""
+    return TIME_UNITS.index(unit)
+
+
 def time_of(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
     """`value`, which is no tick, as a datetime or timedelta in a unit of its own; None if it is none."""
     for method in ("to_datetime64", "to_timedelta64"):
@@ -362,6 +383,8 @@ def time_of(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
         value = value.astimezone(dt.UTC).replace(tzinfo=None)
     kind: Any = np.datetime64 if name.startswith("datetime64") else np.timedelta64
     try:
+        if isinstance(value, str) and kind is np.datetime64:
+            value = hyphenated(value)
         return _as_time(kind(value))
     except (ValueError, TypeError, OverflowError):
         return None

@@ -14,7 +14,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.fields import column_of
-from ..schema.labels import Listed, Steps, check_count, labels_of, placed
+from ..schema.labels import Listed, Steps, check_count, check_pair, labels_of, placed
 
 
 def offset_of(dim: Dim) -> int:
@@ -78,6 +78,7 @@ def labels_asked(
         if value is None:
             steps.append([name, None])
             continue
+        check_pair(what, value, dim.size)
         found = labels_of(what, value)
         check_count(what, found, dim.size)
         if isinstance(found, Listed) and not len(found):
@@ -110,7 +111,8 @@ def typed_labels(native: "_native.Array", schema: Schema, axis: int, given: Any,
         isinstance(given, str | bytes) or getattr(given, "ndim", None) == 0 or not hasattr(given, "__len__")
     ):
         given = [given]
-    found = labels_of(what, given)
+    # A pair is no start and step here: labels at steps go on by themselves.
+    found = labels_of(what, list(given) if isinstance(given, tuple) else given)
     if isinstance(found, Steps):
         found = Listed(found.dtype, found.values(0, count))
     check_count(what, found, count)

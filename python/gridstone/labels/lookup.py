@@ -48,14 +48,15 @@ def positions_of(index: Index, asked: Any, method: str | None) -> Found:
             raise InputError(f"method= is for single labels and lists of them; {_named(index)} was given a slice")
         return Found(_between(index, asked), False, False)
     if is_list(asked):
-        return Found(np.array([_one(index, one, method) for one in _items(index, asked)], np.int64), False, True)
+        found = [_one(index, one, method) for one in items_of(index.dim.name, asked)]
+        return Found(np.array(found, np.int64), False, method is None)
     if isinstance(asked, np.ndarray) or (hasattr(asked, "__array__") and not isinstance(asked, np.generic)):
         asked = np.asarray(asked)[()]
     if isinstance(asked, str) and index.dtype.startswith("datetime64") and method is None:
         span = period.written(_typed(index), asked)
         if period.is_longer(span, index):
             return Found(_in_period(index, asked, span), False, False)
-    return Found(np.array([_one(index, asked, method)], np.int64), True, True)
+    return Found(np.array([_one(index, asked, method)], np.int64), True, method is None)
 
 
 def _typed(index: Index) -> str:
@@ -73,16 +74,27 @@ def is_list(asked: Any) -> bool:
     return isinstance(asked, list | tuple | range | set) or getattr(asked, "ndim", 0) > 0
 
 
-def _items(index: Index, asked: Any) -> list[Any]:
+def items_of(name: str, asked: Any) -> list[Any]:
+    """Several labels of the dimension `name`, one by one.
+
+    Raises:
+        UnsupportedError: they are along other dimensions, or more than one.
+    """
     if isinstance(asked, list | tuple | range | set):
         return list(asked)
+    dims = getattr(asked, "dims", None)
+    if isinstance(dims, tuple) and dims != (name,):
+        raise UnsupportedError(
+            f"dimension {name!r} was given labels along {', '.join(map(repr, dims))}; sel() takes every combination of "
+            f"labels: use points() or vindex for single cells, or labels.values for every combination"
+        )
     values = np.asarray(asked)
     if values.ndim != 1:
         raise UnsupportedError(
-            f"{_named(index)} was given an array of {values.ndim} dimensions; labels are chosen by a flat list"
+            f"dimension {name!r} was given an array of {values.ndim} dimensions; labels are chosen by a flat list"
         )
     if values.dtype.kind == "b":
-        raise InputError(f"{_named(index)} was given a mask; a[mask] takes masks, sel() takes labels")
+        raise InputError(f"dimension {name!r} was given a mask; a[mask] takes masks, sel() takes labels")
     return list(values) if values.dtype.kind in "mM" else values.tolist()
 
 
@@ -91,32 +103,51 @@ def _items(index: Index, asked: Any) -> list[Any]:
 
 def _one(index: Index, value: Any, method: str | None) -> int:
     """The position of one label."""
+    if method is None:
+        return _position(index, _key(index, value), value)
     if index.is_text:
-        if method is not None:
-            raise InputError(f'{index.title} are texts, of which none is nearest; leave method="nearest" out')
+        raise InputError(f'{index.title} are texts, of which none is nearest; leave method="nearest" out')
+    return _nearest(index, _end(index, value), value)
+
+
+def _key(index: Index, value: Any) -> Key:
+    """What was given as a label of the type; an error if the type does not hold it."""
+    if index.is_text:
         if not isinstance(value, str):
             raise InputError(f"{index.title} are texts, {brief(value)} is none")
-        return _position(index, value, value)
+        return value
     end = _end(index, value)
-    if method is not None:
-        return _nearest(index, end, value)
     if not end.held:
         raise _no_label(index, value, end)
-    return _position(index, end.floor, value)
+    return end.floor
 
 
 def _position(index: Index, key: Key, value: Any) -> int:
+    found = _positions(index, key, value)
+    if len(found) > 1:
+        shown = index.show(key)
+        bound = shown
+        if index.dtype.startswith("datetime64"):
+            bound = repr(shown)
+        elif datatype.is_time(index.dtype):
+            bound = repr(datatype.from_text(index.dtype, repr(key)))
+        raise InputError(
+            f"{_several(index, found, shown)}; a slice takes all of them: {index.dim.name}=slice({bound}, {bound})"
+        )
+    return found[0]
+
+
+def _positions(index: Index, key: Key, value: Any) -> list[int]:
+    """All positions of a label, ascending; an error if there is none."""
     low, high = index.below(key), index.up_to(key)
     if low == high:
         raise _no_label(index, value, None if index.is_text else _end(index, value))
-    if high - low > 1:
-        found = sorted(index.positions(low, high).tolist())
-        places = ", ".join(map(str, found[:_SHOWN])) + (", …" if len(found) > _SHOWN else "")
-        raise InputError(
-            f"{index.title} have {brief(value)} at {len(found)} positions ({places}); a slice takes all of them: "
-            f"{index.dim.name}=slice({brief(value)}, {brief(value)})"
-        )
-    return int(index.positions(low, high)[0])
+    return sorted(index.positions(low, high).tolist())
+
+
+def _several(index: Index, found: list[int], shown: str) -> str:
+    places = ", ".join(map(str, found[:_SHOWN])) + (", …" if len(found) > _SHOWN else "")
+    return f"{index.title} have {shown} at {len(found)} positions ({places})"
 
 
 def _ranks_near(index: Index, end: ends.End) -> list[int]:
@@ -207,11 +238,23 @@ def _rest(index: Index, low: "tuple[Key, Key] | None", high: "tuple[Key, Key] | 
 
 
 def _between_positions(index: Index, asked: slice) -> AnyArray:
-    """The positions from one label to another in a list that is in no order; both have to be there once."""
-    low, high = 0, index.dim.size - 1
-    places = [None if bound is None else _one(index, bound, None) for bound in (asked.start, asked.stop)]
-    low = low if places[0] is None else places[0]
-    high = high if places[1] is None else places[1]
+    """The positions from one label to another in a list that is in no order; both have to be there once. All positions
+    of a label from it to itself."""
+    keys = [None if bound is None else _key(index, bound) for bound in (asked.start, asked.stop)]
+    places = [
+        None if key is None else _positions(index, key, bound)
+        for key, bound in zip(keys, (asked.start, asked.stop), strict=True)
+    ]
+    if keys[0] is not None and keys[0] == keys[1]:
+        return np.array(places[0], np.int64)
+    for key, found in zip(keys, places, strict=True):
+        if key is not None and found is not None and len(found) > 1:
+            raise InputError(
+                f"{_several(index, found, index.show(key))}, and are in no order, so that no slice begins or ends "
+                f"there; choose positions: a[…]"
+            )
+    low = 0 if places[0] is None else places[0][0]
+    high = index.dim.size - 1 if places[1] is None else places[1][0]
     return np.arange(low, high + 1) if low <= high else np.arange(high, low + 1)
 
 
@@ -235,8 +278,15 @@ def bounds_of(dim: Dim, bound: Any) -> "tuple[Key, Key]":
         span = period.written(f"the coordinates of dimension {dim.name!r} are {dim.dtype}", bound)
         begin, after = ends.end_of(dim, span.begin), ends.end_of(dim, span.next)
         return ends.lowest(dim, begin), ends.highest_below(dim, after)
-    end = ends.end_of(dim, bound)
+    end = ends.end_of(dim, _rounded(dim.dtype, bound))
     return ends.lowest(dim, end), ends.highest(dim, end)
+
+
+def _rounded(dtype: str, value: Any) -> Any:
+    """A float as the type of float labels holds it; anything else as it is."""
+    if datatype.is_float(dtype) and isinstance(value, float | np.floating) and np.isfinite(value):
+        return datatype.rounded(dtype, value)
+    return value
 
 
 def _ticks_of(index: Index, span: period.Period) -> "tuple[Key, Key]":
@@ -256,9 +306,7 @@ def _end(index: Index, value: Any) -> ends.End:
     """What was given, among labels of numbers or times."""
     if isinstance(value, str) and index.dtype.startswith("datetime64"):
         value = period.written(_typed(index), value).begin
-    if datatype.is_float(index.dtype) and isinstance(value, float | np.floating) and np.isfinite(value):
-        value = datatype.rounded(index.dtype, value)
     try:
-        return ends.end_of(_like(index), value)
+        return ends.end_of(_like(index), _rounded(index.dtype, value))
     except InputError:
         raise InputError(f"{index.title} are {index.dtype}; {brief(value)} is none") from None

@@ -9,7 +9,7 @@ from ..column import datatype
 from ..errors import InputError
 from .index import Index
 
-_UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
+_UNITS = datatype.TIME_UNITS
 _FACTORS = (24, 60, 60, 1000, 1000, 1000, 1000, 1000, 1000)
 """How many of each unit from hours on make one of the unit before."""
 _LOOKED_AT = 1 << 16
@@ -27,7 +27,7 @@ class Period(NamedTuple):
 def written(what: str, text: str) -> Period:
     """The period of a text; an `InputError` that begins with `what` if it is no date or time."""
     try:
-        begin = np.datetime64(text)
+        begin = np.datetime64(datatype.hyphenated(text))
     except ValueError:
         begin = np.datetime64("NaT")
     if np.isnat(begin):

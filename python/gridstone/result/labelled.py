@@ -109,7 +109,7 @@ def _coordinates(result: Labelled) -> dict[str, Any]:
     drops = dropped_of(result._box)
     for axis, (dim, drop) in enumerate(zip(result._schema.dims, drops, strict=True)):
         values = labels_along(result, axis)
-        plain = _plain(result._box.coordinates(axis) if values is None else values)
+        plain = _plain(result._box.coordinates(axis) if values is None else values, f"dimension {dim.name!r}")
         attrs = {} if result._source is None else result._source.meta(dim.name)
         found[dim.name] = ((), plain[0], attrs) if drop else (dim.name, plain, attrs)
     return found
@@ -119,24 +119,60 @@ def _variable(result: Labelled, name: str, dims: list[str], attrs: dict[str, Any
     """Sides, values and attributes; a vector has sides of its own behind those of its cells."""
     values = result._dense_column(name)
     inner = [f"{name}_{side}" for side in range(values.ndim - len(dims))]
-    return [*dims, *inner], _plain(values), attrs
+    return [*dims, *inner], _plain(values, f"attribute {name!r}"), attrs
 
 
-def _plain(values: AnyArray) -> AnyArray:
+def _plain(values: AnyArray, what: str) -> AnyArray:
     """Values as xarray takes them: times in a unit that it has, missing numbers as NaN, missing texts as None."""
     if values.dtype.kind in "mM":
-        unit, several = np.datetime_data(values.dtype)
-        if several != 1 or unit not in _UNITS:
-            kind = "datetime64" if values.dtype.kind == "M" else "timedelta64"
-            values = values.astype(f"{kind}[{unit if unit in _UNITS else 's'}]")
+        values = _in_unit(values, what)
     if not np.ma.isMaskedArray(values):
         return values
     mask = np.ma.getmaskarray(values)
     if not mask.any():
         return np.ma.getdata(values)
     if values.dtype.kind in "iub":
-        values = values.astype(np.float64)
+        values = _as_floats(values, what)
     missing = {"f": np.nan, "c": np.nan, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
     made: AnyArray = np.array(np.ma.getdata(values))
     made[mask] = missing.get(made.dtype.kind)
+    return made
+
+
+def _in_unit(values: AnyArray, what: str) -> AnyArray:
+    """Times in a unit that xarray has; an `UnsupportedError` if it has none that holds them."""
+    unit, several = np.datetime_data(values.dtype)
+    if several == 1 and unit in _UNITS:
+        return values
+    kind = "datetime64" if values.dtype.kind == "M" else "timedelta64"
+    if kind == "timedelta64" and unit in ("Y", "M"):
+        raise UnsupportedError(
+            f"to_xarray(): {what} is {values.dtype.name}; months and years have no fixed length, so that xarray has "
+            f"no such type: take the values with numpy"
+        )
+    near = "ns" if datatype.fineness(unit) > datatype.fineness("ns") else unit if unit in _UNITS else "s"
+    made: AnyArray = values.astype(f"{kind}[{near}]")
+    back = np.ma.getdata(made.astype(values.dtype)) == np.ma.getdata(values)
+    wrong = ~(back | np.isnat(np.ma.getdata(values)) | np.ma.getmaskarray(values))
+    if wrong.any():
+        first = np.ma.getdata(values)[wrong].flat[0]
+        raise UnsupportedError(
+            f"to_xarray(): {what} has {first} of type {values.dtype.name}, which no unit of xarray holds (the nearest "
+            f"is {near}); round the values, or take them with numpy"
+        )
+    return made
+
+
+def _as_floats(values: AnyArray, what: str) -> AnyArray:
+    """Integers as floats; an `UnsupportedError` if one that is not missing is none."""
+    held: AnyArray = np.ma.getdata(values)[~np.ma.getmaskarray(values)]
+    if held.dtype.kind in "iu":
+        large = held[(held > 2**53) | (held < -(2**53))] if held.dtype.itemsize == 8 else held[:0]
+        lost = next((one for one in large.tolist() if int(float(one)) != one), None)
+        if lost is not None:
+            raise UnsupportedError(
+                f"to_xarray(): {what} has missing values, which xarray has as NaN among floats, and {lost}, which "
+                f"float64 does not hold exactly; fill the missing values first, or take a masked array, result[name]"
+            )
+    made: AnyArray = values.astype(np.float64)
     return made

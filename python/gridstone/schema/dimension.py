@@ -10,7 +10,7 @@ from ..column import datatype
 from ..column.datatype import AnyArray, Value
 from ..errors import SchemaError, UnsupportedError
 from .frozen import Frozen
-from .labels import Labels, Listed, Steps, check_count, labels_of
+from .labels import Labels, Listed, Steps, check_count, check_pair, labels_of
 
 
 class Dim(Frozen):
@@ -97,14 +97,14 @@ class Dim(Frozen):
         self._put(name=str(name), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
         if _is_of_length_0(kind, domain):
             self._put_domain(_empty(kind, (None, None)), None)
-            self._check_labels()
+            self._check_labels(labels)
             return
         low, high = (None if bound is None else datatype.scalar(kind, bound, what) for bound in domain)
         if low is None or high is None:
             self._put_domain(_empty(kind, (low, high)), (low, high))
         else:
             self._put_domain((low, high), None)
-        self._check_labels()
+        self._check_labels(labels)
 
     def _put_domain(
         self, domain: tuple[Value, Value] | None, given: "_Ends | None", origin: Value | None = None
@@ -116,8 +116,9 @@ class Dim(Frozen):
             return
         self._put(_domain=domain, _given=given, _count=_count_of(domain), _origin=datatype.ticks_of(begin))
 
-    def _check_labels(self) -> None:
+    def _check_labels(self, given: Any) -> None:
         if self._labels is not None:
+            check_pair(f"dimension {self.name!r}", given, self.size)
             check_count(f"dimension {self.name!r}", self._labels, self.size)
 
     @property

@@ -83,6 +83,22 @@ class Listed:
 Labels = Steps | Listed
 
 
+def check_pair(what: str, given: Any, count: int | None) -> None:
+    """A `SchemaError` if a pair may be a start and a step, or the labels of exactly two positions."""
+    if count != 2 or not isinstance(given, tuple) or len(given) != 2:
+        return
+    start, step = _moment(given[0]), _span(given[1])
+    is_time = isinstance(start, np.datetime64) or getattr(getattr(start, "dtype", None), "kind", "") == "M"
+    is_step = isinstance(step, np.timedelta64) or getattr(getattr(step, "dtype", None), "kind", "") == "m"
+    if is_time and is_step:
+        return
+    shown = f"({brief(given[0])}, {brief(given[1])})"
+    raise SchemaError(
+        f"{what} has two positions, so that labels={shown} may be a start and a step, or two labels: "
+        f"labels=[…] for two labels, such as the start and the one after it"
+    )
+
+
 def labels_of(what: str, given: Any) -> Labels:
     """What a user gives as labels: one per position, or a pair `(start, step)`.
 
@@ -260,9 +276,7 @@ def _of_objects(what: str, values: AnyArray) -> AnyArray:
         mask = np.array([one is None for one in flat], np.bool_)
         return np.ma.MaskedArray(made, mask=mask) if mask.any() else made
     if all(isinstance(one, dt.date | np.datetime64) for one in held):
-        unit = "D" if not any(isinstance(one, dt.datetime | np.datetime64) for one in held) else "us"
-        moments = [np.datetime64("NaT") if one is None else datatype.time_of("datetime64", one) for one in flat]
-        return np.array(moments, f"datetime64[{unit}]")
+        return _of_moments(what, flat)
     if all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in held):
         if not all(-(2**63) <= one < 2**63 for one in held):
             raise SchemaError(f"{what}: {_TAKES} of 64 bits, found {brief(held)}")
@@ -270,6 +284,27 @@ def _of_objects(what: str, values: AnyArray) -> AnyArray:
         return np.ma.MaskedArray([0 if one is None else int(one) for one in flat], mask=mask, dtype=np.int64)
     found = next(one for one in held if not isinstance(one, str))
     raise SchemaError(f"{what}: {_TAKES}, all of one kind; found {brief(found)} of type {type(found).__name__}")
+
+
+def _of_moments(what: str, flat: list[Any]) -> AnyArray:
+    """Dates and times as times of the finest unit among them: days if all are dates, else at least microseconds."""
+    found = [np.datetime64("NaT", "D") if one is None else datatype.time_of("datetime64", one) for one in flat]
+    moments = [np.datetime64("NaT", "D") if one is None else one for one in found]
+    units = [str(np.datetime_data(one.dtype)[0]) for one in moments if not np.isnat(one)]
+    if any(isinstance(one, dt.datetime | np.datetime64) for one in flat):
+        units.append("us")
+    kind = np.dtype(f"datetime64[{max(units, key=datatype.fineness, default='D')}]")
+    made = np.empty(len(moments), kind)
+    for place, one in enumerate(moments):
+        try:
+            made[place] = one
+        except (OverflowError, ValueError):
+            made[place] = np.datetime64("NaT")
+        if made[place].astype(one.dtype) != one and not np.isnat(one):
+            raise SchemaError(
+                f"{what}: {brief(str(one))} is no value of {kind}, the unit of the finest label; give one unit to all"
+            )
+    return made
 
 
 def _is_none(value: Any) -> bool:

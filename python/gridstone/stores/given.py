@@ -8,7 +8,7 @@ from typing import Any
 from ..base.printable import brief
 from ..errors import InputError
 from ..labels import frames, xarrays
-from ..schema.labels import Labels, labels_of
+from ..schema.labels import Labels, check_pair, labels_of
 
 
 @dataclass(slots=True)
@@ -87,12 +87,13 @@ def _of_pandas(x: Any) -> Given:
     return made
 
 
-def named(given: Given, ndim: int, dims: Any, coords: Any) -> tuple[tuple[str, ...], dict[str, Labels]]:
+def named(given: Given, shape: Sequence[int], dims: Any, coords: Any) -> tuple[tuple[str, ...], dict[str, Labels]]:
     """The names of the dimensions and their labels, of what is said beside the values too.
 
     Raises:
         InputError: not one name for each dimension, or labels of a dimension that there is not.
     """
+    ndim = len(shape)
     names = given.dims or tuple(f"d{i}" for i in range(ndim))
     labels = dict(zip(names, (given.labels.get(name) for name in names), strict=True))
     if dims is not None:
@@ -107,6 +108,7 @@ def named(given: Given, ndim: int, dims: Any, coords: Any) -> tuple[tuple[str, .
     for name, values in _by_name(names, coords).items():
         if name not in names:
             raise InputError(f"coords= has labels of {brief(name)}; the dimensions are {', '.join(map(repr, names))}")
+        check_pair(f"dimension {name!r}", values, shape[names.index(name)])
         labels[name] = values
     return names, {n: labels_of(f"dimension {n!r}", values) for n, values in labels.items() if values is not None}
 

@@ -162,7 +162,7 @@ def array(
     """
     given = given_of(ndarray)
     attrs, values, shape = _attributes_of(given.values, name or given.name or "value", filters)
-    names, labels = named(given, len(shape), dims, coords)
+    names, labels = named(given, shape, dims, coords)
     schema = _counted(shape, tile, attrs, names, labels)
     used = context or default()
     if not (labels or given.meta or given.fields):

@@ -15,7 +15,9 @@ from gridstone.errors import InputError, StorageError
 
 def stack(name: str, labels: Any, **options: Any) -> gs.Array:
     """Rows of three cells, with these labels."""
-    count = 2 if isinstance(labels, tuple) else len(labels)
+    if isinstance(labels, tuple):  # a start and a step, of two rows
+        labels = np.array([labels[0], labels[0] + labels[1]])
+    count = len(labels)
     dims = [gs.Dim("time", (0, count - 1), labels=labels, **options), gs.Dim("x", (0, 2))]
     a = gs.create(f"mem://label-appends-{name}", gs.Schema(dims, [gs.Attr("v", "int64")]))
     a[...] = np.arange(3 * count).reshape(count, 3)

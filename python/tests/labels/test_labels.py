@@ -150,7 +150,7 @@ def test_labels_are_no_part_of_what_makes_schemas_equal() -> None:
 
 def test_an_array_with_labels_values_and_metadata_is_one_commit(tmp_path: Path) -> None:
     a = gs.array(
-        tmp_path / "one.gs", np.arange(6).reshape(2, 3), dims=["y", "x"], coords={"x": ["a", "b", "c"], "y": (0.5, 0.5)}
+        tmp_path / "one.gs", np.arange(6).reshape(2, 3), dims=["y", "x"], coords={"x": ["a", "b", "c"], "y": [0.5, 1.0]}
     )
     assert [len(version.operations) > 1 for version in a.history()] == [True]
     assert (a.dims, a.mode, a.sel(y=1.0, x="b")["value"]) == (("y", "x"), "r+", 4)
@@ -340,7 +340,7 @@ def test_a_picture_has_labels_along_its_axes(tmp_path: Path) -> None:
         "mem://labels-plot",
         np.arange(6.0).reshape(2, 3),
         dims=["y", "x"],
-        coords={"x": ["p", "q", "r"], "y": (60, -10)},
+        coords={"x": ["p", "q", "r"], "y": [60, 50]},
     )
     axes = Figure().add_axes((0, 0, 1, 1))
     gs.plot._label(axes, a, ("x", "y"))
@@ -352,7 +352,7 @@ def test_a_picture_has_labels_along_its_axes(tmp_path: Path) -> None:
 
 def test_info_names_labels_and_metadata_of_fields(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     a = gs.array(
-        tmp_path / "a.gs", np.zeros((2, 3)), dims=["y", "x"], coords={"x": ["p", "q", "r"], "y": (60, -10)}, name="t"
+        tmp_path / "a.gs", np.zeros((2, 3)), dims=["y", "x"], coords={"x": ["p", "q", "r"], "y": [60, 50]}, name="t"
     )
     a.dim("y").meta["units"], a["t"].meta["units"] = "degrees", "K"
     assert cli.run(["info", str(tmp_path / "a.gs")]) == 0

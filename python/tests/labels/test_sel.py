@@ -272,3 +272,26 @@ def test_a_transaction_that_chose_by_a_period_sees_what_others_append() -> None:
     gs.open(a.uri, mode="r+").append([9], labels="2026-03-09")
     with pytest.raises(gs.ConflictError):
         tx.commit()
+
+
+@pytest.mark.parametrize("asked", [0, [0]])
+def test_a_nearest_label_looks_at_all_labels_in_a_serializable_transaction(asked: object) -> None:
+    """What another commit appends may be nearer, so that a transaction that asked for the nearest one conflicts."""
+    uri = f"mem://sel-nearest-transaction-{type(asked).__name__}"
+    a = gs.array(uri, np.arange(3), dims=["t"], coords={"t": [1, 3, 5]}, name="v")
+    with pytest.raises(gs.ConflictError), gs.transaction(uri, isolation="serializable") as transaction:
+        inside = transaction["/"]
+        assert np.ravel(inside.sel(t=asked, method="nearest")["v"]).tolist() == [0]
+        inside.write(np.array([7]), {"t": (0, 0)})
+        a.append([3], labels=[0])
+
+
+def test_a_label_that_is_not_there_is_looked_for_among_all_labels_in_a_serializable_transaction() -> None:
+    uri = "mem://sel-missing-transaction"
+    a = gs.array(uri, np.arange(3), dims=["t"], coords={"t": [1, 3, 5]}, name="v")
+    with pytest.raises(gs.ConflictError), gs.transaction(uri, isolation="serializable") as transaction:
+        inside = transaction["/"]
+        with pytest.raises(KeyError):
+            inside.sel(t=7)
+        inside.write(np.array([7]), {"t": (0, 0)})
+        a.append([3])
