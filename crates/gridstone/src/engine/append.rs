@@ -168,7 +168,9 @@ impl Placed {
             return self.lost();
         };
         if own.hi == self.end.hi && own.is_empty() == self.end.is_empty() {
-            return if self.fits(&state, changes) { Ok(()) } else { self.lost() };
+            // Labels that were listed for the domain as it was lack those of what lies below it by now.
+            let is_listed_for_all = !self.is_labelled || *own == self.end;
+            return if is_listed_for_all && self.fits(&state, changes) { Ok(()) } else { self.lost() };
         }
         // Labels would have to move too: they lie elsewhere, or say what is at the place.
         let by = own.hi.checked_sub(self.end.hi).filter(|_| !self.end.is_empty() && !self.is_labelled);

@@ -21,10 +21,13 @@ const TRIES: usize = 16;
 
 impl Array {
     /// Deletes every cell of a box (`None`: the whole domain) that was written before the commit, those that this handle has not
-    /// seen among them. Nothing is deleted before the commit.
+    /// seen among them, as far as the domain reaches that it has seen. Nothing is deleted before the commit.
     pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
         let schema = self.schema()?;
         let region = parse_box(&schema, sub)?.unwrap_or_else(|| whole_of(&schema));
+        if schema.is_without_cells() {
+            self.note_ends()?;
+        }
         self.stage_delete_region(&region)
     }
 

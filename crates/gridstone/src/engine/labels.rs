@@ -14,7 +14,7 @@ use crate::runtime::SystemEntropy;
 use crate::schema::{
     Attribute, Datatype, Dimension, Evolution, KeyRange, Labels, Order, Schema, SchemaOptions, Steps, Subarray, key,
 };
-use crate::store::{ArrayState, Operation, Snapshot, StandardRules};
+use crate::store::{ArrayState, Changes, Operation, Rebase, Record, Snapshot, StandardRules};
 use crate::tile::ColumnView;
 use std::sync::Arc;
 
@@ -64,7 +64,11 @@ impl Array {
     ) -> Result<u64> {
         self.check_writable()?;
         self.session().check_open()?;
+        if call.commit_key.is_some() {
+            return Err(Error::input("a change of labels takes no commit key; leave it out"));
+        }
         let (snapshot, (state, first)) = self.looked_in(|snapshot| self.state_and_first(snapshot))?;
+        let mut seen = Vec::new();
         let mut names = self.hidden_names_in(&snapshot, &state)?;
         let (mut evolution, mut parts) = (evolution.clone(), LabelParts::default());
         for one in listed {
@@ -73,6 +77,7 @@ impl Array {
                 self.hide_labels(&state, place, dim_at(state.schema(), place)?.range(), one.values, &mut names, call)?;
             evolution.labels.push((one.dimension.clone(), Some(Labels::Array(hidden.id))));
             parts.add(hidden);
+            seen.push((place, dim_at(state.schema(), place)?.range()));
         }
         let operations = self.evolved(&state, &first, &evolution)?;
         let gone = unused(state.schema(), &operations);
@@ -82,7 +87,7 @@ impl Array {
         if all.is_empty() {
             return Ok(snapshot.version());
         }
-        self.commit_parts(all, parts.staged, message, &snapshot, &mut StandardRules)
+        self.commit_parts(all, parts.staged, message, &snapshot, &mut Listing { array: self.id(), seen })
     }
 
     /// What the labels of a block need that is appended in `range` along the dimension at a place.
@@ -253,6 +258,43 @@ impl Array {
 
     fn hidden_names_in(&self, snapshot: &Snapshot, state: &ArrayState) -> Result<Vec<String>> {
         Ok(snapshot.hidden_in(state)?.into_iter().map(|(name, _)| name).collect())
+    }
+}
+
+/// The rules of labels that are listed for whole dimensions: [`StandardRules`], and the dimensions are as long as they were.
+struct Listing {
+    array: Id,
+    /// The listed dimensions, and their domains.
+    seen: Vec<(usize, KeyRange)>,
+}
+
+impl Listing {
+    fn check(&self, newest: &Snapshot, changes: &Changes) -> Result<()> {
+        StandardRules::check(newest, changes)?;
+        let state = newest.array_by_id(self.array)?;
+        match self.seen.iter().find(|(place, range)| state.domain().ranges().get(*place) != Some(range)) {
+            None => Ok(()),
+            Some((place, _)) => Err(Error::conflict(format!(
+                "another commit made dimension {:?} of array {} longer, so there would not be a label for each position; nothing \
+                 was committed, give labels for all positions that there are now",
+                dim_at(state.schema(), *place)?.name(),
+                state.path()
+            ))),
+        }
+    }
+}
+
+impl Rebase for Listing {
+    fn newest_suffices(&self) -> bool {
+        true
+    }
+
+    fn rebase(&mut self, _lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        self.check(newest, changes)
+    }
+
+    fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        self.check(newest, changes)
     }
 }
 

@@ -55,7 +55,13 @@ impl Array {
                 self.note_positions(&schema, &positions, &hull);
                 self.described(&snapshot, &state, Some(&hull))?
             }
-            None => Vec::new(),
+            None => {
+                if schema.is_without_cells() {
+                    // That nothing lies there is so by the ends of the domain.
+                    self.note_ends()?;
+                }
+                Vec::new()
+            }
         };
         let target = Target { array: self.id(), schema, fragments };
         let cells = context.explain_missing(read_positions(&context, &target, &positions, &attrs))?;

@@ -263,7 +263,10 @@ impl Array {
         let whole = whole_of(schema);
         let region = region.unwrap_or(&whole);
         region.boxes().iter().for_each(|sub| self.note(sub));
-        let Some(hull) = region.hull() else { return Ok(Vec::new()) };
+        let Some(hull) = region.hull() else {
+            self.note_ends()?;
+            return Ok(Vec::new());
+        };
         let context = self.read_context(&snapshot, call);
         let mut found = Vec::new();
         for (description, number) in self.described(&snapshot, &state, None)?.iter().zip(0u32..) {

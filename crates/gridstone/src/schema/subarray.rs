@@ -93,6 +93,11 @@ impl Subarray {
         let mut found = Vec::new();
         for (dim, range) in self.ranges.iter().enumerate() {
             let (low, high) = ends(dim);
+            if range.is_empty() {
+                // Whichever end was looked at, all lies beyond it.
+                found.extend((low || high).then(|| self.without_ends()));
+                continue;
+            }
             let below = range.lo.checked_sub(1).filter(|_| low).map(|hi| KeyRange::new(0, hi));
             let above = range.hi.checked_add(1).filter(|_| high).map(|lo| KeyRange::new(lo, u64::MAX));
             for side in below.into_iter().chain(above) {

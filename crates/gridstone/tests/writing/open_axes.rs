@@ -208,7 +208,8 @@ fn an_empty_array_answers_every_question_with_nothing() {
         if !schema.sparse() {
             let staged = array.stage_box(None, &vec![("v".to_owned(), none.view())], Order::Row, &call).unwrap();
             assert_eq!(array.commit(vec![staged], None).unwrap(), version);
-            let mut nothing = [];
+            let (mut nothing, mut some) = ([], [0; 24]);
+            assert!(array.read_into(None, None, ReadOrder::Row, &mut [&mut some], &call).is_err());
             array.read_into(None, None, ReadOrder::Row, &mut [&mut nothing], &call).unwrap();
         }
         assert!(verify_on(&context(), storage, &call).unwrap().damage.is_empty());
@@ -265,6 +266,12 @@ fn blocks_appended_to_an_empty_axis_side_by_side_lie_one_behind_the_other() {
     });
     array.refresh().unwrap();
     let mut found = whole(&array).0;
+    // Each block lies in one piece, and those of one handle in the order in which it appended them.
+    let mut runs = found.chunk_by(|a, b| a == b).map(|run| (run[0], run.len()));
+    assert!(runs.all(|(value, count)| count == ((1 + value % 100 % 5) * 3) as usize));
+    for handle in 0..4 {
+        assert!(found.iter().filter(|value| **value / 100 == handle).is_sorted());
+    }
     let mut want: Vec<i64> = (0..4)
         .flat_map(|n| (0..12).flat_map(move |t| std::iter::repeat_n(n * 100 + t, ((1 + t % 5) * 3) as usize)))
         .collect();

@@ -151,6 +151,40 @@ fn a_block_without_labels_is_refused_once_others_list_them() {
 }
 
 #[test]
+fn labels_for_all_positions_are_refused_once_there_are_more() {
+    let storage = memory();
+    let array = rows(&storage);
+    let late = opened(&storage);
+    append_with(&array, None, 3, &Call::default()).unwrap();
+    let error = label(&late, &[1, 2]).unwrap_err();
+    assert!(error.kind() == ErrorKind::Conflict && error.message().contains("longer"), "{error}");
+    late.refresh().unwrap();
+    label(&late, &[1, 2, 3, 4, 5]).unwrap();
+    // The same of labels that others have continued meanwhile.
+    let late = opened(&storage);
+    append(&opened(&storage), &[6]).unwrap();
+    assert_eq!(label(&late, &[9, 8, 7, 6, 5]).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(listed(&opened(&storage)).0, [1, 2, 3, 4, 5, 6]);
+    sound(&storage);
+}
+
+#[test]
+fn a_block_whose_labels_make_a_list_is_cut_again_if_the_low_end_moved() {
+    let storage = memory();
+    let array = rows(&storage);
+    step(&array, r#"{"start":"0","step":"1","dtype":"int64"}"#).unwrap();
+    let (below, block) = (bytes(&[7, 7]), [70]);
+    let late = opened(&storage);
+    let grown = Call::default().growing(true);
+    let sub = [("4".to_owned(), "4".to_owned()), ("0".to_owned(), "1".to_owned())];
+    let staged = array.stage_dense(Some(&sub), &vec![("v".to_owned(), view(&below))], Order::Row, &grown).unwrap();
+    array.commit(vec![staged], None).unwrap();
+    append(&late, &block).unwrap();
+    assert_eq!(listed(&opened(&storage)), (vec![-1, 0, 1, 70], vec![7, 0, 0, 70]));
+    sound(&storage);
+}
+
+#[test]
 fn labels_count_as_content_of_a_key() {
     let storage = memory();
     label(&rows(&storage), &[1, 2]).unwrap();
