@@ -13,7 +13,6 @@ mod enumeration;
 mod evolve;
 mod filter;
 mod model;
-mod open_ends;
 mod plan;
 mod relaid;
 mod rounding;

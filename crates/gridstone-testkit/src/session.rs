@@ -4,7 +4,6 @@ use crate::Dice;
 use crate::coord::{Coord, Place, box_texts};
 use crate::filter::Filter;
 use crate::model::{Change, Expected, Model, expected_rows};
-use crate::open_ends;
 use crate::plan::{Case, Plan, Size};
 use crate::stage::stage;
 use crate::value::values_of;
@@ -14,7 +13,6 @@ use gridstone::engine::{
     Strategy, VacuumOptions, create_array_on, open_on,
 };
 use gridstone::fragment::{AsStored, TileSources};
-use gridstone::schema::Schema;
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,23 +74,18 @@ impl Session {
 
     /// The same, whose reads go through these tiles of dense fragments.
     pub fn through(tiles: Arc<dyn TileSources>, case: &Case, storage: Arc<dyn Storage>, faults: bool) -> Self {
-        let mut plan = Plan::new(case.kind, case.size, case.seed);
+        let plan = Plan::new(case.kind, case.size, case.seed);
         let mut dice = Dice::new(case.seed ^ 0x5eed);
         let faults = faults.then(FaultPlan::new);
         let used = Self::used_storage(&storage, &faults);
-        let endless = open_ends::opened(&plan.schema, &mut Dice::new(case.seed ^ 0x09e4));
         let array = create_array_on(
             &context(&mut dice, &tiles),
             used.clone(),
             "/",
-            endless.clone().unwrap_or_else(|| Schema::clone(&plan.schema)),
+            Arc::unwrap_or_clone(plan.schema.clone()),
             false,
         );
         let array = array.unwrap();
-        if endless.is_some() {
-            open_ends::reach(&array, &plan.schema);
-            plan.schema = array.schema().unwrap();
-        }
         let other = opened(&context(&mut dice, &tiles), &used, true, At::Latest).unwrap();
         let model = Model::new(plan.schema.clone(), array.version());
         let plans = BTreeMap::from([(array.version(), plan.clone())]);
