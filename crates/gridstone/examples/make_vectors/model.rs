@@ -75,9 +75,11 @@ impl Model {
             _ => Value::Null,
         };
         let mut read = Map::new();
-        let told = match self.schema.is_without_cells() {
-            true => Value::Null,
-            false => self.schema.coordinates().map(ends).collect(),
+        let told = match (self.schema.is_without_cells(), self.schema.is_scalar()) {
+            (true, _) => Value::Null,
+            // The axis that an array of no dimension has on disk.
+            (_, true) => json!([["0", "0"]]),
+            _ => self.schema.coordinates().map(ends).collect(),
         };
         read.insert("box".into(), told);
         let found = if self.schema.sparse() { self.sparse(sub) } else { self.dense(sub) };
