@@ -2,6 +2,7 @@
 //!
 //! What Python sees of it is `python/gridstone/_native.pyi`. No logic lives here.
 
+mod aggregate;
 mod append;
 mod array;
 mod boxes;
@@ -60,6 +61,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(filters::register_filter, module)?)?;
     module.add_function(wrap_pyfunction!(filters::registered_filters, module)?)?;
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(aggregate::aggregate, module)?)?;
+    module.add_function(wrap_pyfunction!(aggregate::partial, module)?)?;
+    module.add_function(wrap_pyfunction!(aggregate::merge_partials, module)?)?;
+    module.add_function(wrap_pyfunction!(aggregate::finish_partials, module)?)?;
     module.add_function(wrap_pyfunction!(append::append_block, module)?)?;
     module.add_function(wrap_pyfunction!(labels::labels_of, module)?)?;
     module.add_function(wrap_pyfunction!(labels::alter_labelled, module)?)?;

@@ -34,6 +34,7 @@ from ..version.history import Version
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt
 from ..write.input import coordinate_columns
 from . import conversion, display, pickling
+from .aggregate import Askable
 from .delete import Erasable
 from .evolution import Evolvable
 from .labelled import Labelled
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Labelled, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(Labelled, Askable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.

@@ -21,6 +21,7 @@ mod complaint;
 mod enumerated;
 mod evaluate;
 mod exact;
+mod expression;
 mod fuzz;
 mod interval;
 mod leaf;
@@ -39,6 +40,7 @@ mod values;
 
 pub use batch::{Batch, Coordinates};
 pub use bind::{Bound, Needed, Place};
+pub use expression::{BoundExpression, Call, Expression};
 pub use fuzz::fuzz;
 pub use prune::{Facts, Verdict};
 pub use selection::Selection;

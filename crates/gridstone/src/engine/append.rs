@@ -62,8 +62,13 @@ impl Array {
     fn given_of(&self, block: &Appended<'_>, call: &Call) -> Result<Option<Given>> {
         let (_, state) = self.state()?;
         let columns = by_place(state.schema(), &block.data)?;
-        let shape = block_of(&state, block)?.shape();
-        let packed = Subarray::new(shape.iter().map(|n| KeyRange::new(0, n.saturating_sub(1))).collect());
+        // Where the block lies is left out, also whether there is room: it may have been appended before, to the end.
+        let mut packed: Vec<KeyRange> = sides_of(&state, block)?.1;
+        packed.iter_mut().for_each(|side| *side = KeyRange::new(0, side.hi.wrapping_sub(side.lo)));
+        if let Some(own) = packed.get_mut(block.axis) {
+            *own = KeyRange::new(0, block.count - 1);
+        }
+        let packed = Subarray::new(packed);
         self.given(call, || {
             let body = content::of_appended(state.schema(), block.axis, &packed, &columns, block.layout);
             block.labels.as_ref().map_or(body, |labels| content::of_labelled(body, labels))
@@ -92,8 +97,8 @@ impl Array {
     }
 }
 
-/// Where a block lies behind the end of an array.
-fn block_of(state: &ArrayState, block: &Appended<'_>) -> Result<Subarray> {
+/// The dimension along which a block is appended, and the domain, which is as long along all others as the block.
+fn sides_of<'s>(state: &'s ArrayState, block: &Appended<'_>) -> Result<(&'s Dimension, Vec<KeyRange>)> {
     let schema = state.schema();
     if schema.sparse() {
         return Err(Error::unsupported("a block is appended to a dense array; write cells into a sparse one"));
@@ -113,8 +118,14 @@ fn block_of(state: &ArrayState, block: &Appended<'_>) -> Result<Subarray> {
             other.name()
         )));
     }
+    Ok((dim, state.domain().ranges().to_vec()))
+}
+
+/// Where a block lies behind the end of an array.
+fn block_of(state: &ArrayState, block: &Appended<'_>) -> Result<Subarray> {
+    let (dim, mut ranges) = sides_of(state, block)?;
     let Some(place) = dim.behind(block.count) else {
-        let all = schema.widest().ranges().get(block.axis).copied().unwrap_or(dim.range());
+        let all = state.schema().widest().ranges().get(block.axis).copied().unwrap_or(dim.range());
         let low = dim.behind(1).map(|first| first.lo);
         return Err(Error::bounds(format!(
             "dimension {:?} has {} coordinates left behind its end, {} were appended; its type {} has no more",
@@ -124,7 +135,6 @@ fn block_of(state: &ArrayState, block: &Appended<'_>) -> Result<Subarray> {
             dim.datatype()
         )));
     };
-    let mut ranges = state.domain().ranges().to_vec();
     if let Some(own) = ranges.get_mut(block.axis) {
         *own = place;
     }

@@ -109,10 +109,21 @@ pub(super) fn hull_of(schema: &Schema, region: Option<&Region>) -> Result<Subarr
         return Err(Error::input("several boxes were given where a dense array takes one; give them one by one"));
     }
     match region.hull() {
-        None if schema.is_without_cells() => Ok(schema.domain()),
+        None if schema.is_without_cells() => Ok(empty_hull(schema, region)),
         None => Err(Error::bounds("the box is empty: no text lies between its ends")),
         Some(hull) => Ok(hull.clone()),
     }
+}
+
+/// The box of a region of an array without cells: along a dimension without coordinates none, along the others what was asked for.
+fn empty_hull(schema: &Schema, region: &Region) -> Subarray {
+    let domain = schema.domain();
+    let Some(given) = given_hull(schema, Some(region)) else { return domain };
+    let part = |(own, asked): (&KeyRange, &KeyRange)| match own.is_empty() {
+        true => KeyRange::EMPTY,
+        false => own.intersect(*asked).unwrap_or(KeyRange::EMPTY),
+    };
+    Subarray::new(domain.ranges().iter().zip(given.ranges()).map(part).collect())
 }
 
 /// What [`hull_of`] gives, as it was asked for: without the ends that were left open.

@@ -4,6 +4,7 @@
 //! commits move forward. Nothing below this floor holds global state, but for the user-defined filters that a process registers.
 
 mod address;
+mod aggregate;
 mod append;
 mod around;
 mod array;
@@ -52,18 +53,23 @@ mod writer;
 pub use crate::base::limits::BlockCells;
 pub use crate::codec::{UserFilter, register as register_filter, registered_ids as registered_filters};
 pub use crate::condition::{
-    Batch, Bound, Branch, Comparison, Condition, Coordinates, Facts, Literal, Selection, Verdict,
+    Batch, Bound, Branch, Call as AggregateCall, Comparison, Condition, Coordinates, Expression, Facts, Literal,
+    Selection, Verdict,
 };
 pub use crate::maintain::{
     AffectedCells, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
     StoreReport, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
 };
-pub use crate::query::{AxisPositions, Chosen, Dedup, Mask, OutColumn, Portions, ReadOrder, Scan};
+pub use crate::query::{
+    Aggregate, Answer, AxisPositions, By, Chosen, Dedup, Mask, OutColumn, PartialTable, Portions, Question, ReadOrder,
+    ResultColumn, Scan, Width,
+};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
 pub use crate::store::{CommitKey, Field};
 pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
+pub use aggregate::{finish_partials, merge_partials, select_groups};
 pub use append::Appended;
 pub use around::{Partial, SkippedCells};
 pub use array::Array;

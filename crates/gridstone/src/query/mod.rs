@@ -5,6 +5,7 @@
 //! write is `cells -> tiles -> encoded tiles -> fragment`; nothing is visible before the `store` floor commits it.
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
+mod aggregate;
 mod block;
 mod cells;
 mod damage;
@@ -21,6 +22,7 @@ mod select;
 mod sparse;
 mod write;
 
+pub use aggregate::{Aggregate, Aggregation, Answer, By, PartialTable, Question, ResultColumn, Width};
 pub use block::masks::read_mask;
 pub use block::open::{open_fragment, open_uncached};
 pub use block::sparse::outside_bounds;

@@ -216,15 +216,17 @@ impl<'a> Area<'a> {
             flags.iter_mut().zip(column).for_each(|(flag, key)| *flag &= range.contains(*key));
         }
         if let Some(region) = self.region {
-            region.clear_outside(&coords.iter().map(Vec::as_slice).collect::<Vec<_>>(), flags);
+            region.clear_outside(&coords.iter().map(|keys| Some(keys.as_slice())).collect::<Vec<_>>(), flags);
         }
     }
 
     /// Along which dimensions coordinates in `bounds` have to be looked at to know which cells belong to it.
     pub(super) fn deciding(self, bounds: &Subarray) -> Vec<bool> {
         let (sub, several) = self.within(bounds);
-        let ranges = bounds.ranges().iter().zip(sub.ranges());
-        ranges.map(|(bounds, range)| several || bounds.lo < range.lo || range.hi < bounds.hi).collect()
+        let several = self.region.filter(|_| several).map(|region| region.deciding(bounds)).unwrap_or_default();
+        let ends = bounds.ranges().iter().zip(sub.ranges());
+        let cut = |(bounds, range): (&KeyRange, &KeyRange)| bounds.lo < range.lo || range.hi < bounds.hi;
+        ends.map(cut).enumerate().map(|(axis, cut)| cut || several.get(axis) == Some(&true)).collect()
     }
 
     /// As [`Area::clear_outside`], of coordinates as they are stored, those in `coords` from row `from` on, which are to lie in `bounds`; there are
@@ -240,18 +242,21 @@ impl<'a> Area<'a> {
         let mut keys = Vec::new();
         let ranges = bounds.ranges().iter().zip(sub.ranges());
         for (number, ((column, dim), (bounds, range))) in coords.iter().zip(schema.dims()).zip(ranges).enumerate() {
-            let Some(column) = column else { continue };
+            let Some(column) = column else {
+                keys.push(None);
+                continue;
+            };
             let width = dim.datatype().width().unwrap_or(1);
             let values = column.view().values().get(from * width..(from + flags.len()) * width).unwrap_or_default();
             if !key::mark(dim.datatype(), values, *bounds, *range, flags) {
                 return Ok(Some(number));
             }
             if several {
-                keys.push(key::encode(dim.datatype(), values)?);
+                keys.push(Some(key::encode(dim.datatype(), values)?));
             }
         }
-        if several {
-            self.clear_outside(&keys, flags);
+        if let Some(region) = self.region.filter(|_| several) {
+            region.clear_outside(&keys.iter().map(|keys| keys.as_deref()).collect::<Vec<_>>(), flags);
         }
         Ok(None)
     }

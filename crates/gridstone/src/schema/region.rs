@@ -88,6 +88,11 @@ fn touched(ranges: &[KeyRange], range: KeyRange) -> &[KeyRange] {
     later.get(..later.partition_point(|r| r.lo <= range.hi)).unwrap_or_default()
 }
 
+/// Whether one of some ranges, which ascend and are apart, holds all of `range`.
+fn holds(ranges: &[KeyRange], range: KeyRange) -> bool {
+    matches!(touched(ranges, range), [only] if only.lo <= range.lo && range.hi <= only.hi)
+}
+
 /// Whether a box has a cell of another one.
 fn meet(a: &Subarray, b: impl Iterator<Item = KeyRange>) -> bool {
     a.ranges().iter().zip(b).all(|(a, b)| a.intersect(b).is_some())
@@ -227,35 +232,48 @@ impl Region {
 
     /// Whether it contains all of `sub`; may be false where only several of its boxes together contain it.
     pub fn covers(&self, sub: &Subarray) -> bool {
-        let holds = |(along, range): (&Vec<KeyRange>, &KeyRange)| matches!(touched(along, *range), [only] if only.lo <= range.lo && range.hi <= only.hi);
         match &self.grid {
-            Some(grid) => grid.iter().zip(sub.ranges()).all(holds),
+            Some(grid) => grid.iter().zip(sub.ranges()).all(|(along, range)| holds(along, *range)),
             None => self.find(self.hulls.len(), 0..usize::MAX, &ranges(sub), &mut |b| b.covers(sub)),
+        }
+    }
+
+    /// Along which axes coordinates in `sub` have to be looked at to know which of its cells lie in it.
+    pub fn deciding(&self, sub: &Subarray) -> Vec<bool> {
+        match &self.grid {
+            Some(grid) => grid.iter().zip(sub.ranges()).map(|(along, range)| !holds(along, *range)).collect(),
+            None => vec![true; sub.ndim()],
         }
     }
 
     /// Which cells lie in it; `coords` are their coordinates as ordered keys, a column per axis.
     pub fn mark(&self, coords: &[&[u64]]) -> Vec<bool> {
         let mut flags = vec![!self.boxes.is_empty(); coords.first().map_or(0, |column| column.len())];
-        self.clear_outside(coords, &mut flags);
+        self.clear_outside(&coords.iter().map(|keys| Some(*keys)).collect::<Vec<_>>(), &mut flags);
         flags
     }
 
-    /// Clears the flags of the cells that do not lie in it.
-    pub fn clear_outside(&self, coords: &[&[u64]], flags: &mut [bool]) {
-        let ends = |keys: &&[u64]| Some(KeyRange { lo: *keys.iter().min()?, hi: *keys.iter().max()? });
+    /// Clears the flags of the cells that do not lie in it. `coords` has a column per axis that decides, as [`Region::deciding`] says.
+    pub fn clear_outside(&self, coords: &[Option<&[u64]>], flags: &mut [bool]) {
+        let ends = |keys: &Option<&[u64]>| match keys {
+            Some(keys) => Some(KeyRange { lo: *keys.iter().min()?, hi: *keys.iter().max()? }),
+            None => Some(KeyRange { lo: 0, hi: u64::MAX }),
+        };
         let Some(ends) = coords.iter().map(ends).collect::<Option<Vec<_>>>() else { return };
         if let Some(grid) = &self.grid {
             for ((along, range), column) in grid.iter().zip(ends).zip(coords) {
-                clear_beside(touched(along, range), column, flags);
+                if let Some(column) = column {
+                    clear_beside(touched(along, range), column, flags);
+                }
             }
             return;
         }
         let mut inside = vec![false; flags.len()];
         for sub in self.touching(&Subarray::new(ends)) {
             for (row, inside) in inside.iter_mut().enumerate() {
-                let mut keys = sub.ranges().iter().zip(coords);
-                *inside |= keys.all(|(range, column)| column.get(row).is_some_and(|key| range.contains(*key)));
+                let holds = |range: &KeyRange, keys: &[u64]| keys.get(row).is_some_and(|key| range.contains(*key));
+                let mut columns = sub.ranges().iter().zip(coords);
+                *inside |= columns.all(|(range, keys)| keys.is_none_or(|keys| holds(range, keys)));
             }
         }
         flags.iter_mut().zip(inside).for_each(|(flag, inside)| *flag &= inside);
@@ -321,6 +339,13 @@ mod tests {
             if let Some(part) = region.part(&asked) {
                 prop_assert!(inside.iter().all(|(x, y)| part.contains([*x, *y]) == held(*x, *y)));
             }
+            let columns: Vec<Vec<u64>> = vec![inside.iter().map(|c| c.0).collect(), inside.iter().map(|c| c.1).collect()];
+            let deciding = region.deciding(&asked);
+            let read = |(keys, decides): (&'_ Vec<u64>, &bool)| decides.then(|| keys.clone());
+            let read: Vec<Option<Vec<u64>>> = columns.iter().zip(&deciding).map(read).collect();
+            let mut flags = vec![region.touches(&asked); inside.len()];
+            region.clear_outside(&read.iter().map(Option::as_deref).collect::<Vec<_>>(), &mut flags);
+            prop_assert_eq!(flags, inside.iter().map(|(x, y)| held(*x, *y)).collect::<Vec<_>>());
             prop_assert!(touching.len() != 1 || region.part(&asked).is_some());
             prop_assert_eq!(region.touching(&asked), touching);
             prop_assert!(boxes.iter().all(|b| region.hull().unwrap().covers(b)));

@@ -107,6 +107,14 @@ impl<'a> ColumnView<'a> {
         self.validity.is_none_or(|v| v.get(row) == Some(&1))
     }
 
+    /// The cells `from..to`, of a type of fixed width; `None` of others.
+    pub fn part(&self, from: usize, to: usize) -> Option<Self> {
+        let width = self.datatype.width()?;
+        let values = self.values.get(from * width..to * width)?;
+        let validity = self.validity.map(|validity| validity.get(from..to).unwrap_or_default());
+        Some(Self { len: to - from, values, validity, ..*self })
+    }
+
     /// The bytes of cell `row`; empty past the end.
     pub fn value(&self, row: usize) -> &'a [u8] {
         let (from, to) = match (self.offsets, self.datatype.width()) {

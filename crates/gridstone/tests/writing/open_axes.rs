@@ -206,6 +206,11 @@ fn an_empty_array_answers_every_question_with_nothing() {
         assert_eq!((merged.before, merged.after), (0, 0));
         assert!(array.strategy(&MergeChoice::Box(&sub)).is_err());
         if !schema.sparse() {
+            // A box that is open along the empty dimension keeps its other side.
+            let span = Span { lo: None, hi: None, below: false };
+            let region = array.region(&[vec![span, Span::between("1", "2")]]).unwrap();
+            let (_, shape, _) = array.read_box(Some(&region), None, ReadOrder::Row, &call).unwrap();
+            assert_eq!(shape, Some(vec![0, 2]), "{json}");
             let staged = array.stage_box(None, &vec![("v".to_owned(), none.view())], Order::Row, &call).unwrap();
             assert_eq!(array.commit(vec![staged], None).unwrap(), version);
             let (mut nothing, mut some) = ([], [0; 24]);
@@ -245,6 +250,23 @@ fn the_first_block_that_is_appended_lies_at_the_closed_end() {
         array.append(&block(), None, &Call::default()).unwrap();
         assert_eq!((times(&array), whole(&array).0), (Some(second), (0..6).chain(0..6).collect()), "{ends}");
     }
+}
+
+/// The last coordinates of a type are taken: the same block again is done, another one finds no room.
+#[test]
+fn a_block_with_a_key_is_appended_once_also_to_the_end_of_its_type() {
+    let (array, _) = created(
+        r#"{"dims":[{"name":"t","dtype":"uint8","domain":["0","252"],"tile":"16"}],"attrs":[{"name":"v","dtype":"int64"}]}"#,
+    );
+    let v = longs(0..3);
+    let call = super::commit_keys::call("last");
+    let block =
+        || Appended { axis: 0, count: 3, data: vec![("v".to_owned(), v.view())], layout: Order::Row, labels: None };
+    let version = array.append(&block(), None, &call).unwrap();
+    assert_eq!(array.append(&block(), None, &call).unwrap(), version);
+    let error = array.append(&block(), None, &Call::default()).unwrap_err();
+    assert!(error.kind() == ErrorKind::Bounds && error.message().contains("0 coordinates left"), "{error}");
+    assert_eq!(times(&array), Some(pair(0, 255)));
 }
 
 #[test]

@@ -1,0 +1,196 @@
+//! Questions: aggregates by groups, their partial results, and answers.
+
+use crate::array::Array;
+use crate::boxes::{Boxes, region};
+use crate::cells::stats_dict;
+use crate::columns::{Held, Out, columns, out};
+use crate::condition::{GivenCondition, branch};
+use crate::errors::raise;
+use crate::interrupt;
+use crate::labels::{GivenLabels, hold};
+use gridstone::base::CounterSnapshot;
+use gridstone::engine::{self, Aggregate, Answer, By, Column, Expression, PartialTable, Question, Width};
+use gridstone::schema::Schema;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt};
+use std::sync::Arc;
+
+/// A key: its name, its value, and the width of its bins.
+type GivenKey<'py> = (String, String, Option<Bound<'py, PyAny>>);
+
+/// An aggregate: its name, and its text.
+type GivenAggregate = (String, String);
+
+/// The groups that are left of an answer: a condition on its columns, their order and whether each descends, and how many.
+type GivenEnding<'py> = (Option<GivenCondition<'py>>, Vec<(String, bool)>, Option<usize>);
+
+/// Columns with their names and types.
+type Named = Vec<(String, String, Out)>;
+
+/// An answer: the number of groups, the columns, for each the attribute whose codes it holds, and what was done.
+type Answered = (usize, Named, Vec<Option<String>>, Py<PyDict>);
+
+/// A partial result: its tables, each the number of its groups and its columns, and what was done.
+type Parted = (Vec<(usize, Named)>, Py<PyDict>);
+
+/// A table of a partial result, as it is given back.
+type GivenTable<'py> = (usize, Vec<GivenLabels<'py>>);
+
+fn question(py: Python<'_>, by: Vec<GivenKey<'_>>, aggregates: Vec<GivenAggregate>) -> PyResult<Question> {
+    let width = |width: Bound<'_, PyAny>| {
+        if width.is_instance_of::<PyInt>() {
+            width.extract().map(Width::Whole)
+        } else {
+            width.extract().map(Width::Float)
+        }
+    };
+    let key = |(name, text, bins): GivenKey<'_>| {
+        let value = Expression::parse(&text).map_err(|e| raise(py, &e))?;
+        Ok(By { name, value, width: bins.map(width).transpose()? })
+    };
+    let aggregate = |(name, text): GivenAggregate| {
+        let call = engine::AggregateCall::parse(&text).map_err(|e| raise(py, &e))?;
+        Ok(Aggregate { name, call, text })
+    };
+    Ok(Question {
+        by: by.into_iter().map(key).collect::<PyResult<_>>()?,
+        aggregates: aggregates.into_iter().map(aggregate).collect::<PyResult<_>>()?,
+    })
+}
+
+fn named(py: Python<'_>, name: String, column: Column) -> PyResult<(String, String, Out)> {
+    let dtype = column.datatype().to_string();
+    Ok((name, dtype, out(py, column, None)?))
+}
+
+fn answered(py: Python<'_>, schema: &Schema, answer: Answer, counters: &CounterSnapshot) -> PyResult<Answered> {
+    let attr = |place: usize| schema.attrs().get(place).map(|attr| attr.name().to_owned());
+    let (mut found, mut categories) = (Vec::new(), Vec::new());
+    for (column, values) in answer.columns {
+        categories.push(column.categories.and_then(attr));
+        found.push(named(py, column.name, values)?);
+    }
+    Ok((answer.rows, found, categories, stats_dict(py, counters)?))
+}
+
+fn tables_out(py: Python<'_>, tables: Vec<PartialTable>, counters: &CounterSnapshot) -> PyResult<Parted> {
+    let mut made = Vec::with_capacity(tables.len());
+    for table in tables {
+        let columns = table.columns.into_iter().map(|(name, column)| named(py, name, column));
+        made.push((table.rows, columns.collect::<PyResult<_>>()?));
+    }
+    Ok((made, stats_dict(py, counters)?))
+}
+
+/// The columns of partial results, held while the engine reads them.
+struct HeldParts(Vec<Vec<HeldTable>>);
+
+/// One table: the number of its groups, and its columns.
+type HeldTable = (usize, Vec<(String, Held)>);
+
+impl HeldParts {
+    fn new(py: Python<'_>, parts: Vec<Vec<GivenTable<'_>>>) -> PyResult<Self> {
+        let table = |(rows, columns): GivenTable<'_>| {
+            Ok((rows, columns.into_iter().map(|given| hold(py, given)).collect::<PyResult<Vec<_>>>()?))
+        };
+        let part = |tables: Vec<GivenTable<'_>>| tables.into_iter().map(table).collect::<PyResult<Vec<_>>>();
+        parts.into_iter().map(part).collect::<PyResult<_>>().map(Self)
+    }
+
+    fn tables(&self, call: &engine::Call) -> gridstone::base::Result<Vec<Vec<PartialTable>>> {
+        let table = |(rows, held): &HeldTable| {
+            let views = columns(held, call)?;
+            let named = held.iter().zip(views).map(|((name, _), view)| (name.clone(), view.copy_range(0, view.len())));
+            Ok(PartialTable { rows: *rows, columns: named.collect() })
+        };
+        self.0.iter().map(|tables| tables.iter().map(table).collect()).collect()
+    }
+}
+
+/// Answers a question to the cells of boxes that a condition selects; groups ascend by their keys, or come in the order given.
+#[pyfunction]
+#[pyo3(signature = (array, boxes, condition, by, aggregates, ending, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
+pub(crate) fn aggregate(
+    py: Python<'_>,
+    array: &Array,
+    boxes: Option<Boxes>,
+    condition: Option<GivenCondition<'_>>,
+    by: Vec<GivenKey<'_>>,
+    aggregates: Vec<GivenAggregate>,
+    ending: GivenEnding<'_>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Answered> {
+    let (asked, condition) = (question(py, by, aggregates)?, condition.as_ref().map(branch));
+    let (having, order, limit) = ending;
+    let having = having.as_ref().map(branch);
+    let region = region(py, &array.inner, boxes)?;
+    let (schema, answer, counters) =
+        interrupt::read(py, array.inner.context(), &array.inner.uri(), progress, |call| {
+            let schema = array.inner.schema()?;
+            let (answer, counters) = array.inner.aggregate(region.as_ref(), condition.as_deref(), &asked, call)?;
+            let answer = match &having {
+                Some(having) => engine::select_groups(&schema, answer, having)?,
+                None => answer,
+            };
+            let answer = if order.is_empty() && limit.is_none() { answer } else { answer.ordered(&order, limit)? };
+            Ok((schema, answer, counters))
+        })?;
+    answered(py, &schema, answer, &counters)
+}
+
+/// The partial result of a question.
+#[pyfunction]
+#[pyo3(signature = (array, boxes, condition, by, aggregates, progress = None))]
+pub(crate) fn partial(
+    py: Python<'_>,
+    array: &Array,
+    boxes: Option<Boxes>,
+    condition: Option<GivenCondition<'_>>,
+    by: Vec<GivenKey<'_>>,
+    aggregates: Vec<GivenAggregate>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Parted> {
+    let (asked, condition) = (question(py, by, aggregates)?, condition.as_ref().map(branch));
+    let region = region(py, &array.inner, boxes)?;
+    let (tables, counters) = interrupt::read(py, array.inner.context(), &array.inner.uri(), progress, |call| {
+        array.inner.partial(region.as_ref(), condition.as_deref(), &asked, call)
+    })?;
+    tables_out(py, tables, &counters)
+}
+
+/// Merges partial results of one question to arrays of a schema.
+#[pyfunction]
+pub(crate) fn merge_partials(
+    py: Python<'_>,
+    schema_json: &str,
+    by: Vec<GivenKey<'_>>,
+    aggregates: Vec<GivenAggregate>,
+    parts: Vec<Vec<GivenTable<'_>>>,
+) -> PyResult<Parted> {
+    let (asked, held) = (question(py, by, aggregates)?, HeldParts::new(py, parts)?);
+    let merged = py.detach(|| {
+        let schema = Arc::new(Schema::from_json(schema_json)?);
+        engine::merge_partials(schema, &asked, &held.tables(&engine::Call::default())?)
+    });
+    tables_out(py, merged.map_err(|e| raise(py, &e))?, &CounterSnapshot::default())
+}
+
+/// The answer that partial results of one question give together.
+#[pyfunction]
+pub(crate) fn finish_partials(
+    py: Python<'_>,
+    schema_json: &str,
+    by: Vec<GivenKey<'_>>,
+    aggregates: Vec<GivenAggregate>,
+    parts: Vec<Vec<GivenTable<'_>>>,
+) -> PyResult<Answered> {
+    let (asked, held) = (question(py, by, aggregates)?, HeldParts::new(py, parts)?);
+    let finished = py.detach(|| {
+        let schema = Arc::new(Schema::from_json(schema_json)?);
+        let answer = engine::finish_partials(Arc::clone(&schema), &asked, &held.tables(&engine::Call::default())?)?;
+        Ok((schema, answer))
+    });
+    let (schema, answer) = finished.map_err(|e| raise(py, &e))?;
+    answered(py, &schema, answer, &CounterSnapshot::default())
+}

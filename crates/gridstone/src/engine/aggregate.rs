@@ -1,0 +1,110 @@
+//! Questions to an array: aggregates of the cells of a region that a condition selects, by groups.
+
+use super::conditions::select_rows;
+use super::regions::LostPages;
+use super::{Array, Call};
+use crate::base::{CounterSnapshot, Result};
+use crate::condition::Condition;
+use crate::query::{Aggregation, Answer, PartialTable, Question, ReadOrder, ResultColumn};
+use crate::schema::{Attribute, Region, Schema, SchemaOptions};
+use crate::tile::Column;
+use std::sync::Arc;
+
+impl Array {
+    /// Answers a question to the cells of a region (`None`: the whole domain) that `condition` selects (`None`: all): groups
+    /// ascending, their keys and aggregates. Gives what the read did besides. An unwritten cell of a dense array is what it reads
+    /// as: fill, or null.
+    ///
+    /// # Errors
+    /// Input (names, types or a condition that do not fit the schema; a sum that does not fit its type), Bounds, Corruption,
+    /// Storage, Cancelled.
+    pub fn aggregate(
+        &self,
+        region: Option<&Region>,
+        condition: Option<&Condition>,
+        question: &Question,
+        call: &Call,
+    ) -> Result<(Answer, CounterSnapshot)> {
+        let (aggregation, counters) = self.aggregated(region, condition, question, call)?;
+        Ok((aggregation.finish()?, counters))
+    }
+
+    /// The partial result of a question, as tables that can be sent to another machine and merged in any order.
+    ///
+    /// # Errors
+    /// As [`Array::aggregate`].
+    pub fn partial(
+        &self,
+        region: Option<&Region>,
+        condition: Option<&Condition>,
+        question: &Question,
+        call: &Call,
+    ) -> Result<(Vec<PartialTable>, CounterSnapshot)> {
+        let (aggregation, counters) = self.aggregated(region, condition, question, call)?;
+        Ok((aggregation.tables()?, counters))
+    }
+
+    fn aggregated(
+        &self,
+        region: Option<&Region>,
+        condition: Option<&Condition>,
+        question: &Question,
+        call: &Call,
+    ) -> Result<(Aggregation, CounterSnapshot)> {
+        let mut planned = self.plan_region(region, None, condition, ReadOrder::Any, LostPages::Refused, call)?;
+        let mut aggregation = Aggregation::new(Arc::clone(&planned.target.schema), question)?;
+        planned.request.attrs = aggregation.attrs().to_vec();
+        let context = planned.context.clone();
+        let mut scan = planned.scan(Aggregation::batch_bytes(&context))?;
+        context.explain_missing(aggregation.take_all(&context, &mut scan))?;
+        Ok((aggregation, context.counters.snapshot()))
+    }
+}
+
+/// Those groups of an answer that `condition` selects, by the names of its columns.
+///
+/// # Errors
+/// Input: a condition that does not fit the columns.
+pub fn select_groups(asked: &Schema, answer: Answer, condition: &Condition) -> Result<Answer> {
+    let attr = |(named, values): &(ResultColumn, Column)| {
+        let asked = named.categories.and_then(|place| asked.attrs().get(place));
+        match asked.and_then(|attr| Some((attr, attr.categories()?))) {
+            Some((attr, categories)) => {
+                let codes = (categories.clone(), Some(attr.datatype()));
+                Attribute::enumerated(&named.name, codes, true, None, "auto")
+            }
+            None => Attribute::new(&named.name, values.datatype(), true, None, "auto"),
+        }
+    };
+    let attrs = answer.columns.iter().map(attr).collect::<Result<Vec<_>>>()?;
+    let schema = Schema::of_scalar(attrs, SchemaOptions::default())?;
+    let columns: Vec<_> = answer.columns.iter().map(|(named, values)| (named.name.clone(), values.view())).collect();
+    let rows: Vec<u32> = select_rows(condition, &schema, &columns)?.rows().map(|row| row as u32).collect();
+    Ok(answer.of_rows(&rows))
+}
+
+/// Merges partial results of one question to arrays of a schema.
+///
+/// # Errors
+/// Input: they are of another question.
+pub fn merge_partials(
+    schema: Arc<Schema>,
+    question: &Question,
+    parts: &[Vec<PartialTable>],
+) -> Result<Vec<PartialTable>> {
+    merged(schema, question, parts)?.tables()
+}
+
+/// The answer that partial results of one question give together.
+///
+/// # Errors
+/// Input: they are of another question; a sum that does not fit its type.
+pub fn finish_partials(schema: Arc<Schema>, question: &Question, parts: &[Vec<PartialTable>]) -> Result<Answer> {
+    merged(schema, question, parts)?.finish()
+}
+
+fn merged(schema: Arc<Schema>, question: &Question, parts: &[Vec<PartialTable>]) -> Result<Aggregation> {
+    let mut aggregation = Aggregation::new(schema, question)?;
+    parts.iter().try_for_each(|tables| aggregation.absorb(tables))?;
+    Ok(aggregation)
+}

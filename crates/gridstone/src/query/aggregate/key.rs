@@ -1,0 +1,385 @@
+//! Keys of groups: a word per key, and one that flags nulls where a key may be null.
+//!
+//! ```text
+//! by=["kind", {"lon": 0.5}, "name"]
+//! kind   integer, code            its word
+//! lon    bin of half a degree     the word of the number of the bin
+//! name   text                     the number of the text in the table
+//! flags                           bit k: key k is null
+//! ```
+//! A bin of width w has the values v with floor(v / w) = its number, computed in float64 for floats and exactly for integers. Its
+//! low edge, which is the key in results, is the number times w. NaN and NaT are a group each, and so is null.
+
+use super::table::GroupTable;
+use super::words::{NanPlace, column_of, words_into};
+use crate::base::{AlignedBuf, Error, Result};
+use crate::schema::{Datatype, Sorting, key};
+use crate::tile::{Column, ColumnView};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Keys at most: a bit each flags a null.
+const KEYS_MAX: usize = 64;
+
+/// How values become keys.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Bin {
+    /// Each value is one.
+    None,
+    /// Integers in bins of a whole width.
+    Whole(u64),
+    /// Numbers in bins of any width.
+    Float(f64),
+}
+
+/// One key of the groups.
+#[derive(Debug, Clone)]
+pub(super) struct GroupKey {
+    pub(super) name: String,
+    /// The type of the values that are given.
+    pub(super) datatype: Datatype,
+    pub(super) nullable: bool,
+    pub(super) bin: Bin,
+}
+
+impl GroupKey {
+    /// A key of values of a type.
+    ///
+    /// # Errors
+    /// Input: values of this type are no keys, or have no bins.
+    pub(super) fn check(&self) -> Result<()> {
+        let name = &self.name;
+        match (self.datatype.sorting(), self.bin) {
+            (Sorting::None, _) => {
+                Err(Error::input(format!("values of {} are no keys of groups: {name:?}", self.datatype)))
+            }
+            (Sorting::Bytes, Bin::None) => Ok(()),
+            (Sorting::Bytes, _) => Err(Error::input(format!("{name:?} is {}, which has no bins", self.datatype))),
+            (Sorting::Keys, Bin::Whole(0)) => Err(Error::input(format!("{name:?}: the width of a bin is more than 0"))),
+            (Sorting::Keys, Bin::Float(width)) if !(width > 0.0 && width.is_finite()) => {
+                Err(Error::input(format!("{name:?}: the width of a bin is a finite number more than 0, not {width}")))
+            }
+            (Sorting::Keys, _) => Ok(()),
+        }
+    }
+
+    /// The type of the key in results.
+    pub(super) fn result(&self) -> Datatype {
+        match self.bin {
+            Bin::None => self.datatype,
+            Bin::Float(_) => Datatype::Float64,
+            Bin::Whole(_) if self.datatype.is_time() => self.datatype,
+            Bin::Whole(_) if self.datatype.element().kind == crate::base::ElementKind::Unsigned => Datatype::UInt64,
+            Bin::Whole(_) => Datatype::Int64,
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        self.datatype.sorting() == Sorting::Bytes
+    }
+
+    /// The words of values; of texts none.
+    pub(super) fn words(&self, view: ColumnView<'_>) -> Result<Vec<u64>> {
+        let mut words = Vec::with_capacity(view.len());
+        words_into(view, NanPlace::Last, &mut words);
+        match self.bin {
+            Bin::None => {}
+            Bin::Whole(width) => self.whole_bins(width, view, &mut words)?,
+            Bin::Float(width) => self.float_bins(width, &mut words),
+        }
+        Ok(words)
+    }
+
+    /// Words of values become those of the low edges of their bins.
+    fn whole_bins(&self, width: u64, view: ColumnView<'_>, words: &mut [u64]) -> Result<()> {
+        let shift = u64::from(self.datatype.is_time());
+        let signed = self.result() != Datatype::UInt64;
+        // Neighbours are often of one bin, and a division takes long.
+        let mut last: Option<(u64, u64, u64)> = None;
+        for (row, word) in words.iter_mut().enumerate() {
+            if NanPlace::Last.is_nan(self.datatype, *word) || !view.is_valid(row) {
+                continue;
+            }
+            if let Some((low, high, edge)) = last
+                && (low..=high).contains(word)
+            {
+                *word = edge;
+                continue;
+            }
+            let edge = if signed {
+                let value = i128::from(key::to_signed(word.wrapping_add(shift)));
+                let edge = value.div_euclid(i128::from(width)) * i128::from(width);
+                let edge = i64::try_from(edge).map_err(|_| {
+                    Error::input(format!(
+                        "{:?}: the bin of {value} begins at {edge}, which does not fit 64 bits",
+                        self.name
+                    ))
+                })?;
+                key::from_signed(edge).wrapping_sub(shift)
+            } else {
+                *word - *word % width
+            };
+            last = Some((edge, edge.saturating_add(width - 1), edge));
+            *word = edge;
+        }
+        Ok(())
+    }
+
+    fn float_bins(&self, width: f64, words: &mut [u64]) {
+        let unsigned = self.datatype.element().kind == crate::base::ElementKind::Unsigned;
+        for word in words {
+            let value = match self.datatype {
+                datatype if datatype.is_float() => key::to_float(*word),
+                _ if unsigned => *word as f64,
+                _ => key::to_signed(*word) as f64,
+            };
+            let edge = bin_number(value, width) * width;
+            *word = if edge.is_nan() { u64::MAX } else { key::from_float(edge) };
+        }
+    }
+}
+
+/// The number of the bin that a value lies in.
+pub(super) fn bin_number(value: f64, width: f64) -> f64 {
+    (value / width).floor()
+}
+
+/// Texts, each with a number.
+#[derive(Debug, Clone, Default)]
+struct Texts {
+    numbers: HashMap<Arc<[u8]>, u64>,
+    all: Vec<Arc<[u8]>>,
+    bytes: u64,
+}
+
+impl Texts {
+    fn number_of(&mut self, text: &[u8]) -> u64 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let (number, text) = (self.all.len() as u64, Arc::<[u8]>::from(text));
+        // The text, its entries in both, and the counters of an `Arc`.
+        self.bytes += text.len() as u64 + 64;
+        self.numbers.insert(text.clone(), number);
+        self.all.push(text);
+        number
+    }
+
+    fn get(&self, number: u64) -> &[u8] {
+        self.all.get(number as usize).map(AsRef::as_ref).unwrap_or_default()
+    }
+}
+
+/// Groups by their keys.
+#[derive(Debug, Clone)]
+pub(super) struct Groups {
+    keys: Arc<Vec<GroupKey>>,
+    flagged: bool,
+    table: GroupTable,
+    texts: Vec<Texts>,
+}
+
+impl Groups {
+    /// No group yet, but for one where there is no key.
+    ///
+    /// # Errors
+    /// Input: a type is no key, or there are too many.
+    pub(super) fn new(keys: Arc<Vec<GroupKey>>) -> Result<Self> {
+        keys.iter().try_for_each(GroupKey::check)?;
+        if keys.len() > KEYS_MAX {
+            return Err(Error::input(format!("{} keys of groups were given, {KEYS_MAX} are possible", keys.len())));
+        }
+        let flagged = keys.iter().any(|key| key.nullable);
+        let table = GroupTable::new(keys.len() + usize::from(flagged));
+        let texts = keys.iter().map(|_| Texts::default()).collect();
+        Ok(Self { keys, flagged, table, texts })
+    }
+
+    /// The same keys, and no group.
+    pub(super) fn fresh(&self) -> Self {
+        let texts = self.keys.iter().map(|_| Texts::default()).collect();
+        Self { keys: Arc::clone(&self.keys), flagged: self.flagged, table: GroupTable::new(self.width()), texts }
+    }
+
+    fn width(&self) -> usize {
+        self.keys.len() + usize::from(self.flagged)
+    }
+
+    /// How many groups there are.
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The keys.
+    pub(super) fn keys(&self) -> &[GroupKey] {
+        &self.keys
+    }
+
+    /// Bytes that they take.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.table.size_bytes() + self.texts.iter().map(|texts| texts.bytes).sum::<u64>()
+    }
+
+    /// The groups of rows with these values, a column per key.
+    pub(super) fn of_rows(&mut self, rows: usize, values: &[ColumnView<'_>]) -> Result<RowGroups> {
+        let columns = self.keys.clone();
+        let columns = columns.iter().zip(values).enumerate().map(|(place, (key, view))| self.column(place, key, *view));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        self.of_words(rows, columns, values)
+    }
+
+    /// The groups of keys that were groups elsewhere, a column per key.
+    pub(super) fn of_keys(&mut self, rows: usize, keys: &[ColumnView<'_>]) -> Result<Vec<u32>> {
+        let places = self.keys.clone();
+        let mut columns = Vec::with_capacity(keys.len());
+        for (place, (key, view)) in places.iter().zip(keys).enumerate() {
+            let given = GroupKey { datatype: key.result(), bin: Bin::None, ..key.clone() };
+            if view.datatype() != given.datatype {
+                return Err(super::state::input::strange());
+            }
+            columns.push(self.column(place, &given, *view)?);
+        }
+        Ok(match self.of_words(rows, columns, keys)? {
+            RowGroups::One(group) => vec![group; rows],
+            RowGroups::Each(groups) => groups,
+        })
+    }
+
+    fn column(&mut self, place: usize, key: &GroupKey, view: ColumnView<'_>) -> Result<Vec<u64>> {
+        if !key.is_text() {
+            return key.words(view);
+        }
+        let Some(texts) = self.texts.get_mut(place) else { return Ok(Vec::new()) };
+        let mut last: Option<(&[u8], u64)> = None;
+        let mut number = |row: usize| {
+            let text = view.value(row);
+            match last {
+                Some((before, number)) if before == text => number,
+                _ => {
+                    let number = texts.number_of(text);
+                    last = Some((text, number));
+                    number
+                }
+            }
+        };
+        Ok((0..view.len()).map(|row| if view.is_valid(row) { number(row) } else { 0 }).collect())
+    }
+
+    fn of_words(&mut self, rows: usize, mut columns: Vec<Vec<u64>>, values: &[ColumnView<'_>]) -> Result<RowGroups> {
+        if self.flagged {
+            let mut flags = vec![0u64; rows];
+            for (bit, (column, view)) in columns.iter_mut().zip(values).enumerate() {
+                let Some(validity) = view.validity() else { continue };
+                for ((word, flag), valid) in column.iter_mut().zip(&mut flags).zip(validity) {
+                    if *valid == 0 {
+                        (*word, *flag) = (0, *flag | 1 << bit);
+                    }
+                }
+            }
+            columns.push(flags);
+        }
+        if u32::try_from(self.len() + rows).is_err() {
+            return Err(Error::budget("more than 2^32 groups are in memory at once; give the context less memory"));
+        }
+        let alike =
+            columns.iter().all(|column| column.first().is_none_or(|first| column.iter().all(|word| word == first)));
+        if alike && rows > 0 {
+            let key: Vec<u64> = columns.iter().filter_map(|column| column.first()).copied().collect();
+            return Ok(RowGroups::One(self.table.group_of(&key)));
+        }
+        let mut groups = Vec::new();
+        match columns.as_slice() {
+            [only] => self.table.groups_of(only, rows, &mut groups),
+            _ => self.table.groups_of(&side_by_side(&columns, rows), rows, &mut groups),
+        }
+        Ok(RowGroups::Each(groups))
+    }
+
+    /// The keys of groups, a column per key.
+    pub(super) fn columns(&self, groups: &[u32]) -> Result<Vec<Column>> {
+        self.keys.iter().enumerate().map(|(place, key)| self.column_of(place, key, groups)).collect()
+    }
+
+    fn column_of(&self, place: usize, key: &GroupKey, groups: &[u32]) -> Result<Column> {
+        let word = |group: &u32| {
+            let words = self.table.key(*group as usize);
+            words.get(place).copied().filter(|_| self.flags(words) >> place & 1 == 0)
+        };
+        if !key.is_text() {
+            return column_of(key.result(), NanPlace::Last, groups.iter().map(word));
+        }
+        let (mut bytes, mut valid) = (Vec::new(), Vec::with_capacity(groups.len()));
+        let mut offsets = key.datatype.is_var().then(|| vec![0u64]);
+        let blank = vec![0; key.datatype.width().unwrap_or(0)];
+        for number in groups.iter().map(word) {
+            valid.push(u8::from(number.is_some()));
+            let text = number.zip(self.texts.get(place)).map_or(blank.as_slice(), |(number, texts)| texts.get(number));
+            bytes.extend_from_slice(text);
+            offsets.iter_mut().for_each(|offsets| offsets.push(bytes.len() as u64));
+        }
+        let validity = valid.contains(&0).then_some(valid);
+        Column::new(key.datatype, AlignedBuf::from_slice(&bytes), offsets, validity)
+    }
+
+    /// The word of the last key of a group.
+    pub(super) fn last_word(&self, group: u32) -> u64 {
+        let place = self.keys.len().saturating_sub(1);
+        self.table.key(group as usize).get(place).copied().unwrap_or(0)
+    }
+
+    fn flags(&self, words: &[u64]) -> u64 {
+        if self.flagged { words.last().copied().unwrap_or(0) } else { 0 }
+    }
+
+    /// The order of two groups: by their keys from the first on, NaN and then null after all others.
+    pub(super) fn compare(&self, (a, b): (u32, u32)) -> Ordering {
+        let (a, b) = (self.table.key(a as usize), self.table.key(b as usize));
+        if !self.flagged && self.keys.iter().all(|key| !key.is_text()) {
+            return a.cmp(b);
+        }
+        let nulls = (self.flags(a), self.flags(b));
+        for (place, key) in self.keys.iter().enumerate() {
+            let null = |flags: u64| flags >> place & 1;
+            let (x, y) = (a.get(place).copied().unwrap_or(0), b.get(place).copied().unwrap_or(0));
+            let values = || match self.texts.get(place).filter(|_| key.is_text()) {
+                Some(texts) => texts.get(x).cmp(texts.get(y)),
+                None => x.cmp(&y),
+            };
+            let order = null(nulls.0).cmp(&null(nulls.1)).then_with(values);
+            if order != Ordering::Equal {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// All groups in ascending order of their keys.
+    pub(super) fn sorted(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        if self.width() == 1 && self.keys.iter().all(|key| !key.is_text()) {
+            order.sort_unstable_by_key(|group| self.table.key(*group as usize).first().copied());
+        } else {
+            order.sort_unstable_by(|a, b| self.compare((*a, *b)));
+        }
+        order
+    }
+}
+
+/// The groups of rows.
+#[derive(Debug)]
+pub(super) enum RowGroups {
+    /// All rows are of one.
+    One(u32),
+    /// Each row has its own.
+    Each(Vec<u32>),
+}
+
+fn side_by_side(columns: &[Vec<u64>], rows: usize) -> Vec<u64> {
+    let mut all = vec![0; columns.len() * rows];
+    for (place, column) in columns.iter().enumerate() {
+        let slots = all.iter_mut().skip(place).step_by(columns.len());
+        slots.zip(column).for_each(|(slot, word)| *slot = *word);
+    }
+    all
+}

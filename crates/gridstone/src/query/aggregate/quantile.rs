@@ -1,0 +1,102 @@
+//! Aggregates of all values of a group at once, from how often each value is there, in ascending order.
+//!
+//! The quantile of a share q of n values, sorted and numbered from 0, is the one at q (n - 1); between two it is interpolated
+//! linearly (Hyndman and Fan 1996, definition 7, which NumPy uses). The discrete one is the first value at or before which
+//! lies a share of q or more (definition 1). A NaN or NaT among the values makes it NaN or NaT.
+
+use super::words::NanPlace;
+use crate::base::{ElementKind, Error, Result};
+use crate::schema::{Datatype, Sorting, key};
+
+/// What all values of a group become.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reduction {
+    /// How many there are.
+    Count,
+    Quantile(Distribution),
+}
+
+/// A quantile of values of a type.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Distribution {
+    datatype: Datatype,
+    share: f64,
+    discrete: bool,
+}
+
+/// A value, and how often it is there.
+pub(super) type Weighted = (u64, u64);
+
+impl Distribution {
+    /// # Errors
+    /// Input: values of this type are not interpolated, or have no order.
+    pub(super) fn new(datatype: Datatype, share: f64, discrete: bool, text: &str) -> Result<Self> {
+        match datatype.sorting() {
+            Sorting::Keys => Ok(Self { datatype, share, discrete }),
+            Sorting::Bytes | Sorting::None => {
+                Err(Error::input(format!("{text}: values of {datatype} have no quantiles")))
+            }
+        }
+    }
+
+    pub(super) fn discrete(self) -> bool {
+        self.discrete
+    }
+
+    /// The type of the result.
+    pub(super) fn result(self) -> Datatype {
+        if self.discrete || self.datatype.is_time() { self.datatype } else { Datatype::Float64 }
+    }
+
+    /// The word of the result in its type (NaN last), of values whose words ascend; `None` without any.
+    pub(super) fn of(self, values: &[Weighted]) -> Option<u64> {
+        let count: u64 = values.iter().map(|(_, times)| times).sum();
+        let (last, _) = values.last()?;
+        if NanPlace::Last.is_nan(self.datatype, *last) {
+            return Some(u64::MAX);
+        }
+        if self.discrete {
+            let rank = (self.share * count as f64).ceil().max(1.0) as u64;
+            return at(values, rank - 1);
+        }
+        let place = self.share * (count - 1) as f64;
+        let (below, part) = (place.floor(), place - place.floor());
+        let (low, high) = (at(values, below as u64)?, at(values, (below as u64 + 1).min(count - 1))?);
+        Some(self.between(low, high, part))
+    }
+
+    fn between(self, low: u64, high: u64, part: f64) -> u64 {
+        if self.datatype.is_time() {
+            let (from, to) = (i128::from(low), i128::from(high));
+            return (from + ((to - from) as f64 * part).round() as i128) as u64;
+        }
+        let (from, to) = (self.number(low), self.number(high));
+        // Both ends are exact, and equal infinities have no difference.
+        let value = match part {
+            _ if from == to || part == 0.0 => from,
+            part if part < 0.5 => from + (to - from) * part,
+            part => to - (to - from) * (1.0 - part),
+        };
+        if value.is_nan() { u64::MAX } else { key::from_float(value) }
+    }
+
+    fn number(self, word: u64) -> f64 {
+        match self.datatype.element().kind {
+            ElementKind::Float => key::to_float(word),
+            ElementKind::Signed => key::to_signed(word) as f64,
+            ElementKind::Unsigned => word as f64,
+        }
+    }
+}
+
+/// The value with a number.
+fn at(values: &[Weighted], number: u64) -> Option<u64> {
+    let mut before = 0;
+    for (word, times) in values {
+        before += times;
+        if number < before {
+            return Some(*word);
+        }
+    }
+    None
+}

@@ -1,0 +1,236 @@
+//! Stages of an aggregation: groups, and the states of their aggregates.
+
+use super::key::{Groups, RowGroups};
+use super::state::input::{Input, Positions, Rows, State, strange};
+use crate::base::{Error, Result};
+use crate::tile::{Column, ColumnView};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What a chunk of cells gives: a column per source of the plan.
+#[derive(Debug)]
+pub(super) struct ChunkValues<'a> {
+    pub(super) rows: usize,
+    pub(super) sources: Vec<ColumnView<'a>>,
+    pub(super) positions: Positions<'a>,
+}
+
+/// Groups, and what was seen of each.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) groups: Groups,
+    /// The sources of the keys.
+    keys: Vec<usize>,
+    /// States, and the sources of their arguments.
+    states: Vec<(Box<dyn State>, Vec<usize>)>,
+    /// Whether the last key is a value of which rows without one are left out.
+    of_values: bool,
+}
+
+/// The columns of a stage: keys, then the fields of states.
+#[derive(Debug, Clone)]
+pub struct PartialTable {
+    /// How many groups.
+    pub rows: usize,
+    /// Names and columns.
+    pub columns: Vec<(String, Column)>,
+}
+
+impl Stage {
+    pub(super) fn new(groups: Groups, keys: Vec<usize>, states: Vec<(Box<dyn State>, Vec<usize>)>) -> Self {
+        let mut stage = Self { groups, keys, states, of_values: false };
+        stage.grow();
+        stage
+    }
+
+    /// The same whose last key is a value.
+    pub(super) fn of_values(self) -> Self {
+        Self { of_values: true, ..self }
+    }
+
+    /// The source of the value that is its last key.
+    pub(super) fn value_source(&self) -> Option<usize> {
+        self.keys.last().copied().filter(|_| self.of_values)
+    }
+
+    pub(super) fn fresh(&self) -> Self {
+        let states = self.states.iter().map(|(state, args)| (state.fresh(), args.clone())).collect();
+        let mut stage =
+            Self { groups: self.groups.fresh(), keys: self.keys.clone(), states, of_values: self.of_values };
+        stage.grow();
+        stage
+    }
+
+    pub(super) fn state(&self, place: usize) -> Option<&dyn State> {
+        self.states.get(place).map(|(state, _)| state.as_ref())
+    }
+
+    fn grow(&mut self) {
+        let groups = self.groups.len();
+        self.states.iter_mut().for_each(|(state, _)| state.grow(groups));
+    }
+
+    /// Takes a chunk of cells in.
+    pub(super) fn take(&mut self, chunk: &ChunkValues<'_>) -> Result<()> {
+        let view = |place: &usize| chunk.sources.get(*place).copied().ok_or_else(strange);
+        let keys = self.keys.iter().map(view).collect::<Result<Vec<_>>>()?;
+        let nulls = if self.of_values { keys.last().and_then(ColumnView::validity) } else { None };
+        if let Some(valid) = nulls.filter(|valid| valid.contains(&0)) {
+            let rows: Vec<u32> = (0u32..).zip(valid).filter(|(_, v)| **v != 0).map(|(row, _)| row).collect();
+            let picked: Vec<Column> = keys.iter().map(|key| key.gather(&rows)).collect();
+            let views: Vec<ColumnView<'_>> = picked.iter().map(Column::view).collect();
+            return self.take_rows(rows.len(), &views, chunk);
+        }
+        self.take_rows(chunk.rows, &keys, chunk)
+    }
+
+    fn take_rows(&mut self, rows: usize, keys: &[ColumnView<'_>], chunk: &ChunkValues<'_>) -> Result<()> {
+        if rows == 0 {
+            return Ok(());
+        }
+        let groups = self.groups.of_rows(rows, keys)?;
+        self.grow();
+        let rows = match &groups {
+            RowGroups::One(group) => Rows::One(*group, rows),
+            RowGroups::Each(groups) => Rows::Each(groups),
+        };
+        for (state, args) in &mut self.states {
+            let args: Vec<ColumnView<'_>> =
+                args.iter().filter_map(|place| chunk.sources.get(*place)).copied().collect();
+            state.update(rows, &Input { args: &args, positions: chunk.positions })?;
+        }
+        Ok(())
+    }
+
+    /// Takes in groups that are in order elsewhere: keys, then the fields of states.
+    pub(super) fn absorb_columns(&mut self, rows: usize, columns: &[ColumnView<'_>]) -> Result<()> {
+        let (keys, mut fields) = columns.split_at_checked(self.keys.len()).ok_or_else(strange)?;
+        let groups = self.groups.of_keys(rows, keys)?;
+        self.grow();
+        for (state, _) in &mut self.states {
+            let (own, others) = fields.split_at_checked(state.kinds().len()).ok_or_else(strange)?;
+            state.absorb(&groups, own)?;
+            fields = others;
+        }
+        if fields.is_empty() { Ok(()) } else { Err(strange()) }
+    }
+
+    /// Takes in what another stage of the same kind holds.
+    pub(super) fn absorb(&mut self, other: &Self) -> Result<()> {
+        let all: Vec<u32> = (0..other.groups.len() as u32).collect();
+        let columns = other.columns(&all)?;
+        self.absorb_columns(all.len(), &columns.iter().map(Column::view).collect::<Vec<_>>())
+    }
+
+    /// Keys and fields of groups.
+    pub(super) fn columns(&self, groups: &[u32]) -> Result<Vec<Column>> {
+        let mut columns = self.groups.columns(groups)?;
+        for (state, _) in &self.states {
+            columns.extend(state.fields(groups)?);
+        }
+        Ok(columns)
+    }
+
+    /// The names of [`Stage::columns`].
+    pub(super) fn names(&self) -> Vec<String> {
+        let keys = self.groups.keys().iter().map(|key| key.name.clone());
+        let fields = self.states.iter().enumerate();
+        let fields = fields
+            .flat_map(|(place, (state, _))| state.kinds().into_iter().map(move |(name, _)| format!("{place}.{name}")));
+        keys.chain(fields).collect()
+    }
+
+    /// Where the values of the groups of another stage, in `order`, lie among those of this one, in the order of `values`.
+    pub(super) fn runs(&self, first: &Self, order: &[u32], values: &[u32]) -> Result<Vec<Range<usize>>> {
+        let keys = self.keys.len().saturating_sub(1);
+        let mut columns = self.groups.columns(values)?;
+        columns.truncate(keys);
+        let mut outer = first.groups.clone();
+        let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
+        let groups = outer.of_keys(values.len(), &views)?;
+        let mut places: Vec<Range<usize>> = vec![0..0; outer.len()];
+        let mut at = 0;
+        // Those of one group follow each other, as its keys come before the value.
+        for run in groups.chunk_by(|a, b| a == b) {
+            if let Some(place) = run.first().and_then(|group| places.get_mut(*group as usize)) {
+                *place = at..at + run.len();
+            }
+            at += run.len();
+        }
+        Ok(order.iter().map(|group| places.get(*group as usize).cloned().unwrap_or_default()).collect())
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.groups.size_bytes() + self.states.iter().map(|(state, _)| state.size_bytes()).sum::<u64>()
+    }
+}
+
+/// The stages of a question.
+#[derive(Debug)]
+pub(super) struct Stages(Vec<Stage>);
+
+impl Stages {
+    pub(super) fn new(stages: Vec<Stage>) -> Self {
+        Self(stages)
+    }
+
+    pub(super) fn all(&self) -> &[Stage] {
+        &self.0
+    }
+
+    /// The same without a row.
+    pub(super) fn fresh(&self) -> Self {
+        Self(self.0.iter().map(Stage::fresh).collect())
+    }
+
+    /// Whether there is one group, whatever the cells are, and nothing but it.
+    pub(super) fn is_ungrouped(&self) -> bool {
+        matches!(self.0.as_slice(), [only] if only.groups.keys().is_empty())
+    }
+
+    pub(super) fn take(&mut self, chunk: &ChunkValues<'_>) -> Result<()> {
+        self.0.iter_mut().try_for_each(|stage| stage.take(chunk))
+    }
+
+    pub(super) fn absorb(&mut self, other: &Self) -> Result<()> {
+        self.0.iter_mut().zip(&other.0).try_for_each(|(mine, theirs)| mine.absorb(theirs))
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.0.iter().map(Stage::size_bytes).sum()
+    }
+
+    /// What the stages hold, groups ascending.
+    pub(super) fn tables(&self) -> Result<Vec<PartialTable>> {
+        let table = |stage: &Stage| {
+            let order = stage.groups.sorted();
+            let columns = stage.names().into_iter().zip(stage.columns(&order)?).collect();
+            Ok(PartialTable { rows: order.len(), columns })
+        };
+        self.0.iter().map(table).collect()
+    }
+
+    /// Takes in tables that [`Stages::tables`] gave elsewhere.
+    ///
+    /// # Errors
+    /// Input: they are of another question.
+    pub(super) fn absorb_tables(&mut self, tables: &[PartialTable]) -> Result<()> {
+        if tables.len() != self.0.len() {
+            return Err(strange());
+        }
+        for (stage, table) in self.0.iter_mut().zip(tables) {
+            let names = stage.names();
+            if !names.iter().eq(table.columns.iter().map(|(name, _)| name)) {
+                let given: Vec<Cow<'_, str>> = table.columns.iter().map(|(name, _)| Cow::from(name)).collect();
+                return Err(Error::input(format!(
+                    "these partial results have the columns {}, where this question has {}; merge those of one question",
+                    given.join(", "),
+                    names.join(", ")
+                )));
+            }
+            let views: Vec<ColumnView<'_>> = table.columns.iter().map(|(_, column)| column.view()).collect();
+            stage.absorb_columns(table.rows, &views)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! What states are given, what they give, and the columns of numbers that they read and write.
+
+use crate::base::{AlignedBuf, ElementKind, Error, Result};
+use crate::schema::Datatype;
+use crate::tile::{Column, ColumnView};
+use half::f16;
+
+/// The groups that rows belong to.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::query) enum Rows<'a> {
+    /// All of so many rows to one group.
+    One(u32, usize),
+    /// Each row to its own.
+    Each(&'a [u32]),
+}
+
+/// Where rows stand in the order of the array: their coordinates as ordered keys, a column per axis, and the number of the
+/// first of them, for cells at one place.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::query) struct Positions<'a> {
+    pub(in crate::query) axes: &'a [Vec<u64>],
+    pub(in crate::query) first: u64,
+}
+
+/// What an aggregate is given of rows.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::query) struct Input<'a> {
+    /// The arguments.
+    pub(in crate::query) args: &'a [ColumnView<'a>],
+    pub(in crate::query) positions: Positions<'a>,
+}
+
+impl<'a> Input<'a> {
+    /// The first argument.
+    pub(in crate::query) fn values(&self) -> Result<ColumnView<'a>> {
+        self.args.first().copied().ok_or_else(|| Error::input("an aggregate lacks its argument"))
+    }
+}
+
+/// What an aggregate has seen of each group.
+pub(in crate::query) trait State: std::fmt::Debug + Send + Sync {
+    /// A state of the same kind that has seen nothing.
+    fn fresh(&self) -> Box<dyn State>;
+
+    /// Makes room for so many groups.
+    fn grow(&mut self, groups: usize);
+
+    /// Takes rows in.
+    fn update(&mut self, rows: Rows<'_>, input: &Input<'_>) -> Result<()>;
+
+    /// Takes in what other states hold: the columns of [`State::fields`], whose rows are of `groups`.
+    fn absorb(&mut self, groups: &[u32], fields: &[ColumnView<'_>]) -> Result<()>;
+
+    /// The names and types of its fields.
+    fn kinds(&self) -> Vec<(String, Datatype)>;
+
+    /// What it holds of groups, a column per field.
+    fn fields(&self, groups: &[u32]) -> Result<Vec<Column>>;
+
+    /// The results of groups.
+    fn finish(&self, groups: &[u32]) -> Result<Column>;
+
+    /// Bytes that it takes.
+    fn size_bytes(&self) -> u64;
+}
+
+/// Calls `f` with each row that has a value, and its group.
+pub(in crate::query) fn for_each_valid(rows: Rows<'_>, validity: Option<&[u8]>, mut f: impl FnMut(usize, usize)) {
+    match (rows, validity) {
+        (Rows::One(group, count), None) => (0..count).for_each(|row| f(row, group as usize)),
+        (Rows::One(group, _), Some(valid)) => {
+            valid.iter().enumerate().filter(|(_, valid)| **valid != 0).for_each(|(row, _)| f(row, group as usize));
+        }
+        (Rows::Each(groups), None) => groups.iter().enumerate().for_each(|(row, group)| f(row, *group as usize)),
+        (Rows::Each(groups), Some(valid)) => {
+            let rows = groups.iter().zip(valid).enumerate().filter(|(_, (_, valid))| **valid != 0);
+            rows.for_each(|(row, (group, _))| f(row, *group as usize));
+        }
+    }
+}
+
+/// How many rows have a value.
+pub(in crate::query) fn valid_count(rows: usize, validity: Option<&[u8]>) -> u64 {
+    validity.map_or(rows, |valid| valid.iter().filter(|v| **v != 0).count()) as u64
+}
+
+/// A column of numbers, widened.
+#[derive(Debug)]
+pub(in crate::query) enum Numbers {
+    Signed(Vec<i64>),
+    Unsigned(Vec<u64>),
+    Float(Vec<f64>),
+}
+
+impl Numbers {
+    /// Those of a column of single numbers, booleans or times.
+    pub(in crate::query) fn of(view: ColumnView<'_>) -> Self {
+        let values = view.values();
+        macro_rules! each {
+            ($kind:ident, $width:literal, $value:expr) => {
+                Self::$kind(values.as_chunks::<$width>().0.iter().copied().map($value).collect())
+            };
+        }
+        let element = view.datatype().element();
+        match (element.kind, element.width) {
+            (ElementKind::Unsigned, 1) => each!(Signed, 1, |w| i64::from(u8::from_le_bytes(w))),
+            (ElementKind::Unsigned, 2) => each!(Signed, 2, |w| i64::from(u16::from_le_bytes(w))),
+            (ElementKind::Unsigned, 4) => each!(Signed, 4, |w| i64::from(u32::from_le_bytes(w))),
+            (ElementKind::Unsigned, _) => each!(Unsigned, 8, u64::from_le_bytes),
+            (ElementKind::Signed, 1) => each!(Signed, 1, |w| i64::from(i8::from_le_bytes(w))),
+            (ElementKind::Signed, 2) => each!(Signed, 2, |w| i64::from(i16::from_le_bytes(w))),
+            (ElementKind::Signed, 4) => each!(Signed, 4, |w| i64::from(i32::from_le_bytes(w))),
+            (ElementKind::Signed, _) => each!(Signed, 8, i64::from_le_bytes),
+            (ElementKind::Float, 2) => each!(Float, 2, |w| f64::from(f16::from_le_bytes(w))),
+            (ElementKind::Float, 4) => each!(Float, 4, |w| f64::from(f32::from_le_bytes(w))),
+            (ElementKind::Float, _) => each!(Float, 8, f64::from_le_bytes),
+        }
+    }
+
+    /// The same as floats.
+    pub(in crate::query) fn into_floats(self) -> Vec<f64> {
+        match self {
+            Self::Signed(values) => values.into_iter().map(|v| v as f64).collect(),
+            Self::Unsigned(values) => values.into_iter().map(|v| v as f64).collect(),
+            Self::Float(values) => values,
+        }
+    }
+}
+
+/// A field of unsigned numbers.
+pub(in crate::query) fn longs_field(values: impl Iterator<Item = u64>) -> Result<Column> {
+    words_column(Datatype::UInt64, values)
+}
+
+/// A field of floats.
+pub(in crate::query) fn floats_field(values: impl Iterator<Item = f64>) -> Result<Column> {
+    words_column(Datatype::Float64, values.map(f64::to_bits))
+}
+
+/// A column of a type of eight bytes.
+pub(in crate::query) fn words_column(datatype: Datatype, values: impl Iterator<Item = u64>) -> Result<Column> {
+    let bytes: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
+    Column::new(datatype, AlignedBuf::from_slice(&bytes), None, None)
+}
+
+/// The same with nulls.
+pub(in crate::query) fn nullable_words(
+    datatype: Datatype,
+    values: impl Iterator<Item = Option<u64>>,
+) -> Result<Column> {
+    let (mut bytes, mut valid) = (Vec::new(), Vec::new());
+    for value in values {
+        bytes.extend_from_slice(&value.unwrap_or(0).to_le_bytes());
+        valid.push(u8::from(value.is_some()));
+    }
+    let validity = valid.contains(&0).then_some(valid);
+    Column::new(datatype, AlignedBuf::from_slice(&bytes), None, validity)
+}
+
+/// The words of a field of eight bytes.
+pub(in crate::query) fn field(fields: &[ColumnView<'_>], place: usize) -> Result<Vec<u64>> {
+    let view = fields.get(place).filter(|view| view.datatype().width() == Some(8)).ok_or_else(strange)?;
+    Ok(view.values().as_chunks::<8>().0.iter().copied().map(u64::from_le_bytes).collect())
+}
+
+/// The error for fields that are not those of a state.
+pub(in crate::query) fn strange() -> Error {
+    Error::input(
+        "these partial results do not have the fields of the aggregates that they name; make them with partial()",
+    )
+}
+
+/// The elements of a column over groups, in the order of `groups`.
+pub(in crate::query) fn pick<'a, T: Copy + Default + 'a>(
+    all: &'a [T],
+    groups: &'a [u32],
+) -> impl ExactSizeIterator<Item = T> + 'a {
+    groups.iter().map(|group| all.get(*group as usize).copied().unwrap_or_default())
+}

@@ -1,0 +1,308 @@
+//! Sums and means.
+//!
+//! Integers are added in 128 bits, so that no order of additions matters. Floats are added with what each addition lost kept
+//! beside the sum (Knuth, "The Art of Computer Programming" vol. 2, 4.2.2, theorem B; Neumaier 1974). Runs of one group are
+//! added in lanes first.
+
+use super::input::{
+    Input, Numbers, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick, strange,
+    valid_count, words_column,
+};
+use crate::base::{ElementKind, Error, Result};
+use crate::schema::Datatype;
+use crate::tile::{Column, ColumnView};
+
+/// Sums of floats that are added side by side.
+const LANES: usize = 8;
+
+/// What becomes of a sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::query) enum Total {
+    /// The sum itself.
+    Sum,
+    /// Divided by the number of values.
+    Mean,
+}
+
+#[derive(Debug)]
+enum Sum {
+    Integers(Vec<i128>),
+    /// The sums, and what was lost of them.
+    Floats(Vec<f64>, Vec<f64>),
+}
+
+/// A sum per group, and the number of its values.
+#[derive(Debug)]
+pub(in crate::query) struct Sums {
+    sums: Sum,
+    counts: Vec<u64>,
+    datatype: Datatype,
+    total: Total,
+    /// The aggregate as it was written, for errors.
+    text: String,
+}
+
+/// Adds `value` to a sum, and what is lost to `lost`.
+pub(super) fn add(sum: &mut f64, lost: &mut f64, value: f64) {
+    let total = *sum + value;
+    let held = total - *sum;
+    *lost += (*sum - (total - held)) + (value - held);
+    *sum = total;
+}
+
+/// The sum with what was lost of it.
+pub(super) fn settled(sum: f64, lost: f64) -> f64 {
+    if sum.is_finite() { sum + lost } else { sum }
+}
+
+/// The sum of a run.
+pub(super) fn sum_of(values: &[f64]) -> f64 {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane += value);
+    }
+    lanes.iter().sum::<f64>() + rest.iter().sum::<f64>()
+}
+
+impl Sums {
+    /// A state over values of a type.
+    ///
+    /// # Errors
+    /// Input: values of this type have no sum.
+    pub(in crate::query) fn new(datatype: Datatype, total: Total, text: &str) -> Result<Self> {
+        let summable = !matches!(datatype, Datatype::Datetime(_)) || total == Total::Mean;
+        let sums = match datatype.element().kind {
+            _ if !summable || datatype.sorting() != crate::schema::Sorting::Keys => {
+                let name = if total == Total::Sum { "sum" } else { "mean" };
+                return Err(Error::input(format!("{text}: values of {datatype} have no {name}")));
+            }
+            ElementKind::Float => Sum::Floats(Vec::new(), Vec::new()),
+            ElementKind::Signed | ElementKind::Unsigned => Sum::Integers(Vec::new()),
+        };
+        Ok(Self { sums, counts: Vec::new(), datatype, total, text: text.to_owned() })
+    }
+
+    fn unfit(&self, sum: i128) -> Error {
+        Error::input(format!(
+            "{} is {sum}, which does not fit 64 bits; sum floats instead: sum(cast(x as float64))",
+            self.text
+        ))
+    }
+
+    fn integer(&self, sum: i128, count: u64) -> Result<u64> {
+        if self.datatype.is_time() {
+            let sum = if self.total == Total::Mean { sum.div_euclid(i128::from(count.max(1))) } else { sum };
+            return i64::try_from(sum).map(|sum| sum as u64).map_err(|_| self.unfit(sum));
+        }
+        if self.total == Total::Mean {
+            return Ok(quotient(sum, count).to_bits());
+        }
+        match self.result() {
+            Datatype::UInt64 => u64::try_from(sum).map_err(|_| self.unfit(sum)),
+            _ => i64::try_from(sum).map(|sum| sum as u64).map_err(|_| self.unfit(sum)),
+        }
+    }
+
+    fn result(&self) -> Datatype {
+        match (&self.sums, self.total) {
+            (Sum::Integers(_), _) if self.datatype.is_time() => self.datatype,
+            (Sum::Integers(_), Total::Sum) if self.datatype == Datatype::Bool => Datatype::Int64,
+            (Sum::Integers(_), Total::Sum) => match self.datatype.element().kind {
+                ElementKind::Unsigned => Datatype::UInt64,
+                ElementKind::Signed | ElementKind::Float => Datatype::Int64,
+            },
+            _ => Datatype::Float64,
+        }
+    }
+
+    /// NaT makes a sum of times NaT.
+    fn is_nat(&self, value: i64) -> bool {
+        self.datatype.is_time() && value == i64::MIN
+    }
+
+    fn add_run(&mut self, group: usize, numbers: &Numbers, validity: Option<&[u8]>) {
+        let is_valid = |row: usize| validity.is_none_or(|valid| valid.get(row).is_some_and(|v| *v != 0));
+        match (&mut self.sums, numbers) {
+            (Sum::Floats(sums, lost), Numbers::Float(values)) => {
+                let run = match validity {
+                    None => sum_of(values),
+                    Some(valid) => sum_of(
+                        &values.iter().zip(valid).map(|(v, k)| if *k == 0 { 0.0 } else { *v }).collect::<Vec<_>>(),
+                    ),
+                };
+                if let (Some(sum), Some(lost)) = (sums.get_mut(group), lost.get_mut(group)) {
+                    add(sum, lost, run);
+                }
+            }
+            (Sum::Integers(sums), Numbers::Signed(values)) => {
+                let run: i128 = match validity {
+                    // The halves are added apart, in 64 bits each.
+                    None => values
+                        .chunks(1 << 20)
+                        .map(|chunk| {
+                            let low: u64 = chunk.iter().map(|v| *v as u64 & 0xffff_ffff).sum();
+                            let high: i64 = chunk.iter().map(|v| v >> 32).sum();
+                            (i128::from(high) << 32) + i128::from(low)
+                        })
+                        .sum(),
+                    Some(_) => (0..).zip(values).filter(|(row, _)| is_valid(*row)).map(|(_, v)| i128::from(*v)).sum(),
+                };
+                sums.get_mut(group).into_iter().for_each(|sum| *sum += run);
+            }
+            (Sum::Integers(sums), Numbers::Unsigned(values)) => {
+                let valid = (0..).zip(values).filter(|(row, _)| is_valid(*row));
+                let run: i128 = valid.map(|(_, v)| i128::from(*v)).sum();
+                sums.get_mut(group).into_iter().for_each(|sum| *sum += run);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_each(&mut self, rows: Rows<'_>, numbers: &Numbers, validity: Option<&[u8]>) {
+        let counts = &mut self.counts;
+        let mut count = |group: usize| counts.get_mut(group).into_iter().for_each(|count| *count += 1);
+        match (&mut self.sums, numbers) {
+            (Sum::Floats(sums, lost), Numbers::Float(values)) => for_each_valid(rows, validity, |row, group| {
+                count(group);
+                if let (Some(sum), Some(lost), Some(value)) =
+                    (sums.get_mut(group), lost.get_mut(group), values.get(row))
+                {
+                    add(sum, lost, *value);
+                }
+            }),
+            (Sum::Integers(sums), Numbers::Signed(values)) => for_each_valid(rows, validity, |row, group| {
+                count(group);
+                if let (Some(sum), Some(value)) = (sums.get_mut(group), values.get(row)) {
+                    *sum += i128::from(*value);
+                }
+            }),
+            (Sum::Integers(sums), Numbers::Unsigned(values)) => for_each_valid(rows, validity, |row, group| {
+                count(group);
+                if let (Some(sum), Some(value)) = (sums.get_mut(group), values.get(row)) {
+                    *sum += i128::from(*value);
+                }
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// A sum divided by a count, rounded once where the sum is a float, and to about a unit in the last place else.
+fn quotient(sum: i128, count: u64) -> f64 {
+    let count = i128::from(count.max(1));
+    // The whole part and the rest apart: a sum of 128 bits has more digits than a float.
+    (sum.div_euclid(count)) as f64 + (sum.rem_euclid(count)) as f64 / count as f64
+}
+
+impl State for Sums {
+    fn fresh(&self) -> Box<dyn State> {
+        let sums = match &self.sums {
+            Sum::Integers(_) => Sum::Integers(Vec::new()),
+            Sum::Floats(..) => Sum::Floats(Vec::new(), Vec::new()),
+        };
+        Box::new(Self { sums, counts: Vec::new(), text: self.text.clone(), ..*self })
+    }
+
+    fn grow(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+        match &mut self.sums {
+            Sum::Integers(sums) => sums.resize(groups, 0),
+            Sum::Floats(sums, lost) => {
+                sums.resize(groups, 0.0);
+                lost.resize(groups, 0.0);
+            }
+        }
+    }
+
+    fn update(&mut self, rows: Rows<'_>, input: &Input<'_>) -> Result<()> {
+        let view = input.values()?;
+        let numbers = Numbers::of(view);
+        if let Numbers::Signed(values) = &numbers
+            && self.datatype.is_time()
+            && (0..values.len()).any(|row| view.is_valid(row) && values.get(row).is_some_and(|v| self.is_nat(*v)))
+        {
+            return Err(Error::input(format!("{}: some values are NaT; leave them out by a condition", self.text)));
+        }
+        match rows {
+            Rows::One(group, count) => {
+                let more = valid_count(count, view.validity());
+                self.counts.get_mut(group as usize).into_iter().for_each(|total| *total += more);
+                self.add_run(group as usize, &numbers, view.validity());
+            }
+            Rows::Each(_) => self.add_each(rows, &numbers, view.validity()),
+        }
+        Ok(())
+    }
+
+    fn absorb(&mut self, groups: &[u32], fields: &[ColumnView<'_>]) -> Result<()> {
+        let (first, second, counts) = (field(fields, 0)?, field(fields, 1)?, field(fields, 2)?);
+        let mine = groups.iter().map(|group| *group as usize);
+        for (group, more) in mine.clone().zip(counts) {
+            self.counts.get_mut(group).into_iter().for_each(|count| *count += more);
+        }
+        let too_large = || Error::input(format!("{}: the sum does not fit 128 bits", self.text));
+        for (group, (first, second)) in mine.zip(first.into_iter().zip(second)) {
+            match &mut self.sums {
+                Sum::Integers(sums) => {
+                    let more = (i128::from(second as i64) << 64) | i128::from(first);
+                    let Some(sum) = sums.get_mut(group) else { return Err(strange()) };
+                    *sum = sum.checked_add(more).ok_or_else(too_large)?;
+                }
+                Sum::Floats(sums, lost) => {
+                    let (Some(sum), Some(lost)) = (sums.get_mut(group), lost.get_mut(group)) else {
+                        return Err(strange());
+                    };
+                    add(sum, lost, f64::from_bits(first));
+                    *lost += f64::from_bits(second);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn kinds(&self) -> Vec<(String, Datatype)> {
+        let (first, second) = match &self.sums {
+            Sum::Integers(_) => (("low", Datatype::UInt64), ("high", Datatype::Int64)),
+            Sum::Floats(..) => (("sum", Datatype::Float64), ("lost", Datatype::Float64)),
+        };
+        [first, second, ("count", Datatype::UInt64)].map(|(name, datatype)| (name.to_owned(), datatype)).to_vec()
+    }
+
+    fn fields(&self, groups: &[u32]) -> Result<Vec<Column>> {
+        let (first, second) = match &self.sums {
+            Sum::Integers(sums) => (
+                longs_field(pick(sums, groups).map(|sum| sum as u64))?,
+                words_column(Datatype::Int64, pick(sums, groups).map(|sum| (sum >> 64) as u64))?,
+            ),
+            Sum::Floats(sums, lost) => (floats_field(pick(sums, groups))?, floats_field(pick(lost, groups))?),
+        };
+        Ok(vec![first, second, longs_field(pick(&self.counts, groups))?])
+    }
+
+    fn finish(&self, groups: &[u32]) -> Result<Column> {
+        let counts = pick(&self.counts, groups);
+        let words: Vec<Option<u64>> = match &self.sums {
+            Sum::Integers(sums) => {
+                let word = |(sum, count): (i128, u64)| match count {
+                    0 => Ok(None),
+                    _ => self.integer(sum, count).map(Some),
+                };
+                pick(sums, groups).zip(counts).map(word).collect::<Result<_>>()?
+            }
+            Sum::Floats(sums, lost) => {
+                let total = |((sum, lost), count): ((f64, f64), u64)| {
+                    let sum = settled(sum, lost);
+                    let sum = if self.total == Total::Mean { sum / count as f64 } else { sum };
+                    (count > 0).then(|| sum.to_bits())
+                };
+                pick(sums, groups).zip(pick(lost, groups)).zip(counts).map(total).collect()
+            }
+        };
+        nullable_words(self.result(), words.into_iter())
+    }
+
+    fn size_bytes(&self) -> u64 {
+        (self.counts.capacity() * (8 + 16)) as u64
+    }
+}

@@ -1,0 +1,189 @@
+"""Questions to an array: aggregates of cells, by groups."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from .. import _native
+from ..base.arguments import checked, label, mapping, several
+from ..base.printable import brief
+from ..base.progress import Progress, reporting
+from ..column.datatype import is_time
+from ..context.settings import Context
+from ..errors import InputError
+from ..query.box import BoxLike, region_of
+from ..query.condition import Where, condition_of
+from ..result.answer import answer_of, named_columns
+from ..result.cells import Result
+from ..schema.array_schema import Schema
+from .noting import Noting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+By = str | Mapping[str, Any] | Sequence[Any] | None
+Keys = list[tuple[str, str, int | float | None]]
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Askable(Noting):
+    """The part of an array that answers questions."""
+
+    _schema: Schema
+    _context: Context
+    _stats: dict[str, int]
+
+    @property
+    @abstractmethod
+    def native(self) -> "_native.Array": ...
+
+    @abstractmethod
+    def _retry_if_schema_moved(self, look: "Callable[[Schema], Result]") -> Result: ...
+
+    @checked(aggregates=mapping)
+    def aggregate(
+        self,
+        aggregates: Mapping[str, str],
+        by: By = None,
+        box: BoxLike = None,
+        where: Where | None = None,
+        having: Where | None = None,
+        order: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        progress: Progress = None,
+    ) -> Result:
+        """Aggregates of the cells of a box, by groups: a row per group, its keys first.
+
+            a.aggregate({"n": "count(*)", "top": "max(sog)"}, by=["ship", {"t": "1h"}], where="sog > 0.5")
+
+        Args:
+            aggregates: names of columns, and what they hold: `count(*)`, or `count sum mean min max var std var_pop
+                std_pop any_value first last arg_max arg_min count_distinct median quantile quantile_disc` of
+                expressions, such as "mean(sog * 1.852)", "arg_max(lat, t)" and "quantile(sog, 0.9)".
+            by: what cells are grouped by: names of attributes and dimensions, or a mapping of names to widths of bins
+                (`{"lon": 0.5, "t": "1h"}`), or a list of both. A bin begins at a whole multiple of its width (times: at
+                whole hours, days, weeks from Monday, months, years); the key is its low edge. None: one group.
+            box: as for `read`.
+            where: as for `read`.
+            having: a condition on the columns of the answer.
+            order: names of columns of the answer, each with " desc" or without; None: ascending by the keys; "any":
+                whatever is quickest.
+            limit: so many groups at most.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Nulls are left out of aggregates, as in SQL, and are a group of their own as keys. NaN counts as a number: it
+        makes sums, means, least and greatest values NaN, as in NumPy, and is one group.
+
+        Raises:
+            InputError: a name, an aggregate or a width that does not fit; a sum of integers that does not fit 64 bits.
+            BoundsError: the box is not inside the domain.
+        """
+
+        def look(schema: Schema) -> Result:
+            keys, asked = keys_of(schema, by), texts_of(aggregates)
+            region = region_of(schema, box)
+            self._note_cut(region)
+            condition = None if where is None else condition_of(where)
+            kept = None if having is None else condition_of(having)
+            ending = (kept, orders_of(order), None if limit is None else whole("limit", limit))
+            with reporting(progress, "reading") as report:
+                _, found, categories, stats = _native.aggregate(
+                    self.native, region.native, condition, keys, asked, ending, report
+                )
+            self._stats = stats
+            return answer_of(named_columns(schema, found, categories), stats, self._context.memory_budget)
+
+        return self._retry_if_schema_moved(look)
+
+
+def texts_of(aggregates: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Names and texts of aggregates for the core."""
+    for name, text in aggregates.items():
+        label("the name of an aggregate", name)
+        if not isinstance(text, str):
+            raise InputError(f'{name!r}: an aggregate is a text such as "mean(v)", not {brief(text)}')
+    return list(aggregates.items())
+
+
+def whole(what: str, value: Any) -> int:
+    """A whole number from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InputError(f"{what}= is a whole number from 0 on, not {brief(value)}")
+    return int(value)
+
+
+def orders_of(order: str | Sequence[str] | None) -> list[tuple[str, bool]]:
+    """Columns, and whether each descends."""
+    if order is None or order == "any":
+        return []
+    several("order", order)
+    made = []
+    for one in [order] if isinstance(order, str) else order:
+        label("order", one)
+        name, _, way = one.rpartition(" ")
+        known = way.lower() in ("asc", "desc") and name != ""
+        made.append((name.strip() if known else one, known and way.lower() == "desc"))
+    return made
+
+
+def keys_of(schema: Schema, by: By) -> Keys:
+    """Keys for the core: name, text of the value, width of bins."""
+    return [_key(schema, name, width) for name, width in _flat(by)]
+
+
+def _flat(by: By) -> Iterator[tuple[str, Any]]:
+    if by is None:
+        return
+    if isinstance(by, str):
+        yield by, None
+    elif isinstance(by, Mapping):
+        yield from by.items()
+    elif isinstance(by, Sequence):
+        for one in by:
+            yield from _flat(one)
+    else:
+        raise InputError(
+            f"by= takes names, a mapping of names to widths of bins, or a list of both, not {brief(by)}"
+        )
+
+
+def quoted(name: str) -> str:
+    """A name as expressions have it."""
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+def _key(schema: Schema, name: Any, width: Any) -> tuple[str, str, int | float | None]:
+    label("by", name)
+    known = {dim.name for dim in schema.dims} | {attr.name for attr in schema.attrs}
+    text = quoted(name) if name in known else name
+    if width is None:
+        return name, text, None
+    if isinstance(width, np.timedelta64):
+        width = _period(name, width)
+    if isinstance(width, str):
+        return name, f"period({text}, '{width}')", None
+    if isinstance(width, bool) or not isinstance(width, int | float | np.integer | np.floating) or not width > 0:
+        raise InputError(
+            f"by={{{name!r}: …}}: the width of a bin is a number above 0, or a length of time such as \"1h\", not "
+            f"{brief(width)}"
+        )
+    dtype = schema.dim(name).dtype if name in {d.name for d in schema.dims} else _dtype(schema, name)
+    if dtype is not None and is_time(dtype):
+        raise InputError(f"by={{{name!r}: {width!r}}}: {dtype} has bins such as \"1h\", \"1D\" or \"1M\"")
+    return name, text, int(width) if float(width).is_integer() else float(width)
+
+
+def _dtype(schema: Schema, name: str) -> str | None:
+    return next((attr.dtype for attr in schema.attrs if attr.name == name), None)
+
+
+def _period(name: str, width: np.timedelta64) -> str:
+    unit, count = np.datetime_data(width.dtype)
+    if unit == "generic" or np.isnat(width):
+        raise InputError(f"by={{{name!r}: {width!r}}}: the width has no unit of time; write \"1h\"")
+    return f"{int(width.astype(np.int64)) * count}{unit}"
