@@ -3,12 +3,13 @@
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from .. import _native
 from ..base.arguments import checked, label, mapping, several
+from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column.datatype import is_time
@@ -20,9 +21,14 @@ from ..result.answer import answer_of, named_columns
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from .noting import Noting
+from .partials import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pyarrow as pa
+
+_Found = TypeVar("_Found")
 
 By = str | Mapping[str, Any] | Sequence[Any] | None
 Keys = list[tuple[str, str, int | float | None]]
@@ -42,7 +48,7 @@ class Askable(Noting):
     def native(self) -> "_native.Array": ...
 
     @abstractmethod
-    def _retry_if_schema_moved(self, look: "Callable[[Schema], Result]") -> Result: ...
+    def _retry_if_schema_moved(self, look: "Callable[[Schema], _Found]") -> "_Found": ...
 
     @checked(aggregates=mapping)
     def aggregate(
@@ -97,6 +103,40 @@ class Askable(Noting):
                 )
             self._stats = stats
             return answer_of(named_columns(schema, found, categories), stats, self._context.memory_budget)
+
+        return self._retry_if_schema_moved(look)
+
+
+    @checked(aggregates=mapping)
+    def partial(
+        self,
+        aggregates: Mapping[str, str],
+        by: By = None,
+        box: BoxLike = None,
+        where: Where | None = None,
+        *,
+        progress: Progress = None,
+    ) -> "pa.Table":
+        """The partial result of a question, as an Arrow table that can be sent to another machine.
+
+        Arguments and errors as of `aggregate`. `gridstone.partials.merge` merges those of parts of the cells, in any
+        order, and `gridstone.partials.finish` makes the answer of one. Where aggregates need all values at once
+        (`median`, `quantile`, `count_distinct`) the table has a row per group and value.
+
+            parts = [a.partial({"m": "mean(v)"}, by="k", box=box) for box in boxes]
+            gs.partials.finish(gs.partials.merge(parts))
+        """
+        needed("pyarrow", "pyarrow", "partial()")
+
+        def look(schema: Schema) -> "pa.Table":
+            keys, asked = keys_of(schema, by), texts_of(aggregates)
+            region = region_of(schema, box)
+            self._note_cut(region)
+            condition = None if where is None else condition_of(where)
+            with reporting(progress, "reading") as report:
+                tables, stats = _native.partial(self.native, region.native, condition, keys, asked, report)
+            self._stats = stats
+            return table_of(schema.to_json(), keys, asked, tables)
 
         return self._retry_if_schema_moved(look)
 

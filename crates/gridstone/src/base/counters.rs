@@ -43,6 +43,8 @@ counters! {
     tiles_shadowed,
     /// Data tiles in the box that were not fetched because a condition excluded them by their statistics and boxes.
     tiles_pruned,
+    /// Data tiles that aggregates took from the index alone.
+    tiles_from_index,
     /// Blocks of cells on which a condition was evaluated without selecting one, so that nothing else of them was
     /// fetched.
     blocks_rejected,

@@ -3,12 +3,23 @@
 use super::conditions::select_rows;
 use super::regions::LostPages;
 use super::{Array, Call};
-use crate::base::{CounterSnapshot, Result};
+use crate::base::{CounterSnapshot, Error, Result};
 use crate::condition::Condition;
-use crate::query::{Aggregation, Answer, PartialTable, Question, ReadOrder, ResultColumn};
+use crate::query::{Aggregation, Answer, PartialTable, Question, ReadOrder, Reduction, ResultColumn, Where};
 use crate::schema::{Attribute, Region, Schema, SchemaOptions};
 use crate::tile::Column;
 use std::sync::Arc;
+
+/// Which cells of a box a reduction counts.
+#[derive(Debug)]
+pub enum Counted<'a> {
+    /// All.
+    All,
+    /// Those that a condition selects.
+    Condition(&'a Condition),
+    /// Those whose byte is not 0; cells of the box in row order.
+    Mask(Vec<u8>),
+}
 
 impl Array {
     /// Answers a question to the cells of a region (`None`: the whole domain) that `condition` selects (`None`: all): groups
@@ -44,6 +55,46 @@ impl Array {
         Ok((aggregation.tables()?, counters))
     }
 
+    /// Reduces a box of a dense array (`None`: the whole domain) along axes: those in `kept` remain. Gives the box's sides along
+    /// these, a column per aggregate, its values in row order, and what the read did.
+    ///
+    /// # Errors
+    /// As [`Array::aggregate`]; Unsupported: a sparse array; Input: a mask that has not a byte for each cell.
+    pub fn reduce(
+        &self,
+        region: Option<&Region>,
+        cells: Counted<'_>,
+        question: &Question,
+        kept: &[usize],
+        call: &Call,
+    ) -> Result<(Vec<u64>, Answer, CounterSnapshot)> {
+        let (context, target, mut request) = self.plan(region, None, ReadOrder::Row, call)?;
+        let schema = Arc::clone(&target.schema);
+        if schema.sparse() {
+            return Err(Error::unsupported(
+                "only dense arrays are reduced along axes; ask a sparse one with aggregate()",
+            ));
+        }
+        let whole = request.sub.cells();
+        let cells = match cells {
+            Counted::All => Where::All,
+            Counted::Condition(condition) => Where::Condition(condition.bind(&schema)?),
+            Counted::Mask(mask) if mask.len() as u128 == whole => Where::Mask(mask),
+            Counted::Mask(mask) => {
+                return Err(Error::input(format!("a mask of {} cells was given for a box of {whole}", mask.len())));
+            }
+        };
+        let reduction = Reduction::new(schema, question, kept.to_vec(), cells)?;
+        request.attrs = reduction.attrs().to_vec();
+        let shape: Vec<u64> = kept.iter().filter_map(|axis| request.sub.shape().get(*axis).copied()).collect();
+        let columns = match whole {
+            0 => reduction.of_nothing(shape.iter().product())?,
+            _ => context.explain_missing(reduction.of_box(&context, &target, &request))?,
+        };
+        let rows = columns.first().map_or(0, |(_, column)| column.len());
+        Ok((shape, Answer { rows, columns }, context.counters.snapshot()))
+    }
+
     fn aggregated(
         &self,
         region: Option<&Region>,
@@ -55,6 +106,10 @@ impl Array {
         let mut aggregation = Aggregation::new(Arc::clone(&planned.target.schema), question)?;
         planned.request.attrs = aggregation.attrs().to_vec();
         let context = planned.context.clone();
+        if planned.any && planned.unfiltered && !planned.target.schema.sparse() {
+            context.explain_missing(aggregation.take_box(&context, &planned.target, &planned.request))?;
+            return Ok((aggregation, context.counters.snapshot()));
+        }
         let mut scan = planned.scan(Aggregation::batch_bytes(&context))?;
         context.explain_missing(aggregation.take_all(&context, &mut scan))?;
         Ok((aggregation, context.counters.snapshot()))

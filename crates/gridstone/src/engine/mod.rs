@@ -69,7 +69,7 @@ pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environ
 pub use crate::store::{CommitKey, Field};
 pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
-pub use aggregate::{finish_partials, merge_partials, select_groups};
+pub use aggregate::{Counted, finish_partials, merge_partials, select_groups};
 pub use append::Appended;
 pub use around::{Partial, SkippedCells};
 pub use array::Array;

@@ -22,7 +22,9 @@ mod select;
 mod sparse;
 mod write;
 
-pub use aggregate::{Aggregate, Aggregation, Answer, By, PartialTable, Question, ResultColumn, Width};
+pub use aggregate::{
+    Aggregate, Aggregation, Answer, By, PartialTable, Question, Reduction, ResultColumn, Where, Width,
+};
 pub use block::masks::read_mask;
 pub use block::open::{open_fragment, open_uncached};
 pub use block::sparse::outside_bounds;

@@ -1,19 +1,21 @@
 //! An aggregation under way: cells go into the stages of a plan.
 
 use super::answer::Answer;
+use super::chunk::{Asked, Chunk};
+use super::dense::{DenseCells, DensePart};
+use super::gathering::Gathering;
+use super::index;
 use super::plan::{Outcome, Plan, Question};
 use super::quantile::Reduction;
-use super::stage::{ChunkValues, PartialTable, Stage, Stages};
-use super::state::input::{Positions, nullable_words, strange};
+use super::stage::{PartialTable, Stage, Stages};
+use super::state::input::{nullable_words, strange};
 use super::words::{NanPlace, column_of};
-use crate::base::{Error, Result};
-use crate::condition::{Batch, BoundExpression, Coordinates, Place};
-use crate::query::request::ReadContext;
+use crate::base::{Counters, Error, Result};
+use crate::query::request::{ReadContext, Request, Target};
 use crate::query::scan::Scan;
-use crate::schema::{Datatype, Schema};
-use crate::tile::coordinates::axis_keys;
-use crate::tile::{Cells, Column, ColumnView};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::schema::{Attribute, Datatype, Schema, Subarray};
+use crate::tile::{Cells, Column};
+use std::sync::Arc;
 
 /// Rows that a thread takes at once: their values stay in its cache.
 const CHUNK_ROWS: usize = 16_384;
@@ -24,18 +26,9 @@ const BATCH_BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Aggregation {
     asked: Asked,
-    stages: Stages,
+    gathering: Gathering,
     /// Cells taken so far.
     taken: u64,
-}
-
-/// What is asked of chunks of cells.
-#[derive(Debug)]
-struct Asked {
-    schema: Arc<Schema>,
-    plan: Plan,
-    /// The attributes that cells have, by place.
-    attrs: Vec<usize>,
 }
 
 impl Aggregation {
@@ -45,9 +38,9 @@ impl Aggregation {
     /// Input: a name, type or number of arguments that does not fit; two columns of one name.
     pub fn new(schema: Arc<Schema>, question: &Question) -> Result<Self> {
         let plan = Plan::new(&schema, question)?;
-        let stages = plan.stages.fresh();
+        let gathering = Gathering::new(plan.stages.fresh());
         let attrs = plan.columns_needed(schema.ndim()).attrs;
-        Ok(Self { asked: Asked { schema, plan, attrs }, stages, taken: 0 })
+        Ok(Self { asked: Asked { schema, plan, attrs }, gathering, taken: 0 })
     }
 
     /// The attributes that it looks at, by place.
@@ -60,24 +53,63 @@ impl Aggregation {
     /// # Errors
     /// Those of the stream; Input: a value that an expression or an aggregate cannot take.
     pub fn take_all(&mut self, context: &ReadContext, scan: &mut Scan) -> Result<()> {
+        if index::can_answer(&self.asked) {
+            let (asked, stages) = (&self.asked, &mut self.gathering.stages);
+            scan.take_whole_tiles(&asked.attrs, &mut |tile| index::take_tile(asked, stages, tile))?;
+        }
         while let Some(cells) = scan.next_batch()? {
             self.take(context, &cells)?;
-            self.check_size(context)?;
+            self.gathering.check_size(context)?;
         }
-        Ok(())
+        self.gathering.settle()
     }
 
-    /// A Budget error if the groups take more memory than there is.
-    fn check_size(&self, context: &ReadContext) -> Result<()> {
-        let (bytes, limit) = (self.stages.size_bytes(), context.budget.limit_bytes());
-        if bytes <= limit {
-            return Ok(());
+    /// Takes in all cells of a box of a dense array, whose attributes are those of [`Aggregation::attrs`].
+    ///
+    /// # Errors
+    /// Those of a read; Input: a value that an expression or an aggregate cannot take.
+    pub fn take_box(&mut self, context: &ReadContext, target: &Target, request: &Request) -> Result<()> {
+        let mut cells = DenseCells::new(context, target, request, index::can_answer(&self.asked))?;
+        let units_max = context.pool.threads() * 16;
+        let mut group = Vec::with_capacity(units_max);
+        loop {
+            let next = cells.next()?;
+            let ended = next.is_none();
+            match next {
+                Some(DensePart::Whole(tile)) if index::take_tile(&self.asked, &mut self.gathering.stages, &tile)? => {
+                    Counters::add(&context.counters.tiles_from_index, 1);
+                }
+                Some(DensePart::Whole(tile)) => cells.cut(&tile.bounds),
+                Some(DensePart::Unit(region)) => {
+                    let first = self.taken;
+                    self.taken += region.cells() as u64;
+                    group.push((region, first));
+                }
+                None => {}
+            }
+            if group.len() == units_max || ended {
+                self.take_units(&cells, std::mem::take(&mut group))?;
+                self.gathering.check_size(context)?;
+            }
+            if ended {
+                return self.gathering.settle();
+            }
         }
-        let groups = self.stages.all().iter().map(|stage| stage.groups.len()).max().unwrap_or(0);
-        Err(Error::budget(format!(
-            "{groups} groups take {bytes} bytes, beyond the memory budget of {limit}; ask for fewer groups or a smaller box, or give the \
-             context more memory"
-        )))
+    }
+
+    fn take_units(&mut self, cells: &DenseCells, units: Vec<(Subarray, u64)>) -> Result<()> {
+        let schema = &cells.plan.schema;
+        let attrs: Vec<&Attribute> = self.asked.attrs.iter().filter_map(|place| schema.attrs().get(*place)).collect();
+        let _begun = match cells.plan.is_far() {
+            true => Some(cells.plan.begin(&cells.context, units.iter().map(|(region, _)| region).collect(), &attrs)?),
+            false => None,
+        };
+        let asked = &self.asked;
+        let take = |stages: &mut Stages, (region, first): (Subarray, u64)| {
+            let columns = cells.plan.paint(&cells.context, &region, &attrs)?;
+            asked.take_chunk(stages, &Chunk::of_box(&region, columns, first))
+        };
+        self.gathering.take_each(&cells.context, asked, units, take)
     }
 
     /// Bytes of cells that should be read at once.
@@ -92,32 +124,8 @@ impl Aggregation {
         let first = self.taken;
         self.taken += cells.count as u64;
         let asked = &self.asked;
-        let take =
-            |stages: &mut Stages, range: (usize, usize)| asked.take_chunk(stages, &Chunk::of(cells, range, first));
-        let cancel = context.cancel.as_ref();
-        if asked.plan.stages.is_ungrouped() {
-            let made = context.pool.map(ranges, cancel, |range| {
-                let mut stages = asked.plan.stages.fresh();
-                take(&mut stages, range).map(|()| stages)
-            })?;
-            return made.iter().try_for_each(|stages| self.stages.absorb(stages));
-        }
-        let idle = Mutex::new(vec![std::mem::replace(&mut self.stages, asked.plan.stages.fresh())]);
-        let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = context.pool.map(ranges, cancel, |range| {
-            let held = lock().pop();
-            let mut stages = held.unwrap_or_else(|| asked.plan.stages.fresh());
-            let outcome = take(&mut stages, range);
-            lock().push(stages);
-            outcome
-        });
-        let all = idle.into_inner().unwrap_or_else(PoisonError::into_inner);
-        outcome?;
-        let mut all = all.into_iter();
-        if let Some(first) = all.next() {
-            self.stages = first;
-        }
-        all.try_for_each(|stages| self.stages.absorb(&stages))
+        let take = |stages: &mut Stages, range| asked.take_chunk(stages, &Chunk::of(cells, range, first));
+        self.gathering.take_each(context, asked, ranges, take)
     }
 
     /// What it holds, as tables that can be sent and merged.
@@ -125,7 +133,7 @@ impl Aggregation {
     /// # Errors
     /// Budget.
     pub fn tables(&self) -> Result<Vec<PartialTable>> {
-        self.stages.tables()
+        self.gathering.stages.tables()
     }
 
     /// Takes in tables that another aggregation of the same question gave.
@@ -133,7 +141,7 @@ impl Aggregation {
     /// # Errors
     /// Input: they are of another question.
     pub fn absorb(&mut self, tables: &[PartialTable]) -> Result<()> {
-        self.stages.absorb_tables(tables)
+        self.gathering.stages.absorb_tables(tables)
     }
 
     /// The answer, groups ascending.
@@ -141,7 +149,9 @@ impl Aggregation {
     /// # Errors
     /// Input: a sum that does not fit its type.
     pub fn finish(&self) -> Result<Answer> {
-        let Some(first) = self.stages.all().first() else { return Err(Error::input("a question has a stage")) };
+        let Some(first) = self.gathering.stages.all().first() else {
+            return Err(Error::input("a question has a stage"));
+        };
         let order = first.groups.sorted();
         let mut columns = first.groups.columns(&order)?;
         for outcome in &self.asked.plan.outcomes {
@@ -157,7 +167,7 @@ impl Aggregation {
 
     /// What all values of each group become.
     fn reduced(&self, first: &Stage, order: &[u32], (stage, reduction): (usize, Reduction)) -> Result<Column> {
-        let stage = self.stages.all().get(stage).ok_or_else(strange)?;
+        let stage = self.gathering.stages.all().get(stage).ok_or_else(strange)?;
         let values = stage.groups.sorted();
         let counts = stage.state(0).ok_or_else(strange)?.finish(&values)?;
         let counts: Vec<u64> =
@@ -175,87 +185,5 @@ impl Aggregation {
                 column_of(distribution.result(), NanPlace::Last, runs.iter().map(of))
             }
         }
-    }
-}
-
-impl Asked {
-    fn take_chunk(&self, stages: &mut Stages, chunk: &Chunk<'_>) -> Result<()> {
-        let batch = chunk.batch(&self.schema, &self.attrs);
-        let sources: Vec<Held<'_>> =
-            self.plan.sources.iter().map(|source| self.value(source, chunk, &batch)).collect::<Result<_>>()?;
-        let axes = if self.plan.asks_places { chunk.axis_keys(&self.schema)? } else { Vec::new() };
-        stages.take(&ChunkValues {
-            rows: chunk.rows,
-            sources: sources.iter().map(Held::view).collect(),
-            positions: Positions { axes: &axes, first: chunk.first },
-        })
-    }
-
-    fn value<'c>(&self, source: &BoundExpression, chunk: &'c Chunk<'_>, batch: &Batch<'_>) -> Result<Held<'c>> {
-        let column = match source.plain() {
-            Some(Place::Attr(place)) => {
-                self.attrs.iter().position(|attr| *attr == place).and_then(|at| chunk.attrs.get(at))
-            }
-            Some(Place::Dim(axis) | Place::Text { axis, .. }) => {
-                self.schema.coordinates().position(|dim| dim.axes().start == axis).and_then(|at| chunk.dims.get(at))
-            }
-            None => None,
-        };
-        match column {
-            Some(column) => Ok(Held::View(column.view())),
-            None => source.evaluate(batch).map(Held::Own),
-        }
-    }
-}
-
-/// A column, or one that was made.
-#[derive(Debug)]
-enum Held<'a> {
-    View(ColumnView<'a>),
-    Own(Column),
-}
-
-impl Held<'_> {
-    fn view(&self) -> ColumnView<'_> {
-        match self {
-            Self::View(view) => *view,
-            Self::Own(column) => column.view(),
-        }
-    }
-}
-
-/// Some of the cells of a batch.
-struct Chunk<'a> {
-    rows: usize,
-    /// The number of its first cell.
-    first: u64,
-    dims: Vec<Held<'a>>,
-    attrs: Vec<Held<'a>>,
-}
-
-impl<'a> Chunk<'a> {
-    fn of(cells: &'a Cells, (from, to): (usize, usize), first: u64) -> Self {
-        let part = |column: &'a Column| match column.view().part(from, to) {
-            Some(view) => Held::View(view),
-            None => Held::Own(column.view().copy_range(from, to)),
-        };
-        let (dims, attrs) = (cells.dims.iter().map(part).collect(), cells.attrs.iter().map(part).collect());
-        Self { rows: to - from, first: first + from as u64, dims, attrs }
-    }
-
-    fn batch<'c>(&'c self, schema: &Schema, attrs: &[usize]) -> Batch<'c> {
-        let mut batch = Batch::new(self.rows);
-        for (dim, column) in schema.coordinates().zip(&self.dims) {
-            batch = batch.with_dim(dim.axes().start, Coordinates::Column(column.view()));
-        }
-        for (place, column) in attrs.iter().zip(&self.attrs) {
-            batch = batch.with_attr(*place, column.view());
-        }
-        batch
-    }
-
-    fn axis_keys(&self, schema: &Schema) -> Result<Vec<Vec<u64>>> {
-        let dims: Vec<Column> = self.dims.iter().map(|dim| dim.view().copy_range(0, self.rows)).collect();
-        axis_keys(schema, &dims)
     }
 }

@@ -14,10 +14,16 @@
 
 mod aggregation;
 mod answer;
+mod chunk;
+mod columns;
+mod dense;
 mod function;
+mod gathering;
+mod index;
 mod key;
 mod plan;
 mod quantile;
+mod reduce;
 mod stage;
 mod state;
 mod table;
@@ -26,4 +32,5 @@ mod words;
 pub use aggregation::Aggregation;
 pub use answer::{Answer, ResultColumn};
 pub use plan::{Aggregate, By, Question, Width};
+pub use reduce::{Reduction, Where};
 pub use stage::PartialTable;

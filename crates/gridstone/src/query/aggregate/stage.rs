@@ -1,8 +1,10 @@
 //! Stages of an aggregation: groups, and the states of their aggregates.
 
-use super::key::{Groups, RowGroups};
-use super::state::input::{Input, Positions, Rows, State, strange};
+use super::columns::{column_of, views};
+use super::key::{GroupKey, Groups, RowGroups};
+use super::state::input::{Input, Known, Positions, Rows, State, strange};
 use crate::base::{Error, Result};
+use crate::schema::Sorting;
 use crate::tile::{Column, ColumnView};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,6 +27,8 @@ pub(super) struct Stage {
     states: Vec<(Box<dyn State>, Vec<usize>)>,
     /// Whether the last key is a value of which rows without one are left out.
     of_values: bool,
+    /// How many groups there are, if they are known by their numbers and have no keys.
+    numbered: Option<usize>,
 }
 
 /// The columns of a stage: keys, then the fields of states.
@@ -38,7 +42,7 @@ pub struct PartialTable {
 
 impl Stage {
     pub(super) fn new(groups: Groups, keys: Vec<usize>, states: Vec<(Box<dyn State>, Vec<usize>)>) -> Self {
-        let mut stage = Self { groups, keys, states, of_values: false };
+        let mut stage = Self { groups, keys, states, of_values: false, numbered: None };
         stage.grow();
         stage
     }
@@ -55,8 +59,8 @@ impl Stage {
 
     pub(super) fn fresh(&self) -> Self {
         let states = self.states.iter().map(|(state, args)| (state.fresh(), args.clone())).collect();
-        let mut stage =
-            Self { groups: self.groups.fresh(), keys: self.keys.clone(), states, of_values: self.of_values };
+        let (groups, keys) = (self.groups.fresh(), self.keys.clone());
+        let mut stage = Self { groups, keys, states, of_values: self.of_values, numbered: self.numbered };
         stage.grow();
         stage
     }
@@ -65,8 +69,25 @@ impl Stage {
         self.states.get(place).map(|(state, _)| state.as_ref())
     }
 
+    /// The same without keys, of so many groups that are known by their numbers.
+    fn of_groups(&self, groups: usize) -> Self {
+        let mut stage = Self { numbered: Some(groups), ..self.fresh() };
+        stage.grow();
+        stage
+    }
+
+    /// How many groups there are.
+    pub(super) fn len(&self) -> usize {
+        self.numbered.unwrap_or_else(|| self.groups.len())
+    }
+
+    /// How many aggregates have states.
+    pub(super) fn states_len(&self) -> usize {
+        self.states.len()
+    }
+
     fn grow(&mut self) {
-        let groups = self.groups.len();
+        let groups = self.len();
         self.states.iter_mut().for_each(|(state, _)| state.grow(groups));
     }
 
@@ -94,6 +115,11 @@ impl Stage {
             RowGroups::One(group) => Rows::One(*group, rows),
             RowGroups::Each(groups) => Rows::Each(groups),
         };
+        self.update(rows, chunk)
+    }
+
+    /// Takes rows in whose groups are known.
+    fn update(&mut self, rows: Rows<'_>, chunk: &ChunkValues<'_>) -> Result<()> {
         for (state, args) in &mut self.states {
             let args: Vec<ColumnView<'_>> =
                 args.iter().filter_map(|place| chunk.sources.get(*place)).copied().collect();
@@ -115,9 +141,39 @@ impl Stage {
         if fields.is_empty() { Ok(()) } else { Err(strange()) }
     }
 
+    /// Takes in `rows` rows of which no more is known than `known`, of each source of the plan; whether that suffices.
+    fn take_known(&mut self, rows: u64, known: &[Known]) -> Result<bool> {
+        let of = |place: &usize| known.get(*place).ok_or_else(strange);
+        let mut keys = Vec::with_capacity(self.keys.len());
+        for (place, key) in self.keys.iter().zip(self.groups.keys()) {
+            let Some(value) = only_value(key, of(place)?)? else { return Ok(false) };
+            keys.push(value);
+        }
+        let mut fields = Vec::with_capacity(self.states.len());
+        for (state, args) in &self.states {
+            let Some(held) = state.known(rows, args.first().map(of).transpose()?)? else { return Ok(false) };
+            fields.push(held);
+        }
+        let groups = match self.groups.of_rows(1, &views(&keys))? {
+            RowGroups::One(group) => vec![group],
+            RowGroups::Each(groups) => groups,
+        };
+        self.grow();
+        for ((state, _), fields) in self.states.iter_mut().zip(&fields) {
+            state.absorb(&groups, &views(fields))?;
+        }
+        Ok(true)
+    }
+
     /// Takes in what another stage of the same kind holds.
     pub(super) fn absorb(&mut self, other: &Self) -> Result<()> {
-        let all: Vec<u32> = (0..other.groups.len() as u32).collect();
+        let all: Vec<u32> = (0..other.len() as u32).collect();
+        if self.numbered.is_some() {
+            let states = self.states.iter_mut().zip(&other.states);
+            return states
+                .into_iter()
+                .try_for_each(|((mine, _), (theirs, _))| mine.absorb(&all, &views(&theirs.fields(&all)?)));
+        }
         let columns = other.columns(&all)?;
         self.absorb_columns(all.len(), &columns.iter().map(Column::view).collect::<Vec<_>>())
     }
@@ -165,6 +221,22 @@ impl Stage {
     }
 }
 
+/// The value of a key that rows have of which `known` is known, if they are all of one group.
+fn only_value(key: &GroupKey, known: &Known) -> Result<Option<Column>> {
+    let Some((least, greatest)) = known.ends.as_ref().filter(|_| known.nulls == 0 && known.nans == 0) else {
+        return Ok(None);
+    };
+    let ends = column_of(known.datatype, &[least, greatest])?;
+    let alike = match least == greatest {
+        true => true,
+        false if known.datatype.sorting() == Sorting::Keys => {
+            matches!(key.words(ends.view())?.as_slice(), [low, high] if low == high)
+        }
+        false => false,
+    };
+    Ok(alike.then(|| ends.view().copy_range(0, 1)))
+}
+
 /// The stages of a question.
 #[derive(Debug)]
 pub(super) struct Stages(Vec<Stage>);
@@ -185,11 +257,42 @@ impl Stages {
 
     /// Whether there is one group, whatever the cells are, and nothing but it.
     pub(super) fn is_ungrouped(&self) -> bool {
-        matches!(self.0.as_slice(), [only] if only.groups.keys().is_empty())
+        matches!(self.0.as_slice(), [only] if only.groups.keys().is_empty() && only.numbered.is_none())
+    }
+
+    /// The same without keys, of so many groups that are known by their numbers.
+    pub(super) fn of_groups(&self, groups: usize) -> Self {
+        Self(self.0.iter().map(|stage| stage.of_groups(groups)).collect())
+    }
+
+    /// Whether no row was taken in yet.
+    pub(super) fn is_unused(&self) -> bool {
+        self.0.iter().all(|stage| stage.len() == 0)
+    }
+
+    /// Groups of the stage that has most.
+    pub(super) fn groups_max(&self) -> usize {
+        self.0.iter().map(Stage::len).max().unwrap_or(0)
+    }
+
+    /// Takes rows in whose groups are known.
+    pub(super) fn update(&mut self, rows: Rows<'_>, chunk: &ChunkValues<'_>) -> Result<()> {
+        self.0.iter_mut().try_for_each(|stage| stage.update(rows, chunk))
     }
 
     pub(super) fn take(&mut self, chunk: &ChunkValues<'_>) -> Result<()> {
         self.0.iter_mut().try_for_each(|stage| stage.take(chunk))
+    }
+
+    /// Whether they can be told of many rows by [`Stages::take_known`].
+    pub(super) fn can_know(&self) -> bool {
+        matches!(self.0.as_slice(), [only] if only.states.iter().all(|(state, _)| state.can_know()))
+    }
+
+    /// Takes in `rows` rows of which no more is known than `known`, of each source of the plan; whether that suffices.
+    pub(super) fn take_known(&mut self, rows: u64, known: &[Known]) -> Result<bool> {
+        let [only] = self.0.as_mut_slice() else { return Ok(false) };
+        only.take_known(rows, known)
     }
 
     pub(super) fn absorb(&mut self, other: &Self) -> Result<()> {

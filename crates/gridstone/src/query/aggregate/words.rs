@@ -18,7 +18,8 @@ pub(super) enum NanPlace {
 }
 
 impl NanPlace {
-    fn word(self) -> u64 {
+    /// The word of NaN and NaT.
+    pub(super) fn word(self) -> u64 {
         match self {
             Self::First => 0,
             Self::Last => u64::MAX,

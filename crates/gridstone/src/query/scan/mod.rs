@@ -13,7 +13,7 @@ use super::cells::layout::move_cells;
 use super::dense::read::read_dense;
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use super::select::filter::Filter;
-use super::select::{Source, narrowed, opened};
+use super::select::{Source, WholeTile, narrowed, opened};
 use super::sparse::SparseReader;
 use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
 use crate::condition::Bound;
@@ -113,6 +113,19 @@ impl Scan {
             (false, order) => State::Box { pieces: BlockGrid::new(&request.sub.shape(), plain(order), cells), next: 0 },
         };
         Ok(Self { context, target, request, batch_bytes, filter, state })
+    }
+
+    /// Hands tiles to `accept` whose cells are all given as they are, with the statistics of attributes, and gives the cells of those
+    /// no more that it takes. To be called before the first batch.
+    pub(super) fn take_whole_tiles(
+        &mut self,
+        attrs: &[usize],
+        accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
+    ) -> Result<()> {
+        match &mut self.state {
+            State::SparseReader(source) => source.take_whole_tiles(attrs, accept),
+            State::Slabs(_) | State::Tiles { .. } | State::Box { .. } => Ok(()),
+        }
     }
 
     /// What the stream has done so far.

@@ -77,9 +77,7 @@ fn verdicts(sweep: &SparseReader, filter: &Filter) -> Result<Vec<Verdict>> {
 fn keep(sweep: &mut SparseReader, rows: &[u32]) {
     let tiles = |units: &[Unit]| units.iter().map(|u| (u.queue, u.at.tile)).collect::<HashSet<_>>().len() as u64;
     let before = tiles(&sweep.units);
-    sweep.firsts = sweep.firsts.pick(rows);
-    sweep.units = rows.iter().filter_map(|row| sweep.units.get(*row as usize).cloned()).collect();
-    sweep.total = sweep.units.iter().map(|u| u.at.cells as u64).sum();
+    sweep.keep_units(rows);
     let pruned = before - tiles(&sweep.units);
     sweep.context.counters.tiles_read.fetch_sub(pruned, Relaxed);
     Counters::add(&sweep.context.counters.tiles_pruned, pruned);

@@ -413,7 +413,7 @@ fn coordinates(region: &Subarray, order: Order, rows: &[u32]) -> Vec<Vec<u64>> {
 
 /// A box cut in two between space tiles, along the slowest dimension of the tile order that it has several of: all of the
 /// first comes before all of the second in global order. `None` if it lies in one tile.
-fn halves(schema: &Schema, region: &Subarray) -> Option<(Subarray, Subarray)> {
+pub(in crate::query) fn halves(schema: &Schema, region: &Subarray) -> Option<(Subarray, Subarray)> {
     let span = |d: usize| {
         let (dim, range) = (schema.dims().get(d)?, region.ranges().get(d)?);
         Some((dim.tile_of(range.lo), dim.tile_of(range.hi)))

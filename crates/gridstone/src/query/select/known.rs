@@ -19,14 +19,19 @@ type OfStripe = Option<Arc<Vec<Statistics>>>;
 
 /// Statistics decoded for one read.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(in crate::query) struct Known {
     /// By fragment, stripe and attribute.
     held: HashMap<(Id, usize, u32), OfStripe>,
 }
 
 impl Known {
     /// The statistics of an attribute in a tile.
-    pub(super) fn of(&mut self, source: &dyn BlockSource, attr: u32, tile: u64) -> Result<Option<Statistics>> {
+    pub(in crate::query) fn of(
+        &mut self,
+        source: &dyn BlockSource,
+        attr: u32,
+        tile: u64,
+    ) -> Result<Option<Statistics>> {
         let Some((stripe, local)) = source.stripe_of(tile) else {
             return Err(index_not_whole(source.description().id));
         };
@@ -111,6 +116,6 @@ pub(super) fn described(description: &Description, attr: &Attribute) -> Option<S
 }
 
 /// What is known of an attribute where nothing was written.
-pub(super) fn of_fill(attr: &Attribute) -> Option<Statistics> {
+pub(in crate::query) fn of_fill(attr: &Attribute) -> Option<Statistics> {
     spread(Statistics::of(Column::blank(attr).view()), 1)
 }

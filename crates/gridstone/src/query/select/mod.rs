@@ -22,10 +22,13 @@ mod known;
 mod source;
 mod sparse;
 mod unmerged;
+mod whole_tiles;
 
-pub(super) use dense::narrowed;
+pub(super) use dense::{halves, narrowed};
 pub(super) use fragments::opened;
+pub(super) use known::{Known, of_fill};
 pub(super) use source::Source;
+pub(super) use whole_tiles::WholeTile;
 
 use super::request::{ReadContext, Request, Target};
 use super::select::filter::Filter;

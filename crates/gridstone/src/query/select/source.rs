@@ -3,6 +3,7 @@
 use super::dense::FilteredDenseReader;
 use super::filter::Filter;
 use super::sparse::FilteredSparseReader;
+use super::whole_tiles::{WholeTile, take_whole_tiles};
 use crate::base::{Cancel, Result};
 use crate::query::request::{ReadContext, ReadOrder, Request, Target};
 use crate::query::sparse::{SparseReader, sort_cells};
@@ -32,6 +33,20 @@ impl Source {
         match target.schema.sparse() {
             true => FilteredSparseReader::new(context, target, request, filter).map(|s| Self::Sparse(Box::new(s))),
             false => FilteredDenseReader::new(context, target, request, filter).map(|s| Self::Dense(Box::new(s))),
+        }
+    }
+
+    /// Hands whole tiles of a sparse array to `accept`, with the statistics of attributes, and reads those no more that it takes. To
+    /// be called before the first batch.
+    pub(in crate::query) fn take_whole_tiles(
+        &mut self,
+        attrs: &[usize],
+        accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
+    ) -> Result<()> {
+        match self {
+            Self::Plain(sweep) => take_whole_tiles(sweep, None, attrs, accept),
+            Self::Sparse(sieve) => sieve.take_whole_tiles(attrs, accept),
+            Self::Dense(_) => Ok(()),
         }
     }
 

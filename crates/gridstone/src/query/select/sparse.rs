@@ -2,6 +2,7 @@
 
 use super::candidates::{BlockRole, assign};
 use super::filter::Filter;
+use super::whole_tiles::{WholeTile, take_whole_tiles};
 use crate::base::{Cancel, Counters, Result};
 use crate::condition::{Selection, Verdict};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
@@ -117,6 +118,15 @@ impl FilteredSparseReader {
 
     pub(super) fn sweep(&self) -> &SparseReader {
         &self.sweep
+    }
+
+    /// As [`take_whole_tiles`].
+    pub(super) fn take_whole_tiles(
+        &mut self,
+        attrs: &[usize],
+        accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
+    ) -> Result<()> {
+        take_whole_tiles(&mut self.sweep, Some(&mut self.duties), attrs, accept)
     }
 
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {

@@ -159,6 +159,22 @@ impl SparseReader {
         })
     }
 
+    /// Leaves all blocks out of the plan but those at `rows`, which ascend. To be called before the first batch.
+    pub(super) fn keep_units(&mut self, rows: &[u32]) {
+        self.firsts = self.firsts.pick(rows);
+        self.units = rows.iter().filter_map(|row| self.units.get(*row as usize).cloned()).collect();
+        self.total = self.units.iter().map(|u| u.at.cells as u64).sum();
+    }
+
+    /// The least box around what small fragments hold, tombstones included; `None` if they hold nothing. To be asked before the
+    /// first batch.
+    pub(super) fn small_reach(&self) -> Option<Subarray> {
+        let range = |keys: &Vec<u64>| Some(KeyRange::new(*keys.iter().min()?, *keys.iter().max()?));
+        let chunk =
+            |queue: &Queue| queue.head()?.0.coords.iter().map(range).collect::<Option<Vec<_>>>().map(Subarray::new);
+        self.queues.iter().filter_map(chunk).reduce(|a, b| a.union(&b))
+    }
+
     /// From now on asks `cancel` whether to go on.
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
         self.context.cancel = cancel;

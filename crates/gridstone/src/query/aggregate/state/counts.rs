@@ -1,6 +1,6 @@
 //! Counts of rows, or of those that have a value.
 
-use super::input::{Input, Rows, State, field, for_each_valid, longs_field, pick, valid_count, words_column};
+use super::input::{Input, Known, Rows, State, field, for_each_valid, longs_field, pick, valid_count, words_column};
 use crate::base::{Error, Result};
 use crate::schema::Datatype;
 use crate::tile::{Column, ColumnView};
@@ -51,6 +51,18 @@ impl State for Counts {
             }
         }
         Ok(())
+    }
+
+    fn can_know(&self) -> bool {
+        true
+    }
+
+    fn known(&self, rows: u64, known: Option<&Known>) -> Result<Option<Vec<Column>>> {
+        let count = match known {
+            Some(known) if !self.all => known.valid(),
+            _ => rows,
+        };
+        Ok(Some(vec![longs_field(std::iter::once(count))?]))
     }
 
     fn kinds(&self) -> Vec<(String, Datatype)> {

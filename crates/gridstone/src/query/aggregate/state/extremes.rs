@@ -1,9 +1,9 @@
 //! The least and the greatest values. NaN and NaT win, as in NumPy.
 
 use super::super::words::{NanPlace, column_of, words_into};
-use super::input::{Input, Rows, State, for_each_valid, strange};
+use super::input::{Input, Known, Rows, State, for_each_valid, strange};
 use super::payload::Payload;
-use crate::base::{Error, Result};
+use crate::base::{AlignedBuf, Error, Result};
 use crate::schema::{Datatype, Sorting};
 use crate::tile::{Column, ColumnView};
 
@@ -89,6 +89,12 @@ impl Extremes {
     }
 }
 
+/// A column of one value.
+fn single(datatype: Datatype, value: &[u8]) -> Result<Column> {
+    let offsets = datatype.is_var().then(|| vec![0, value.len() as u64]);
+    Column::new(datatype, AlignedBuf::from_slice(value), offsets, None)
+}
+
 impl State for Extremes {
     fn fresh(&self) -> Box<dyn State> {
         let best = match &self.best {
@@ -117,6 +123,24 @@ impl State for Extremes {
         let view = fields.first().filter(|view| view.datatype() == self.datatype).ok_or_else(strange)?;
         self.take(Rows::Each(groups), *view);
         Ok(())
+    }
+
+    fn can_know(&self) -> bool {
+        true
+    }
+
+    fn known(&self, _rows: u64, known: Option<&Known>) -> Result<Option<Vec<Column>>> {
+        let Some(known) = known else { return Ok(None) };
+        let value = match &known.ends {
+            // NaN and NaT win, whatever the ends are.
+            _ if known.nans > 0 => column_of(self.datatype, self.nan(), std::iter::once(Some(self.nan().word())))?,
+            Some((least, greatest)) => single(self.datatype, if self.greatest { greatest } else { least })?,
+            None if known.valid() == 0 && self.datatype.sorting() == Sorting::Keys => {
+                column_of(self.datatype, self.nan(), std::iter::once(None))?
+            }
+            None => return Ok(None),
+        };
+        Ok(Some(vec![value]))
     }
 
     fn kinds(&self) -> Vec<(String, Datatype)> {

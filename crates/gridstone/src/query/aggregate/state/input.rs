@@ -2,7 +2,7 @@
 
 use crate::base::{AlignedBuf, ElementKind, Error, Result};
 use crate::schema::Datatype;
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, Sum};
 use half::f16;
 
 /// The groups that rows belong to.
@@ -37,6 +37,26 @@ impl<'a> Input<'a> {
     }
 }
 
+/// What is known of all values of some rows without reading them.
+#[derive(Debug)]
+pub(in crate::query) struct Known {
+    pub(in crate::query) datatype: Datatype,
+    pub(in crate::query) rows: u64,
+    pub(in crate::query) nulls: u64,
+    pub(in crate::query) nans: u64,
+    /// The least and the greatest value, NaN aside; `None` if there is none, or they are not known.
+    pub(in crate::query) ends: Option<(Vec<u8>, Vec<u8>)>,
+    /// The sum, NaN aside.
+    pub(in crate::query) sum: Sum,
+}
+
+impl Known {
+    /// How many values there are, NaN among them.
+    pub(in crate::query) fn valid(&self) -> u64 {
+        self.rows.saturating_sub(self.nulls)
+    }
+}
+
 /// What an aggregate has seen of each group.
 pub(in crate::query) trait State: std::fmt::Debug + Send + Sync {
     /// A state of the same kind that has seen nothing.
@@ -50,6 +70,16 @@ pub(in crate::query) trait State: std::fmt::Debug + Send + Sync {
 
     /// Takes in what other states hold: the columns of [`State::fields`], whose rows are of `groups`.
     fn absorb(&mut self, groups: &[u32], fields: &[ColumnView<'_>]) -> Result<()>;
+
+    /// Whether it can be told of many rows by [`State::known`].
+    fn can_know(&self) -> bool {
+        false
+    }
+
+    /// The fields, of one group, of a state that has seen `rows` rows, whose argument is `known`; `None` if that does not suffice.
+    fn known(&self, _rows: u64, _known: Option<&Known>) -> Result<Option<Vec<Column>>> {
+        Ok(None)
+    }
 
     /// The names and types of its fields.
     fn kinds(&self) -> Vec<(String, Datatype)>;

@@ -5,8 +5,8 @@
 //! added in lanes first.
 
 use super::input::{
-    Input, Numbers, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick, strange,
-    valid_count, words_column,
+    Input, Known, Numbers, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick,
+    strange, valid_count, words_column,
 };
 use crate::base::{ElementKind, Error, Result};
 use crate::schema::Datatype;
@@ -259,6 +259,27 @@ impl State for Sums {
             }
         }
         Ok(())
+    }
+
+    fn can_know(&self) -> bool {
+        !self.datatype.is_time()
+    }
+
+    fn known(&self, _rows: u64, known: Option<&Known>) -> Result<Option<Vec<Column>>> {
+        let Some(known) = known else { return Ok(None) };
+        let count = longs_field(std::iter::once(known.valid()))?;
+        Ok(match (&self.sums, known.sum) {
+            (Sum::Integers(_), crate::tile::Sum::Integer(sum)) => Some(vec![
+                longs_field(std::iter::once(sum as u64))?,
+                words_column(Datatype::Int64, std::iter::once((sum >> 64) as u64))?,
+                count,
+            ]),
+            (Sum::Floats(..), crate::tile::Sum::Float(sum)) => {
+                let sum = if known.nans > 0 { f64::NAN } else { sum };
+                Some(vec![floats_field(std::iter::once(sum))?, floats_field(std::iter::once(0.0))?, count])
+            }
+            _ => None,
+        })
     }
 
     fn kinds(&self) -> Vec<(String, Datatype)> {

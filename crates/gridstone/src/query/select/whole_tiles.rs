@@ -1,0 +1,142 @@
+//! Tiles whose cells are all read, as they are: of such a tile the statistics in the index say what holds of its cells.
+//!
+//! A tile of a sparse array is whole if the box holds all of it, statistics tell that every row is selected, and no delete
+//! touches it. No cell elsewhere may lie at one of its places: so it hides nothing, and nothing hides it.
+
+use super::candidates::BlockRole;
+use super::known::Known;
+use crate::base::{Counters, Result};
+use crate::condition::Verdict;
+use crate::fragment::Fragment;
+use crate::fragment::box_index::{BoxIndex, Item};
+use crate::query::block::sparse::{Unit, broken_index};
+use crate::query::sparse::SparseReader;
+use crate::schema::Subarray;
+use crate::tile::Statistics;
+use std::collections::HashMap;
+
+/// So many nodes of an index of boxes are looked at for one tile before it is taken for granted that others touch it.
+const STEPS_MAX: usize = 1 << 12;
+
+/// What the index says of the cells of a tile.
+#[derive(Debug)]
+pub(in crate::query) struct WholeTile {
+    /// The least box around its cells, as keys.
+    pub(in crate::query) bounds: Subarray,
+    /// How many cells.
+    pub(in crate::query) cells: u64,
+    /// The statistics of the attributes asked for.
+    pub(in crate::query) statistics: Vec<Statistics>,
+}
+
+/// Hands whole tiles to `accept`, with the statistics of the attributes at `attrs`, and leaves those out of a planned read that it
+/// takes. `roles`: what each block is read for, if there is a condition.
+pub(super) fn take_whole_tiles(
+    sweep: &mut SparseReader,
+    mut roles: Option<&mut Vec<BlockRole>>,
+    attrs: &[usize],
+    accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
+) -> Result<()> {
+    let mut taken: HashMap<(usize, u64), bool> = HashMap::new();
+    {
+        let places = Places::of(sweep);
+        let mut known = Known::default();
+        let given = roles.as_deref().map(Vec::as_slice);
+        for (at, unit) in sweep.units.iter().enumerate() {
+            let tile = (unit.queue, unit.at.tile);
+            let whole = given.is_none_or(|roles| roles.get(at).is_some_and(|role| role.verdict == Verdict::All));
+            if !whole {
+                taken.insert(tile, false);
+            }
+        }
+        for unit in &sweep.units {
+            let tile = (unit.queue, unit.at.tile);
+            if taken.contains_key(&tile) {
+                continue;
+            }
+            sweep.context.cancel.check()?;
+            let took = match whole_tile(sweep, unit, &places, &mut known, attrs)? {
+                Some(whole) => accept(&whole)?,
+                None => false,
+            };
+            taken.insert(tile, took);
+        }
+    }
+    let gone = |unit: &Unit| taken.get(&(unit.queue, unit.at.tile)) == Some(&true);
+    let rows: Vec<u32> = (0u32..).zip(&sweep.units).filter(|(_, unit)| !gone(unit)).map(|(row, _)| row).collect();
+    if rows.len() < sweep.units.len() {
+        sweep.keep_units(&rows);
+        if let Some(roles) = &mut roles {
+            **roles = rows.iter().filter_map(|row| roles.get(*row as usize)).copied().collect();
+        }
+        let tiles = taken.values().filter(|took| **took).count() as u64;
+        Counters::add(&sweep.context.counters.tiles_from_index, tiles);
+        sweep.context.counters.tiles_read.fetch_sub(tiles, std::sync::atomic::Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The tile of a block, if its cells are all read as they are, and all that is asked for is known.
+fn whole_tile(
+    sweep: &SparseReader,
+    unit: &Unit,
+    places: &Places<'_>,
+    known: &mut Known,
+    attrs: &[usize],
+) -> Result<Option<WholeTile>> {
+    let fragment = sweep.fragment(unit)?;
+    let wrong = || broken_index(fragment);
+    let (stripe, local) = fragment.stripe_of(unit.at.tile).ok_or_else(wrong)?;
+    let stripe = fragment.stripe(stripe)?;
+    let bounds = stripe.tile_bounds(local).ok_or_else(wrong)?.to_subarray();
+    let cells = stripe.tile_cells(local).ok_or_else(wrong)?;
+    let description = fragment.description();
+    if sweep.is_tombstones(unit)
+        || !sweep.request.area().covers(&bounds)
+        || !sweep.masks.over(description.id).is_empty()
+        || sweep.deletions.touch(description.order, &bounds)
+        || places.touch(unit, &bounds)
+    {
+        return Ok(None);
+    }
+    let mut statistics = Vec::with_capacity(attrs.len());
+    for place in attrs {
+        let found = sweep.schema.attrs().get(*place).map(|attr| known.of(fragment.as_ref(), attr.id(), unit.at.tile));
+        let Some(found) = found.transpose()?.flatten() else { return Ok(None) };
+        statistics.push(found);
+    }
+    Ok(Some(WholeTile { bounds, cells, statistics }))
+}
+
+/// Where cells may lie.
+struct Places<'s> {
+    /// The blocks of all fragments, if there are several.
+    blocks: Option<BoxIndex<'s>>,
+    /// The box around what small fragments hold.
+    small: Option<Subarray>,
+}
+
+impl<'s> Places<'s> {
+    fn of(sweep: &'s SparseReader) -> Self {
+        let duplicates = sweep.schema.options().duplicates;
+        let several = sweep.units.iter().any(|unit| Some(unit.queue) != sweep.units.first().map(|first| first.queue));
+        // Where a place may hold several cells only deletes of single cells matter.
+        let matters = |unit: &&Unit| !duplicates || sweep.is_tombstones(unit);
+        let order = |fragment: Option<&std::sync::Arc<Fragment>>| fragment.map(|f| f.description().order);
+        let item = |unit: &'s Unit| {
+            let order = order(sweep.fragments.get(unit.queue))?;
+            Some(Item { bounds: &unit.at.bounds, orders: (order, order), size: 0, place: unit.queue })
+        };
+        let blocks = several.then(|| BoxIndex::new(sweep.units.iter().filter(matters).filter_map(item).collect()));
+        Self { blocks, small: sweep.small_reach() }
+    }
+
+    /// Whether a cell elsewhere may lie at a place of a cell in `bounds`.
+    fn touch(&self, unit: &Unit, bounds: &Subarray) -> bool {
+        if self.small.as_ref().is_some_and(|small| small.intersects(bounds)) {
+            return true;
+        }
+        let Some(blocks) = &self.blocks else { return false };
+        blocks.any_within(STEPS_MAX, bounds, |_| true, |item| item.place != unit.queue).unwrap_or(true)
+    }
+}
