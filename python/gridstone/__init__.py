@@ -54,6 +54,7 @@ from .version.receipt import Receipt
 
 if TYPE_CHECKING:
     from . import io as io
+    from . import partials as partials
     from . import plot as plot
     from .advice.advise import advise
     from .result.buffers import Filling
@@ -112,6 +113,7 @@ __all__ = [
     "ls",
     "move",
     "open",
+    "partials",
     "plot",
     "prefix",
     "register_filter",
@@ -124,7 +126,7 @@ __all__ = [
     "verify",
 ]
 
-_LAZY_MODULES = ("io", "plot")
+_LAZY_MODULES = ("io", "partials", "plot")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
     "Result": "result.cells",

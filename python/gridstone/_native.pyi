@@ -47,6 +47,7 @@ __all__ = [
     "Upkeep",
     "Writer",
     "__version__",
+    "aggregate",
     "alter_labelled",
     "append_block",
     "check_condition",
@@ -59,10 +60,14 @@ __all__ = [
     "delete_store",
     "environment_keys",
     "exists",
+    "finish_partials",
     "labels_of",
+    "merge_partials",
     "move_node",
     "open",
     "parse_condition",
+    "partial",
+    "reduce",
     "register_filter",
     "registered_filters",
     "repair",
@@ -85,6 +90,12 @@ class Buffer:
 _Labels = tuple[str, str, _Column]
 """The name of a dimension, the type of labels, and these."""
 _OutColumn = tuple[Buffer, Buffer | None, Buffer | None]
+_Keys = Sequence[tuple[str, str, int | float | None]]
+_Asked = Sequence[tuple[str, str]]
+_Named = tuple[str, str, _OutColumn]
+_Tables = list[tuple[int, list[_Named]]]
+_Parts = Sequence[Sequence[tuple[int, Sequence[tuple[str, str, _Column]]]]]
+_Answered = tuple[int, list[_Named], list[str | None], dict[str, int]]
 
 _Literal = bool | int | float | str | bytes | tuple[str, int | None]
 """A value beside a column; a time is its type and its ticks, None for NaT."""
@@ -511,59 +522,62 @@ def append_block(
     progress: _Progress | None = None,
     commit_key: bytes | None = None,
     labels: _Labels | None = None,
-) -> int:
-    """Appends a block along (axis, by so many coordinates) in one commit; gives its version."""
+) -> int: ...
+def aggregate(
+    array: Array,
+    boxes: _Boxes | None,
+    condition: Condition | None,
+    by: _Keys,
+    aggregates: _Asked,
+    ending: tuple[Condition | None, Sequence[tuple[str, bool]], int | None],
+    progress: _Progress | None = None,
+) -> _Answered:
+    """Aggregates by groups; `ending`: a condition on them, their order and whether each descends, how many are left."""
 
-def labels_of(array: Array, place: int) -> Array | None:
-    """The array along a dimension that its labels are listed in."""
-
-def alter_labelled(array: Array, evolution_json: str, listed: Sequence[_Labels], message: str | None) -> int:
-    """As `Array.alter`, and lists labels of dimensions in the same commit."""
-
+def partial(
+    array: Array,
+    boxes: _Boxes | None,
+    condition: Condition | None,
+    by: _Keys,
+    aggregates: _Asked,
+    progress: _Progress | None = None,
+) -> tuple[_Tables, dict[str, int]]: ...
+def merge_partials(
+    schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts
+) -> tuple[_Tables, dict[str, int]]: ...
+def finish_partials(schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts) -> _Answered: ...
+def reduce(
+    array: Array,
+    boxes: _Boxes | None,
+    cells: tuple[Condition | None, bytes | None],
+    aggregates: _Asked,
+    kept: Sequence[int],
+    progress: _Progress | None = None,
+) -> tuple[list[int], list[_Named], list[str | None], dict[str, int]]: ...
+def labels_of(array: Array, place: int) -> Array | None: ...
+def alter_labelled(array: Array, evolution_json: str, listed: Sequence[_Labels], message: str | None) -> int: ...
 def create_array(context: Context, uri: str, path: str, schema_json: str, overwrite: bool) -> Array: ...
 def create_group(context: Context, uri: str, path: str) -> Group: ...
 def open(
     context: Context, uri: str, path: str, writable: bool, version: int | str | None, timestamp_us: int | None
 ) -> Array | Group: ...
-def tag(context: Context, uri: str, name: str, version: int | None, replace: bool) -> int:
-    """Names a version (None: the newest) and returns it."""
-
-def untag(context: Context, uri: str, name: str) -> int:
-    """Takes a name away and returns the version that it named."""
-
-def exists(context: Context, uri: str) -> bool:
-    """Whether there is a store."""
-
+def tag(context: Context, uri: str, name: str, version: int | None, replace: bool) -> int: ...
+def untag(context: Context, uri: str, name: str) -> int: ...
+def exists(context: Context, uri: str) -> bool: ...
 def register_filter(
     id: str, encode: Callable[[bytes, int], object], decode: Callable[[bytes, int], object], overwrite: bool
-) -> None:
-    """A pair of functions as a filter of this process. Raises InputError and ExistsError."""
-
+) -> None: ...
 def registered_filters() -> list[str]: ...
-def environment_keys() -> Keys | None:
-    """The key in the environment; AccessError if what is set there is none."""
-
+def environment_keys() -> Keys | None: ...
 def delete_store(context: Context, uri: str) -> None: ...
-def check_schema(schema_json: str) -> str:
-    """The schema with every default written out; SchemaError if it is not valid."""
-
-def parse_condition(text: str) -> Condition:
-    """The condition written in `text`; InputError shows the place that is wrong."""
-
-def check_condition(condition_json: str, schema_json: str) -> str:
-    """`Condition.check` of a condition in JSON."""
-
-def select_rows(condition_json: str, schema_json: str, columns: Mapping[str, _Column]) -> Buffer:
-    """`Condition.select_rows` of a condition in JSON."""
-
+def check_schema(schema_json: str) -> str: ...
+def parse_condition(text: str) -> Condition: ...
+def check_condition(condition_json: str, schema_json: str) -> str: ...
+def select_rows(condition_json: str, schema_json: str, columns: Mapping[str, _Column]) -> Buffer: ...
 def commit_receipts(
     context: Context, uri: str, receipts: Sequence[str], message: str | None, commit_key: bytes | None = None
-) -> int:
-    """Commits receipts (JSON) in one version and returns it."""
-
-def check_receipt(text: str) -> tuple[str, int, int]:
-    """The receipt as it is written, its cells and bytes; an InputError if it is none."""
-
+) -> int: ...
+def check_receipt(text: str) -> tuple[str, int, int]: ...
 def copy(
     context: Context,
     source: str,
@@ -578,14 +592,7 @@ def copy(
 ) -> str:
     """Copies nodes, or a store with its history; a report as JSON. Progress counts bytes, of a history objects."""
 
-def move_node(context: Context, uri: str, path: str, target_path: str, message: str | None) -> int:
-    """Puts a node at another path of its store; gives the version."""
-
-def upgrade(context: Context, uri: str) -> int:
-    """Makes a store one of the format that this release writes; gives the version."""
-
-def verify_store(context: Context, uri: str, progress: _Progress | None) -> str:
-    """What is damaged in a store, as JSON."""
-
-def repair(context: Context, uri: str, dry_run: bool, cut: bool, progress: _Progress | None) -> str:
-    """What was done about it, as JSON."""
+def move_node(context: Context, uri: str, path: str, target_path: str, message: str | None) -> int: ...
+def upgrade(context: Context, uri: str) -> int: ...
+def verify_store(context: Context, uri: str, progress: _Progress | None) -> str: ...
+def repair(context: Context, uri: str, dry_run: bool, cut: bool, progress: _Progress | None) -> str: ...

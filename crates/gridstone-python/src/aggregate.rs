@@ -9,7 +9,7 @@ use crate::errors::raise;
 use crate::interrupt;
 use crate::labels::{GivenLabels, hold};
 use gridstone::base::CounterSnapshot;
-use gridstone::engine::{self, Aggregate, Answer, By, Column, Expression, PartialTable, Question, Width};
+use gridstone::engine::{self, Aggregate, Answer, By, Column, Counted, Expression, PartialTable, Question, Width};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
@@ -137,6 +137,42 @@ pub(crate) fn aggregate(
             Ok((schema, answer, counters))
         })?;
     answered(py, &schema, answer, &counters)
+}
+
+/// The cells that a reduction counts: those that a condition selects, or those whose byte in a mask is not 0.
+type GivenCells<'py> = (Option<GivenCondition<'py>>, Option<Vec<u8>>);
+
+/// A reduction: the sides of the box along the axes that remain, and an answer whose rows are their places in row order.
+type Reduced = (Vec<u64>, Named, Vec<Option<String>>, Py<PyDict>);
+
+/// Reduces a box of a dense array along all axes but those in `kept`.
+#[pyfunction]
+#[pyo3(signature = (array, boxes, cells, aggregates, kept, progress = None))]
+pub(crate) fn reduce(
+    py: Python<'_>,
+    array: &Array,
+    boxes: Option<Boxes>,
+    cells: GivenCells<'_>,
+    aggregates: Vec<GivenAggregate>,
+    kept: Vec<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Reduced> {
+    let asked = question(py, Vec::new(), aggregates)?;
+    let (condition, mask) = (cells.0.as_ref().map(branch), cells.1);
+    let region = region(py, &array.inner, boxes)?;
+    let (schema, shape, answer, counters) =
+        interrupt::read(py, array.inner.context(), &array.inner.uri(), progress, |call| {
+            let cells = match (&condition, &mask) {
+                (Some(condition), _) => Counted::Condition(condition),
+                (None, Some(mask)) => Counted::Mask(mask.clone()),
+                (None, None) => Counted::All,
+            };
+            let schema = array.inner.schema()?;
+            let (shape, answer, counters) = array.inner.reduce(region.as_ref(), cells, &asked, &kept, call)?;
+            Ok((schema, shape, answer, counters))
+        })?;
+    let (_, columns, categories, stats) = answered(py, &schema, answer, &counters)?;
+    Ok((shape, columns, categories, stats))
 }
 
 /// The partial result of a question.

@@ -62,6 +62,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(filters::registered_filters, module)?)?;
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::aggregate, module)?)?;
+    module.add_function(wrap_pyfunction!(aggregate::reduce, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::partial, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::merge_partials, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::finish_partials, module)?)?;

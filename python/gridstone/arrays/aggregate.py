@@ -106,7 +106,6 @@ class Askable(Noting):
 
         return self._retry_if_schema_moved(look)
 
-
     @checked(aggregates=mapping)
     def partial(
         self,
@@ -187,9 +186,7 @@ def _flat(by: By) -> Iterator[tuple[str, Any]]:
         for one in by:
             yield from _flat(one)
     else:
-        raise InputError(
-            f"by= takes names, a mapping of names to widths of bins, or a list of both, not {brief(by)}"
-        )
+        raise InputError(f"by= takes names, a mapping of names to widths of bins, or a list of both, not {brief(by)}")
 
 
 def quoted(name: str) -> str:
@@ -209,12 +206,12 @@ def _key(schema: Schema, name: Any, width: Any) -> tuple[str, str, int | float |
         return name, f"period({text}, '{width}')", None
     if isinstance(width, bool) or not isinstance(width, int | float | np.integer | np.floating) or not width > 0:
         raise InputError(
-            f"by={{{name!r}: …}}: the width of a bin is a number above 0, or a length of time such as \"1h\", not "
+            f'by={{{name!r}: …}}: the width of a bin is a number above 0, or a length of time such as "1h", not '
             f"{brief(width)}"
         )
     dtype = schema.dim(name).dtype if name in {d.name for d in schema.dims} else _dtype(schema, name)
     if dtype is not None and is_time(dtype):
-        raise InputError(f"by={{{name!r}: {width!r}}}: {dtype} has bins such as \"1h\", \"1D\" or \"1M\"")
+        raise InputError(f'by={{{name!r}: {width!r}}}: {dtype} has bins such as "1h", "1D" or "1M"')
     return name, text, int(width) if float(width).is_integer() else float(width)
 
 
@@ -225,5 +222,5 @@ def _dtype(schema: Schema, name: str) -> str | None:
 def _period(name: str, width: np.timedelta64) -> str:
     unit, count = np.datetime_data(width.dtype)
     if unit == "generic" or np.isnat(width):
-        raise InputError(f"by={{{name!r}: {width!r}}}: the width has no unit of time; write \"1h\"")
+        raise InputError(f'by={{{name!r}: {width!r}}}: the width has no unit of time; write "1h"')
     return f"{int(width.astype(np.int64)) * count}{unit}"

@@ -39,6 +39,7 @@ from .delete import Erasable
 from .evolution import Evolvable
 from .labelled import Labelled
 from .metadata import Metadata
+from .reduce import ReducibleArray
 from .source import ArraySource
 from .view import AttrView, Loc
 from .write import Writable
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Labelled, Askable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(Labelled, Askable, ReducibleArray, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.

@@ -36,7 +36,7 @@ def table_of(schema_json: str, keys: Any, asked: Any, tables: Tables) -> "pa.Tab
     rows = [count for count, _ in tables]
     stage = np.repeat(np.arange(len(rows), dtype=np.uint8), rows)
     names, arrays, kinds = ["stage"], [pa.array(stage)], []
-    for place, (count, found) in enumerate(tables):
+    for place, (_, found) in enumerate(tables):
         before, after = sum(rows[:place]), sum(rows[place + 1 :])
         for name, dtype, column in found:
             kinds.append([place, name, dtype])
@@ -60,8 +60,8 @@ def _told(table: Any) -> dict[str, Any]:
     told: dict[str, Any] = json.loads(metadata[_MARK])
     if told.get("version") != _VERSION:
         raise InputError(
-            f"this partial result is of form {told.get('version')}, this release reads form {_VERSION}; make both with one "
-            f"release of Gridstone"
+            f"this partial result is of form {told.get('version')}, this release reads form {_VERSION}; make both with "
+            f"one release of Gridstone"
         )
     return told
 

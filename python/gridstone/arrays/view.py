@@ -1,7 +1,7 @@
 """Views of an array: one attribute, and access by coordinates."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,6 @@ from ..base.arguments import checked, mapping
 from ..base.progress import Progress
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
-from ..column.stored import Stored
 from ..errors import SchemaError, UnsupportedError, _NoAttributeError
 from ..indexing import dense, fancy, indexers, positions
 from ..indexing.handle import Handle
@@ -20,6 +19,7 @@ from ..result.cells import Result
 from ..schema.array_schema import Schema
 from . import conversion
 from .metadata import Metadata
+from .reduce import Found, Question, Reducible
 
 
 class Viewed(Handle, Protocol):
@@ -47,6 +47,8 @@ class Viewed(Handle, Protocol):
 
     def _no_membership(self, name: str) -> TypeError: ...
 
+    def _reduced(self, aggregates: Mapping[str, str], question: Question) -> Found: ...
+
     @property
     def native(self) -> "_native.Array": ...
 
@@ -55,7 +57,7 @@ class Viewed(Handle, Protocol):
     def __len__(self) -> int: ...
 
 
-class AttrView(Stored):
+class AttrView(Reducible):
     """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions, lists of them
     and masks by NumPy's rules; `.loc` takes coordinates; assignment writes this attribute alone. For a sparse array the
     values of the cells found, in row order.
@@ -188,6 +190,12 @@ class AttrView(Stored):
         """All values, as `a["v"][...]` gives them: masked where null."""
         found: AnyArray = self[...]
         return found
+
+    def _own(self) -> np.dtype[Any]:
+        return self.dtype
+
+    def _reduction(self, asked: Callable[[str], Mapping[str, str]], question: Question) -> Found:
+        return self._array._reduced(asked(self.name), question)
 
     def _frozen(self) -> "AttrView":
         return AttrView(self._array._pinned(), self.name)

@@ -9,6 +9,7 @@ from ..column.columns import Column
 from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
+from ..schema.dimension import Dim
 from .cells import Result
 
 
@@ -34,6 +35,25 @@ def _attr_of(name: str, column: Column) -> Attr:
     known, nullable = column.categories, column.validity is not None
     if known is None:
         return Attr(name, column.dtype, nullable=nullable)
-    return Attr(
-        name, known.dtype, nullable=nullable, categories=known.values, ordered=known.ordered, codes=known.codes
-    )
+    return Attr(name, known.dtype, nullable=nullable, categories=known.values, ordered=known.ordered, codes=known.codes)
+
+
+def reduced_of(
+    schema: Schema,
+    box: Box,
+    kept: Sequence[int],
+    found: Mapping[str, Column],
+    stats: Mapping[str, int],
+    budget: int,
+) -> Result:
+    """The result of a reduction: a dense box of the dimensions that remain."""
+    dims = tuple(schema.dims[axis] for axis in kept)
+    made = Schema(tuple(_plain(dim) for dim in dims), tuple(_attr_of(name, column) for name, column in found.items()))
+    within = Box(made.dims, tuple(box.bounds[axis] for axis in kept))
+    shaped = {name: column.shaped(within.shape, "row") for name, column in found.items()}
+    return Result(made, within, list(found), "row", shaped, stats, budget)
+
+
+def _plain(dim: Dim) -> Dim:
+    """A dimension without labels, which lie in the array that it comes from."""
+    return Dim(dim.name, dim.domain, tile=dim.tile, dtype=dim.dtype)

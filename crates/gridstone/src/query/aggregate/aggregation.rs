@@ -109,7 +109,7 @@ impl Aggregation {
             let columns = cells.plan.paint(&cells.context, &region, &attrs)?;
             asked.take_chunk(stages, &Chunk::of_box(&region, columns, first))
         };
-        self.gathering.take_each(&cells.context, asked, units, take)
+        self.gathering.take_each(&cells.context, units, take)
     }
 
     /// Bytes of cells that should be read at once.
@@ -125,7 +125,7 @@ impl Aggregation {
         self.taken += cells.count as u64;
         let asked = &self.asked;
         let take = |stages: &mut Stages, range| asked.take_chunk(stages, &Chunk::of(cells, range, first));
-        self.gathering.take_each(context, asked, ranges, take)
+        self.gathering.take_each(context, ranges, take)
     }
 
     /// What it holds, as tables that can be sent and merged.

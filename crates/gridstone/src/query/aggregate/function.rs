@@ -1,7 +1,7 @@
 //! Aggregates by name.
 
 use super::state::input::State;
-use super::state::{Counts, Extremes, Moments, Picks, Rank, Spread, Sums, Total};
+use super::state::{Counts, Extremes, Moments, Picks, Rank, Spread, Sums, Total, Truths};
 use crate::base::{Error, Result};
 use crate::condition::{Call, Expression, Literal};
 use crate::schema::Datatype;
@@ -21,6 +21,10 @@ pub(super) enum Function {
     Last,
     ArgMax,
     ArgMin,
+    /// Whether some value is not zero.
+    Some,
+    /// Whether none is zero.
+    All,
     CountDistinct,
     /// A share of the values, from 0 to 1; whether the result is one of them.
     Quantile {
@@ -30,7 +34,7 @@ pub(super) enum Function {
 }
 
 /// Every name that is known, and how many arguments it takes.
-const NAMES: [(&str, usize); 36] = [
+const NAMES: [(&str, usize); 39] = [
     ("count", 1),
     ("sum", 1),
     ("mean", 1),
@@ -62,6 +66,9 @@ const NAMES: [(&str, usize); 36] = [
     ("arg_min", 2),
     ("argmin", 2),
     ("min_by", 2),
+    ("bool_or", 1),
+    ("bool_and", 1),
+    ("every", 1),
     ("median", 1),
     ("quantile", 2),
     ("quantile_cont", 2),
@@ -122,6 +129,8 @@ impl Function {
             "count_distinct" | "nunique" => Self::CountDistinct,
             "arg_max" | "argmax" | "max_by" => Self::ArgMax,
             "arg_min" | "argmin" | "min_by" => Self::ArgMin,
+            "bool_or" => Self::Some,
+            "bool_and" | "every" => Self::All,
             "median" => Self::Quantile { share: 0.5, discrete: false },
             "quantile" | "quantile_cont" | "percentile_cont" => {
                 Self::Quantile { share: share_of(name, second)?, discrete: false }
@@ -147,6 +156,8 @@ impl Function {
             Self::Sum => Box::new(Sums::new(value, Total::Sum, text)?),
             Self::Mean => Box::new(Sums::new(value, Total::Mean, text)?),
             Self::Spread(spread) => Box::new(Moments::new(value, spread, text)?),
+            Self::Some => Box::new(Truths::new(value, false, text)?),
+            Self::All => Box::new(Truths::new(value, true, text)?),
             Self::Min => Box::new(Extremes::new(value, false, text)?),
             Self::Max => Box::new(Extremes::new(value, true, text)?),
             Self::Any => picks(Rank::Any)?,
@@ -173,6 +184,6 @@ fn share_of(name: &str, second: Option<&Expression>) -> Result<f64> {
 fn unknown(name: &str) -> Error {
     Error::input(format!(
         "there is no aggregate {name:?}; there are count, sum, mean, min, max, var, std, var_pop, std_pop, any_value, first, last, \
-         arg_max, arg_min, count_distinct, median, quantile and quantile_disc"
+         arg_max, arg_min, bool_or, bool_and, count_distinct, median, quantile and quantile_disc"
     ))
 }

@@ -3,7 +3,6 @@
 //! Where there is one group each item has stages of its own, merged in the order of the items: then the bits of float sums do
 //! not depend on the number of threads.
 
-use super::chunk::Asked;
 use super::stage::Stages;
 use crate::base::{Error, Result};
 use crate::query::request::ReadContext;
@@ -27,14 +26,13 @@ impl Gathering {
     pub(super) fn take_each<T: Send>(
         &mut self,
         context: &ReadContext,
-        asked: &Asked,
         items: Vec<T>,
         take: impl Fn(&mut Stages, T) -> Result<()> + Sync,
     ) -> Result<()> {
         let cancel = context.cancel.as_ref();
-        if asked.plan.stages.is_ungrouped() {
+        if self.stages.is_ungrouped() {
             let made = context.pool.map(items, cancel, |item| {
-                let mut stages = asked.plan.stages.fresh();
+                let mut stages = self.stages.fresh();
                 take(&mut stages, item).map(|()| stages)
             })?;
             return made.iter().try_for_each(|stages| self.stages.absorb(stages));

@@ -198,14 +198,23 @@ impl Made<'_> {
         let types: Vec<Datatype> = places.iter().map(|place| self.sources.datatype(*place)).collect();
         let codes = places.first().and_then(|place| self.sources.categories(*place, self.schema));
         if codes.is_some()
-            && matches!(function, Function::Sum | Function::Mean | Function::Spread(_) | Function::Quantile { .. })
+            && matches!(
+                function,
+                Function::Sum
+                    | Function::Mean
+                    | Function::Spread(_)
+                    | Function::Some
+                    | Function::All
+                    | Function::Quantile { discrete: false, .. }
+            )
         {
             return Err(Error::input(format!("{}: the values are categories, which are no numbers", asked.text)));
         }
         self.asks_places |= function.asks_places();
         if let Some(state) = function.state(&types, self.schema.ndim(), &asked.text)? {
             self.states.push((state, places));
-            let gives_value = !matches!(function, Function::CountAll | Function::Count);
+            let gives_value =
+                !matches!(function, Function::CountAll | Function::Count | Function::Some | Function::All);
             return Ok((Outcome::State(self.states.len() - 1), codes.filter(|_| gives_value)));
         }
         let place = places.first().copied().unwrap_or(0);

@@ -214,7 +214,7 @@ impl Reduction {
                 ),
             }
         };
-        gathering.take_each(&cells.context, &self.asked, units, take)
+        gathering.take_each(&cells.context, units, take)
     }
 
     /// The strides of the axes that remain, over the groups of a slab.

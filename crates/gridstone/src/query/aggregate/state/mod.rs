@@ -14,9 +14,11 @@ mod moments;
 mod payload;
 mod picks;
 mod sums;
+mod truths;
 
 pub(super) use counts::Counts;
 pub(super) use extremes::Extremes;
 pub(super) use moments::{Moments, Spread};
 pub(super) use picks::{Picks, Rank};
 pub(super) use sums::{Sums, Total};
+pub(super) use truths::Truths;

@@ -1,0 +1,408 @@
+"""Reductions of dense arrays along axes, as NumPy has them; NumPy's own functions call these methods."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .. import _native
+from ..base.arguments import checked, known, mapping
+from ..base.printable import brief
+from ..base.progress import Progress, reporting
+from ..column import datatype, decode
+from ..column.columns import Column
+from ..column.datatype import AnyArray
+from ..column.stored import Stored
+from ..context.settings import Context
+from ..errors import InputError, UnsupportedError
+from ..query.box import Box, BoxLike, box_of
+from ..query.condition import Expression, Where, condition_of
+from ..result.answer import answer_of, named_columns, reduced_of
+from ..result.cells import Result
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from .aggregate import quoted, texts_of
+from .noting import Noting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Axis = int | str | Sequence[int | str] | None
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a box along axes."""
+
+    axis: Axis
+    box: BoxLike
+    where: Any
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The columns of a reduction, each with the shape of the axes that remain."""
+
+    schema: Schema
+    box: Box
+    kept: tuple[int, ...]
+    shape: tuple[int, ...]
+    columns: dict[str, Column]
+    stats: dict[str, int]
+
+
+class Reducible(Stored):
+    """What is reduced along axes: a dense array of one attribute, or one attribute of it."""
+
+    @abstractmethod
+    def _reduction(self, asked: "Callable[[str], Mapping[str, str]]", question: Question) -> Found:
+        """The aggregates that `asked` gives of the attribute's name, along axes."""
+
+    @property
+    @abstractmethod
+    def ndim(self) -> int: ...
+
+    def sum(
+        self,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: AnyArray | None = None,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """The sum along axes, read tile by tile, in bounded memory.
+
+            a.sum(axis=0) · a.sum("day", where="v > 0") · np.sum(a["v"], axis=(1, 2))
+
+        Args:
+            axis: positions or names of dimensions; None: all.
+            dtype: the type of the result; None: int64 or uint64 of integers, of floats their own. Integers are added
+                in 128 bits, floats in float64 at least, whatever it is.
+            out: an array of the result's shape to fill.
+            keepdims: whether the axes stay, with one position each.
+            box: as for `read`; None: the whole domain.
+            where: a condition, or an array of booleans of the box's shape: the cells that count.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Nulls are left out, and NaN counts, as NumPy has it of masked arrays. What has no value is masked.
+
+        Raises:
+            InputError: an unknown axis; several attributes: take one, `a["v"].sum()`; a sum that does not fit 64 bits.
+            UnsupportedError: a sparse array: ask it with `aggregate`.
+        """
+        shaped = self._made("sum", axis, box, where, progress, keepdims)
+        values = _zeroed(shaped[0]["sum"]) if self._counts_nothing(shaped) else shaped[0]["sum"]
+        return _ended(_as_numpy(values, self._own(), dtype), out)
+
+    def mean(
+        self,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: AnyArray | None = None,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """The mean along axes: float64, or the type of floats. Arguments and errors as of `sum`."""
+        made, _ = self._made("mean", axis, box, where, progress, keepdims)
+        return _ended(_as_numpy(_nan_where_nothing(made["mean"], self.nullable), self._own(), dtype), out)
+
+    def min(
+        self,
+        axis: Axis = None,
+        out: AnyArray | None = None,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """The least value along axes; NaN if there is one. Arguments and errors as of `sum`; ValueError of no cell."""
+        return self._extreme("min", out, self._made("min", axis, box, where, progress, keepdims))
+
+    def max(
+        self,
+        axis: Axis = None,
+        out: AnyArray | None = None,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """The greatest value along axes; NaN if there is one. Arguments and errors as of `min`."""
+        return self._extreme("max", out, self._made("max", axis, box, where, progress, keepdims))
+
+    def any(
+        self,
+        axis: Axis = None,
+        out: AnyArray | None = None,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """Whether some value along axes is not zero; NaN is not. Arguments and errors as of `sum`."""
+        made, _ = self._made("bool_or", axis, box, where, progress, keepdims)
+        return _ended(np.ma.filled(made["bool_or"], False), out)
+
+    def all(
+        self,
+        axis: Axis = None,
+        out: AnyArray | None = None,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """Whether no value along axes is zero; NaN is not. Arguments and errors as of `sum`."""
+        made, _ = self._made("bool_and", axis, box, where, progress, keepdims)
+        return _ended(np.ma.filled(made["bool_and"], True), out)
+
+    def var(
+        self,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: AnyArray | None = None,
+        ddof: float = 0,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """The variance along axes: squared distances from the mean, divided by the number of values less `ddof`.
+        Arguments and errors as of `sum`."""
+        made, _ = self._made("var_pop", axis, box, where, progress, keepdims, more={"count": "count"})
+        return _ended(_as_numpy(_scaled(made, ddof, self.nullable), self._own(), dtype), out)
+
+    def std(
+        self,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: AnyArray | None = None,
+        ddof: float = 0,
+        *,
+        keepdims: bool = False,
+        box: BoxLike = None,
+        where: Any = None,
+        progress: Progress = None,
+    ) -> Any:
+        """The standard deviation along axes: the root of `var`. Arguments and errors as of `sum`."""
+        made, _ = self._made("var_pop", axis, box, where, progress, keepdims, more={"count": "count"})
+        return _ended(_as_numpy(np.sqrt(_scaled(made, ddof, self.nullable)), self._own(), dtype), out)
+
+    @property
+    @abstractmethod
+    def nullable(self) -> bool: ...
+
+    @abstractmethod
+    def _own(self) -> np.dtype[Any]:
+        """The dtype of the values."""
+
+    def _made(
+        self,
+        name: str,
+        axis: Axis,
+        box: BoxLike,
+        where: Any,
+        progress: Progress,
+        keepdims: bool,
+        more: Mapping[str, str] | None = None,
+    ) -> tuple[dict[str, Any], Found]:
+        """Arrays of the axes that remain, masked where there is no value; with `keepdims` of all axes."""
+
+        def asked(attr: str) -> dict[str, str]:
+            return {key: f"{call}({quoted(attr)})" for key, call in {name: name, **(more or {})}.items()}
+
+        found = self._reduction(asked, Question(axis, box, where, progress))
+        shape = found.shape
+        if keepdims:
+            sides = dict(zip(found.kept, found.shape, strict=True))
+            shape = tuple(sides.get(axis, 1) for axis in range(found.schema.ndim))
+        return {key: decode.numpy_of(column).reshape(shape) for key, column in found.columns.items()}, found
+
+    def _counts_nothing(self, made: tuple[dict[str, Any], Found]) -> bool:
+        return not self.nullable and any(np.ma.isMaskedArray(values) for values in made[0].values())
+
+    def _extreme(self, name: str, out: AnyArray | None, made: tuple[dict[str, Any], Found]) -> Any:
+        values = made[0][name]
+        if self._counts_nothing(made) and np.ma.is_masked(values):
+            raise ValueError(f"there is no {name} where no cell is: the box is empty, or where= selects none")
+        return _ended(values, out)
+
+
+class ReducibleArray(Reducible, Noting):
+    """The part of an array that is reduced along axes."""
+
+    _schema: Schema
+    _context: Context
+    _stats: dict[str, int]
+
+    @property
+    @abstractmethod
+    def native(self) -> "_native.Array": ...
+
+    @abstractmethod
+    def _retry_if_schema_moved(self, look: "Callable[[Schema], _Found]") -> "_Found": ...
+
+    @property
+    def nullable(self) -> bool:
+        """Whether values of the only attribute may be null."""
+        return self._reduced_attr().nullable
+
+    def _own(self) -> np.dtype[Any]:
+        return datatype.numpy_of(self._reduced_attr().dtype)
+
+    def _reduced_attr(self) -> Attr:
+        if len(self._schema.attrs) != 1:
+            names = ", ".join(repr(attr.name) for attr in self._schema.attrs)
+            first = self._schema.attrs[0].name
+            raise InputError(f"the array has several attributes, {names}; take the view of one: a[{first!r}].sum()")
+        return self._schema.attrs[0]
+
+    def _reduction(self, asked: "Callable[[str], Mapping[str, str]]", question: Question) -> Found:
+        return self._reduced(asked(self._reduced_attr().name), question)
+
+    def _reduced(self, aggregates: Mapping[str, str], question: Question) -> Found:
+        def look(schema: Schema) -> Found:
+            if schema.sparse:
+                raise UnsupportedError(
+                    "only dense arrays are reduced along axes; ask a sparse one with aggregate({'s': 'sum(v)'}, by=…)"
+                )
+            gone = axes_of(schema, question.axis)
+            kept = tuple(axis for axis in range(schema.ndim) if axis not in gone)
+            box = box_of(schema, question.box)
+            if box.empty:
+                self._note_ends()
+            cells = _cells_of(question.where, box)
+            native = [] if box.empty else [box.native]
+            with reporting(question.progress, "reading") as report:
+                shape, found, categories, stats = _native.reduce(
+                    self.native, native, cells, texts_of(aggregates), list(kept), report
+                )
+            self._stats = stats
+            return Found(schema, box, kept, tuple(shape), named_columns(schema, found, categories), stats)
+
+        return self._retry_if_schema_moved(look)
+
+    @checked(aggregates=mapping)
+    def reduce(
+        self,
+        aggregates: Mapping[str, str],
+        axis: Axis = None,
+        box: BoxLike = None,
+        where: Where | None = None,
+        *,
+        progress: Progress = None,
+    ) -> Result:
+        """Aggregates along axes of a dense array: the other dimensions remain.
+
+            a.reduce({"mean": "mean(t)", "top": "max(t)"}, axis="day").to_numpy()
+
+        Args:
+            aggregates: as for `aggregate`, but for those that need all values at once.
+            axis: positions or names of dimensions; None: all.
+            box: as for `read`.
+            where: a condition, or an array of booleans of the box's shape: the cells that count.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Raises:
+            InputError: an unknown axis, or an aggregate that does not fit.
+            UnsupportedError: a sparse array.
+        """
+        found = self._reduced(aggregates, Question(axis, box, where, progress))
+        budget = self._context.memory_budget
+        if not found.kept:
+            return answer_of(found.columns, found.stats, budget)
+        return reduced_of(found.schema, found.box, found.kept, found.columns, found.stats, budget)
+
+
+def axes_of(schema: Schema, axis: Axis) -> set[int]:
+    """The places of axes given by place or name."""
+    if axis is None:
+        return set(range(schema.ndim))
+    names = [dim.name for dim in schema.dims]
+    given = [axis] if isinstance(axis, int | str | np.integer) else list(axis)
+    places = []
+    for one in given:
+        if isinstance(one, str):
+            known("axis", one, tuple(names))
+            places.append(names.index(one))
+            continue
+        place = index(one)
+        if not -schema.ndim <= place < schema.ndim:
+            raise np.exceptions.AxisError(place, schema.ndim)
+        places.append(place % schema.ndim)
+    if len(set(places)) < len(places):
+        raise InputError(f"axis= names an axis twice: {brief(axis)}")
+    return set(places)
+
+
+def _cells_of(where: Any, box: Box) -> "tuple[_native.Condition | None, bytes | None]":
+    if where is None or where is True:
+        return None, None
+    if isinstance(where, str | Expression):
+        return condition_of(where), None
+    flags = np.asanyarray(where)
+    if flags.dtype != np.bool_:
+        raise InputError(f"where= takes a condition or an array of booleans, not {brief(where)}")
+    try:
+        whole = np.broadcast_to(np.ma.filled(flags, False), box.shape)
+    except ValueError:
+        raise InputError(f"where= has the shape {flags.shape}, the box {box.shape}") from None
+    return None, np.ascontiguousarray(whole).tobytes()
+
+
+def _as_numpy(values: Any, own: np.dtype[Any], dtype: Any) -> Any:
+    """Results in the type that NumPy gives: floats stay as wide as the values are."""
+    if dtype is not None:
+        return values.astype(dtype)
+    if own.kind == "f" and values.dtype.kind == "f":
+        return values.astype(own)
+    return values
+
+
+def _zeroed(values: Any) -> Any:
+    return np.ma.filled(values, 0)
+
+
+def _nan_where_nothing(values: Any, nullable: bool) -> Any:
+    """NumPy's NaN (or NaT) for the mean of nothing, unless values may be null: there it is masked."""
+    if nullable or not np.ma.isMaskedArray(values):
+        return values
+    missing: Any = np.array("NaT", values.dtype) if values.dtype.kind in "mM" else np.nan
+    return np.ma.filled(values, missing)
+
+
+def _scaled(made: Mapping[str, Any], ddof: float, nullable: bool) -> Any:
+    """Variances of all values as those with `ddof` less."""
+    count = made["count"]
+    variances = _nan_where_nothing(made["var_pop"], nullable)
+    if ddof == 0:
+        return variances
+    free = np.maximum(count - ddof, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return variances * (count / free)
+
+
+def _ended(values: Any, out: AnyArray | None) -> Any:
+    """A scalar where no axis remains; the values in `out` if that is given."""
+    if out is not None:
+        if out.shape != values.shape:
+            raise ValueError(f"out= has the shape {out.shape}, the result {values.shape}")
+        out[...] = values
+        return out
+    return values[()] if values.ndim == 0 else values

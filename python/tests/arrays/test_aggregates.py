@@ -1,0 +1,353 @@
+"""Aggregates by groups equal those that plain Python computes from the cells that a read gives."""
+
+import math
+import random
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import gridstone as gs
+
+SPARSE = st.booleans()
+_TEXTS = ["", "a", "ä", "zz", "日本", "a b"]
+
+
+def _attrs() -> list[gs.Attr]:
+    return [
+        gs.Attr("i", "int64", nullable=True),
+        gs.Attr("b", "int8"),
+        gs.Attr("u", "uint64"),
+        gs.Attr("f", "float64"),
+        gs.Attr("g", "float32", nullable=True),
+        gs.Attr("s", "string", nullable=True),
+        gs.Attr("e", "string", categories=["x", "y", "z"]),
+        gs.Attr("o", "bool"),
+        gs.Attr("t", "datetime64[s]", nullable=True),
+    ]
+
+
+def _values(rng: random.Random, count: int) -> dict[str, Any]:
+    def some(values: list[Any]) -> list[Any]:
+        return [rng.choice(values) for _ in range(count)]
+
+    nullable = lambda values, mask: np.ma.MaskedArray(values, mask=mask)  # noqa: E731
+    mask = lambda: np.array([rng.random() < 0.3 for _ in range(count)], bool)  # noqa: E731
+    ends = [-(2**62), -7, 0, 1, 7, 2**62 - 3]
+    floats = [0.0, -0.0, 1.5, -2.25, 1e-300, 1e16, -1e16, math.inf, -math.inf, math.nan, 5e-324]
+    weights = rng.choice([floats, floats[:7]])
+    return {
+        "i": nullable(np.array(some(ends), np.int64), mask()),
+        "b": np.array(some([-128, -1, 0, 3, 127]), np.int8),
+        "u": np.array(some([0, 1, 2**32, 2**60]), np.uint64),
+        "f": np.array(some(weights), np.float64),
+        "g": nullable(np.array(some([0.5, 0.25, -3.0, math.nan]), np.float32), mask()),
+        "s": nullable(np.array(some(_TEXTS), object), mask()),
+        "e": np.array(some(["x", "y", "z"]), object),
+        "o": np.array(some([True, False]), bool),
+        "t": nullable(np.array(some([-5, 0, 86_400, 10**9]), np.int64).view("M8[s]"), mask()),
+    }
+
+
+def _made(folder: Path, seed: int, sparse: bool, budget: str = "64MiB") -> gs.Array:
+    rng = random.Random(seed)
+    side = rng.choice([6, 13])
+    dims = [
+        gs.Dim("x", (-3, -4 + side), tile=rng.choice([4, 5]), dtype="int64"),
+        gs.Dim("y", (0, 5), tile=rng.choice([2, 6]), dtype="int32"),
+    ]
+    duplicates = sparse and rng.random() < 0.4
+    more = {"capacity": rng.choice([3, 1000]), "duplicates": duplicates} if sparse else {}
+    context = gs.Context(memory_budget=budget, threads=rng.choice([1, 2]))
+    schema = gs.Schema(dims, _attrs(), sparse=sparse, **more)
+    array = gs.create(folder / f"a{seed}.gs", schema, context=context)
+    for _ in range(rng.choice([0, 1, 3])):
+        if sparse:
+            count = rng.choice([1, 9, 60])
+            x = np.array([rng.randrange(-3, side - 3) for _ in range(count)])
+            y = np.array([rng.randrange(6) for _ in range(count)], np.int32)
+            array.write_cells({"x": x, "y": y}, _values(rng, count), dedup="error" if duplicates else "last")
+        else:
+            low, left = rng.randrange(-3, side - 4), rng.randrange(5)
+            box = {"x": (low, rng.randrange(low, side - 3)), "y": (left, rng.randrange(left, 6))}
+            shape = tuple(hi - lo + 1 for lo, hi in box.values())
+            data = {k: v.reshape(shape) for k, v in _values(rng, math.prod(shape)).items()}
+            array.write(data, box)
+    if rng.random() < 0.5:
+        array.delete({"x": (0, 1), "y": (1, 3)})
+    if rng.random() < 0.5:
+        array.delete(where="b == 3")
+    return array
+
+
+def _cells(array: gs.Array, box: Any, where: str | None) -> list[dict[str, Any]]:
+    """Cells in row order, None for null."""
+    found = array.read(box, where=where or "b >= -128", order="row").to_numpy()
+    count = len(found["x"])
+    columns = {}
+    for name, values in found.items():
+        masked = np.ma.getmaskarray(values)
+        columns[name] = [None if masked[k] else np.ma.getdata(values)[k] for k in range(count)]
+    return [{name: column[k] for name, column in columns.items()} for k in range(count)]
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def _key(value: Any) -> Any:
+    return "nan" if _is_nan(value) else value
+
+
+def _least(values: list[Any], pick: Any) -> Any:
+    return next((v for v in values if _is_nan(v)), None) if any(map(_is_nan, values)) else pick(values)
+
+
+def _expected(name: str, rows: list[dict[str, Any]]) -> Any:
+    if name == "count(*)":
+        return len(rows)
+    call, _, column = name[:-1].partition("(")
+    column = column.removeprefix("distinct ")
+    values = [row[column] for row in rows if row[column] is not None]
+    if call == "count":
+        return len({_key(v) for v in values}) if "distinct" in name else len(values)
+    if call == "any_value":
+        return ("one of", values) if values else None
+    if not values:
+        return None
+    if call in ("min", "max"):
+        return _least(values, min if call == "min" else max)
+    if call in ("first", "last"):
+        return values[0 if call == "first" else -1]
+    numbers = [float(v) for v in values]
+    if call == "sum" and column != "f" and column != "g":
+        return sum(int(v) for v in values)
+    if any(not math.isfinite(v) for v in numbers):
+        with np.errstate(invalid="ignore"):
+            if call == "var":
+                return None if len(numbers) == 1 else math.nan
+            return {"sum": np.sum, "mean": np.mean, "var_pop": np.var, "median": np.median}[call](numbers)
+    if call == "sum":
+        return ("near", math.fsum(numbers), 1e-12 * math.fsum(map(abs, numbers)))
+    exact = [Fraction(int(v)) if isinstance(v, np.integer) else Fraction(float(v)) for v in values]
+    mean = sum(exact) / len(exact)
+    if call == "mean":
+        return ("near", float(mean), 1e-12 * float(sum(map(abs, exact)) / len(exact)) + 1e-300)
+    if call == "median":
+        return ("near", float(np.median(numbers)), abs(float(np.median(numbers))) * 1e-15)
+    squares = sum((v - mean) ** 2 for v in exact)
+    free = len(values) - (call in ("var", "std"))
+    if free == 0:
+        return None
+    variance = squares / free
+    return ("near", float(variance), 1e-12 * float(variance + mean**2) + 1e-300)
+
+
+def _check(found: Any, expected: Any, told: str) -> None:
+    if expected is None:
+        assert found is np.ma.masked or found is None, told
+    elif isinstance(expected, tuple) and expected[0] == "one of":
+        assert any(found == v or (_is_nan(found) and _is_nan(v)) for v in expected[1]), told
+    elif isinstance(expected, tuple):
+        _, value, error = expected
+        assert found is not np.ma.masked and abs(float(found) - value) <= error, f"{told}: {found} {expected}"
+    elif _is_nan(expected):
+        assert _is_nan(found), told
+    else:
+        assert found is not np.ma.masked and found == expected, f"{told}: {found} {expected}"
+
+
+_ASKED = [
+    *("count(*)", "count(i)", "count(s)", "sum(b)", "sum(o)", "sum(f)", "sum(g)", "mean(f)", "mean(b)", "mean(i)"),
+    *("min(i)", "max(i)", "min(u)", "max(f)", "min(f)", "min(g)", "max(s)", "min(s)", "max(t)", "min(x)", "max(y)"),
+    *("var_pop(b)", "var(f)", "first(i)", "last(s)", "first(f)", "any_value(s)", "count(distinct s)"),
+    *("count(distinct f)", "count(distinct i)", "median(b)", "median(f)"),
+]
+_BY = [[], ["b"], ["s"], ["f"], ["e", "o"], ["i", "g"], ["y"], [{"x": 4}], [{"x": 4}, "e"], ["t"], [{"f": 0.5}]]
+_BOXES = [None, {"x": (-1, 2)}, {"y": (2, 2)}, {"x": (0, 2), "y": (1, 4)}]
+
+
+def _of_row(row: dict[str, Any], by: list[Any]) -> tuple[Any, ...]:
+    made: list[Any] = []
+    for one in by:
+        if isinstance(one, str):
+            made.append(_key(row[one]))
+            continue
+        ((name, width),) = one.items()
+        value = row[name]
+        if isinstance(width, int):
+            made.append(None if value is None else int(value) // width * width)
+        else:
+            edge = math.nan if not math.isfinite(value) and _is_nan(value) else float(np.floor(value / width) * width)
+            made.append(_key(edge))
+    return tuple(made)
+
+
+@given(seed=st.integers(0, 2**32), sparse=SPARSE, by=st.sampled_from(_BY), box=st.sampled_from(_BOXES), cut=SPARSE)
+def test_groups_have_the_aggregates_of_their_cells(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, sparse: bool, by: list[Any], box: Any, cut: bool
+) -> None:
+    array = _made(tmp_path_factory.mktemp("a"), seed, sparse)
+    where = "u > 0" if cut else None
+    cells = _cells(array, box, where)
+    if not sparse:
+        # Cells that were never written count too.
+        assert cut or len(cells) == math.prod(array.read(box, "b").shape or ())
+    names = {f"c{k}": text for k, text in enumerate(_ASKED)}
+    found = array.aggregate(names, by=by, box=box, where=where).to_numpy()
+    keys = [next(iter(one)) if isinstance(one, dict) else one for one in by]
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {} if by else {(): []}
+    for row in cells:
+        groups.setdefault(_of_row(row, by), []).append(row)
+    shown = list(zip(*[found[key] for key in keys], strict=True)) if by else [()]
+    plain = [tuple(None if v is np.ma.masked else _key(v) for v in row) for row in shown]
+    assert len(plain) == len(groups) and set(plain) == set(groups)
+    assert plain == sorted(plain, key=lambda row: [_rank(v) for v in row])
+    for place, key in enumerate(plain):
+        for column, text in names.items():
+            _check(found[column][place], _expected(text, groups[key]), f"{text} of {key}")
+
+
+def _rank(value: Any) -> Any:
+    if value is None:
+        return (2, 0)
+    if isinstance(value, str) and value == "nan":
+        return (1, 0)
+    return (0, value.encode() if isinstance(value, str) else value)
+
+
+_EXACT = ["count(*)", "count(s)", "sum(b)", "sum(u)", "min(f)", "max(f)", "max(s)", "min(t)", "count(distinct i)"]
+_PICKED = ["first(i)", "last(s)", "arg_max(s, i)", "arg_min(x, b)", "arg_max(b, f)"]
+
+
+@given(seed=st.integers(0, 2**32), sparse=SPARSE, by=st.sampled_from(_BY))
+def test_parts_in_any_split_and_order_give_the_whole(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, sparse: bool, by: list[Any]
+) -> None:
+    array = _made(tmp_path_factory.mktemp("p"), seed, sparse)
+    names = {f"c{k}": text for k, text in enumerate(_EXACT + _PICKED)}
+    whole = array.aggregate(names, by=by).to_numpy()
+    rng = random.Random(seed)
+    (low, high), cuts = array.schema.dims[0].domain, sorted({rng.randrange(-3, 3) for _ in range(2)})
+    rows = list(zip([low, *cuts], [*(c - 1 for c in cuts), high], strict=True))
+    parts = [
+        array.partial(names, by=by, box={"x": row, "y": side})
+        for row, side in product(rows, [(0, 1), (2, 5)])
+        if row[0] <= row[1]
+    ]
+    rng.shuffle(parts)
+    while len(parts) > 1:
+        parts = [gs.partials.merge(parts[:2]), *parts[2:]]
+    found = gs.partials.finish(parts[0]).to_numpy()
+    assert list(found) == list(whole)
+    for name, values in whole.items():
+        a, b = np.ma.getmaskarray(values), np.ma.getmaskarray(found[name])
+        assert np.array_equal(a, b), name
+        x, y = np.ma.getdata(values)[~a], np.ma.getdata(found[name])[~b]
+        assert np.array_equal(x, y, equal_nan=x.dtype.kind == "f"), f"{name} {names.get(name)}: {x} {y}"
+
+
+@given(seed=st.integers(0, 2**32), sparse=SPARSE)
+def test_float_sums_have_the_same_bits_with_one_thread_and_two(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, sparse: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("t")
+    array = _made(folder, seed, sparse)
+    made = []
+    for threads in (1, 2):
+        again = gs.open(array.uri, context=gs.Context(threads=threads, memory_budget="64MiB"))
+        result = again.aggregate({"s": "sum(f)", "m": "mean(f)", "v": "var(f)"})
+        made.append([np.ma.filled(result[name], -1.0).tobytes() for name in ("s", "m", "v")])
+    assert made[0] == made[1]
+
+
+def test_a_partial_result_that_is_none_is_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    array = gs.array(tmp_path / "a.gs", np.arange(10))
+    part = array.partial({"n": "count(*)"})
+    for bad in (pa.table({"stage": [0]}), part.replace_schema_metadata(None), "text"):
+        with pytest.raises(gs.InputError):
+            gs.partials.finish(bad)
+    with pytest.raises(gs.InputError, match="two questions"):
+        gs.partials.merge([part, array.partial({"n": "count(*)"}, by="d0")])
+    with pytest.raises(gs.InputError, match="no partial result"):
+        gs.partials.merge([])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, part.schema) as writer:
+        writer.write_table(part)
+    back = pa.ipc.open_stream(sink.getvalue()).read_all()
+    assert gs.partials.finish(back)["n"][0] == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sum(s)", "no sum"),
+        ("mean(e)", "no mean|categories"),
+        ("median(s)", "no quantiles"),
+        ("quantile(b, 2)", "from 0 to 1"),
+        ("nothing(b)", "no aggregate"),
+        ("sum(nothing)", "nothing"),
+        ("sum(b, b)", "1 arguments"),
+        ("sum(distinct b)", "count"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, text: str, message: str) -> None:
+    array = gs.create(tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 9), dtype="int64")], _attrs(), sparse=True))
+    with pytest.raises(gs.InputError, match=message):
+        array.aggregate({"n": text})
+
+
+def test_a_sum_that_does_not_fit_names_the_cast(tmp_path: Path) -> None:
+    array = gs.array(tmp_path / "a.gs", np.full(9, 2**62))
+    name = array.schema.attrs[0].name
+    with pytest.raises(gs.InputError, match=r"cast\(x as float64\)"):
+        array.aggregate({"s": f"sum({name})"})
+    assert array.aggregate({"m": f"mean({name})"})["m"][0] == 2.0**62
+
+
+def test_the_index_answers_for_whole_tiles(tmp_path: Path) -> None:
+    """Counters as computed by hand: 20 tiles of 10,000 cells each."""
+    schema = gs.Schema(
+        [gs.Dim("x", (0, 199_999), dtype="int64", tile=10_000)], [gs.Attr("v", "int64")], sparse=True, capacity=10_000
+    )
+    array = gs.create(tmp_path / "a.gs", schema)
+    values = np.random.default_rng(5).integers(0, 2**40, 200_000)
+    array.write_cells({"x": np.arange(200_000)}, {"v": values})
+    found = array.aggregate({"m": "max(v)", "s": "sum(v)", "n": "count(*)"})
+    assert (found["m"][0], found["s"][0], found["n"][0]) == (values.max(), values.sum(), 200_000)
+    assert found.stats["tiles_from_index"] == 20 and found.stats["blocks_decoded"] == 0
+    by = array.aggregate({"s": "sum(v)"}, by={"x": 20_000})
+    assert by["s"].tolist() == values.reshape(10, 20_000).sum(1).tolist() and by.stats["tiles_from_index"] == 20
+    cut = array.aggregate({"s": "sum(v)"}, box={"x": (5000, 184_999)})
+    assert cut["s"][0] == values[5000:185_000].sum() and cut.stats["tiles_from_index"] == 17
+    where = array.aggregate({"n": "count(*)"}, where="x >= 30_000 and x < 55_000")
+    assert where["n"][0] == 25_000 and where.stats["tiles_from_index"] == 2
+    array.write_cells({"x": [33_000]}, {"v": [2**41]})
+    over = array.aggregate({"m": "max(v)", "s": "sum(v)"})
+    assert (over["m"][0], over["s"][0]) == (2**41, values.sum() - values[33_000] + 2**41)
+    assert over.stats["tiles_from_index"] == 19
+    array.delete({"x": (71_000, 71_001)})
+    gone = array.aggregate({"n": "count(*)"})
+    assert gone["n"][0] == 199_998 and gone.stats["tiles_from_index"] == 18
+
+
+def test_the_index_answers_for_dense_tiles(tmp_path: Path) -> None:
+    values = np.arange(100 * 60, dtype=np.float64).reshape(100, 60)
+    array = gs.create(
+        tmp_path / "a.gs",
+        gs.Schema([gs.Dim("x", (0, 99), tile=20), gs.Dim("y", (0, 59), tile=20)], [gs.Attr("v", "float64")]),
+    )
+    array.write(values)
+    found = array.aggregate({"m": "max(v)", "n": "count(*)", "s": "sum(v)"})
+    assert found["m"][0] == values.max() and found["n"][0] == 6000 and found["s"][0] == values.sum()
+    assert found.stats["tiles_from_index"] == 15 and found.stats["blocks_decoded"] == 0
+    array.write(np.full((1, 1), 1e9), {"x": (25, 25), "y": (25, 25)})
+    over = array.aggregate({"m": "max(v)"})
+    assert over["m"][0] == 1e9 and over.stats["tiles_from_index"] == 14
