@@ -21,7 +21,6 @@ from ..result.answer import answer_of, named_columns
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from .noting import Noting
-from .partials import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +125,7 @@ class Askable(Noting):
             gs.partials.finish(gs.partials.merge(parts))
         """
         needed("pyarrow", "pyarrow", "partial()")
+        from .partials import table_of
 
         def look(schema: Schema) -> "pa.Table":
             keys, asked = keys_of(schema, by), texts_of(aggregates)

@@ -411,9 +411,9 @@ WRITERS: dict[type, set[str]] = {
 NO_HANDLES = set(
     _words(
         "Erasable Evolvable Labelled Readable Writable Appendable Noting "  # parts of handles
-        "Mergeable Checked Retained Tabular "
+        "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
-        "LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "
+        "Found Question LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "
         "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )
