@@ -184,7 +184,7 @@ fn nulls(field: Field, wanted: bool) -> Node {
     }
 }
 
-fn find(schema: &Schema, name: &str) -> Result<Field> {
+pub(super) fn find(schema: &Schema, name: &str) -> Result<Field> {
     if let Some(dim) = schema.coordinates().find(|d| d.name() == name) {
         let axes = dim.axes();
         let place = match dim.number() {

@@ -6,10 +6,10 @@
 use super::tree::{Literal, ticks_of, unit_named};
 use crate::schema::{TimeStep, TimeUnit};
 
-const HOUR: i128 = 3_600 * SECOND;
-const DAY: i128 = 24 * HOUR;
-const MINUTE: i128 = 60 * SECOND;
-const SECOND: i128 = 1_000_000_000_000_000_000;
+pub(super) const HOUR: i128 = 3_600 * SECOND;
+pub(super) const DAY: i128 = 24 * HOUR;
+pub(super) const MINUTE: i128 = 60 * SECOND;
+pub(super) const SECOND: i128 = 1_000_000_000_000_000_000;
 
 /// Days since 1970-01-01 (for a span: in total) and attoseconds of the day. For spans in months: months, and 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub(super) struct Moment {
 }
 
 /// Attoseconds per tick, for units that divide a day.
-fn attoseconds(unit: TimeUnit) -> Option<i128> {
+pub(super) fn attoseconds(unit: TimeUnit) -> Option<i128> {
     Some(match unit {
         TimeUnit::Year | TimeUnit::Month | TimeUnit::Week | TimeUnit::Day => return None,
         TimeUnit::Hour => HOUR,
@@ -67,6 +67,11 @@ impl Moment {
         }
     }
 
+    /// Days since 1970-01-01, and attoseconds of the day.
+    pub(super) fn parts(self) -> (i128, i128) {
+        (self.days, self.attoseconds)
+    }
+
     fn midnight(days: i128) -> Self {
         Self { days, attoseconds: 0 }
     }
@@ -91,7 +96,7 @@ impl Moment {
 
 /// Days from 1970-01-01 to a day of the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible low-level date
 /// algorithms").
-fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
+pub(super) fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
@@ -99,7 +104,7 @@ fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
 }
 
 /// Year, month and day; the inverse of [`days_from_civil`].
-fn civil_from_days(days: i128) -> (i128, i128, i128) {
+pub(super) fn civil_from_days(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

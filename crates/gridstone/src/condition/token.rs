@@ -52,7 +52,12 @@ impl Token {
 }
 
 /// Longer signs first. Some are synonyms.
-const SIGNS: [(&str, &str); 20] = [
+const SIGNS: [(&str, &str); 25] = [
+    ("::", "::"),
+    ("//", "//"),
+    ("*", "*"),
+    ("/", "/"),
+    ("%", "%"),
     ("==", "=="),
     ("!=", "!="),
     ("<>", "!="),

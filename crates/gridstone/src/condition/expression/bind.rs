@@ -1,0 +1,301 @@
+//! Binds an expression to a schema: names become columns, and every node gets a type.
+
+use super::super::bind::{Field, Needed, Place, find};
+use super::super::tree::Literal;
+use super::arithmetic::NumberFunction;
+use super::period::{Part, Period};
+use super::{Expression, Operator};
+use crate::base::{Error, Result};
+use crate::schema::{Datatype, Schema, Sorting, TimeStep};
+use std::fmt;
+
+/// A function of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextFunction {
+    Lower,
+    Upper,
+    /// How many characters.
+    Length,
+}
+
+/// A node of a bound expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    Column(Field),
+    Integer(i128),
+    Float(f64),
+    Text(String),
+    Negate(Box<BoundExpression>),
+    /// Whether it is computed in floats.
+    Binary(Operator, Box<BoundExpression>, Box<BoundExpression>, bool),
+    Number(NumberFunction, Box<BoundExpression>),
+    OfText(TextFunction, Box<BoundExpression>),
+    Part(Part, TimeStep, Box<BoundExpression>),
+    Period(Period, Box<BoundExpression>),
+    Coalesce(Vec<BoundExpression>),
+    Cast(Box<BoundExpression>),
+}
+
+/// An expression bound to a schema: checked, and ready to be evaluated on columns of that schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundExpression {
+    pub(super) node: Node,
+    pub(super) datatype: Datatype,
+    pub(super) nullable: bool,
+    /// As it was written, for errors.
+    pub(super) text: String,
+}
+
+impl Expression {
+    /// Checks names and types against `schema`.
+    ///
+    /// # Errors
+    /// Input: it names what does not fit.
+    pub fn bind(&self, schema: &Schema) -> Result<BoundExpression> {
+        let (node, datatype, nullable) = match self {
+            Self::Column { column } => {
+                let field = find(schema, column)?;
+                (Node::Column(field), field.datatype, field.nullable)
+            }
+            Self::Literal { value } => of_literal(value)?,
+            Self::Negate { arg } => {
+                let arg = arg.bind(schema)?;
+                let datatype = match arg.kind(schema)? {
+                    Kind::Number(datatype) if datatype.is_float() => Datatype::Float64,
+                    Kind::Number(_) => Datatype::Int64,
+                    Kind::Time(datatype @ Datatype::Timedelta(_)) => datatype,
+                    _ => return Err(self.unfit(&[&arg])),
+                };
+                let nullable = arg.nullable;
+                (Node::Negate(Box::new(arg)), datatype, nullable)
+            }
+            Self::Binary { operator, left, right } => self.binary(schema, *operator, left, right)?,
+            Self::Function { name, args } => self.function(schema, name, args)?,
+            Self::Cast { arg, to } => {
+                let (arg, datatype) = (arg.bind(schema)?, Datatype::parse(to)?);
+                let plain = datatype.sorting() == Sorting::Keys && !datatype.is_time();
+                if !plain || !matches!(arg.kind(schema)?, Kind::Number(_)) {
+                    return Err(self.unfit(&[&arg]));
+                }
+                let nullable = arg.nullable;
+                (Node::Cast(Box::new(arg)), datatype, nullable)
+            }
+        };
+        Ok(BoundExpression { node, datatype, nullable, text: self.to_string() })
+    }
+
+    fn unfit(&self, args: &[&BoundExpression]) -> Error {
+        let types: Vec<String> = args.iter().map(|arg| format!("{} is {}", arg.text, arg.datatype)).collect();
+        Error::input(format!("{self} cannot be computed: {}", types.join(", ")))
+    }
+
+    fn binary(&self, schema: &Schema, operator: Operator, left: &Self, right: &Self) -> Result<(Node, Datatype, bool)> {
+        let (left, right) = (left.bind(schema)?, right.bind(schema)?);
+        let datatype = match (left.kind(schema)?, right.kind(schema)?) {
+            (Kind::Number(a), Kind::Number(b)) => match operator {
+                Operator::Divide => Datatype::Float64,
+                _ if a.is_float() || b.is_float() => Datatype::Float64,
+                _ if a == Datatype::UInt64 || b == Datatype::UInt64 => Datatype::UInt64,
+                _ => Datatype::Int64,
+            },
+            (Kind::Time(Datatype::Datetime(a)), Kind::Time(Datatype::Datetime(b)))
+                if a == b && operator == Operator::Subtract =>
+            {
+                Datatype::Timedelta(a)
+            }
+            (Kind::Time(a), Kind::Time(Datatype::Timedelta(b)))
+                if step_of(a) == Some(b) && matches!(operator, Operator::Add | Operator::Subtract) =>
+            {
+                a
+            }
+            (Kind::Time(Datatype::Timedelta(a)), Kind::Time(b))
+                if step_of(b) == Some(a) && operator == Operator::Add =>
+            {
+                b
+            }
+            _ => return Err(self.unfit(&[&left, &right])),
+        };
+        let divides = matches!(operator, Operator::FloorDivide | Operator::Remainder) && !datatype.is_float();
+        let nullable = left.nullable || right.nullable || divides;
+        let float = datatype.is_float();
+        Ok((Node::Binary(operator, Box::new(left), Box::new(right), float), datatype, nullable))
+    }
+
+    fn function(&self, schema: &Schema, name: &str, args: &[Self]) -> Result<(Node, Datatype, bool)> {
+        if name == "period" {
+            let [value, Self::Literal { value: Literal::Text(length) }] = args else {
+                return Err(Error::input(format!("{self}: period takes a time and a length, as in period(t, '1h')")));
+            };
+            let value = value.bind(schema)?;
+            let (period, datatype, nullable) = (Period::new(value.datatype, length)?, value.datatype, value.nullable);
+            return Ok((Node::Period(period, Box::new(value)), datatype, nullable));
+        }
+        let bound = args.iter().map(|arg| arg.bind(schema)).collect::<Result<Vec<_>>>()?;
+        if name == "coalesce" {
+            return self.coalesce(bound);
+        }
+        let [arg] = <[BoundExpression; 1]>::try_from(bound).map_err(|_| self.unknown(name, args.len()))?;
+        let (nullable, datatype) = (arg.nullable, arg.datatype);
+        if let Some(function) = NumberFunction::named(name) {
+            let Kind::Number(datatype) = arg.kind(schema)? else { return Err(self.unfit(&[&arg])) };
+            let result = match datatype {
+                _ if datatype.is_float() || !function.keeps_integers() => Datatype::Float64,
+                Datatype::UInt64 => Datatype::UInt64,
+                _ => Datatype::Int64,
+            };
+            return Ok((Node::Number(function, Box::new(arg)), result, nullable));
+        }
+        if let Some(part) = Part::named(name) {
+            let Datatype::Datetime(step) = datatype else { return Err(self.unfit(&[&arg])) };
+            // NaT has no part.
+            return Ok((Node::Part(part, step, Box::new(arg)), Datatype::Int64, true));
+        }
+        let (function, result) = match name {
+            "lower" => (TextFunction::Lower, Datatype::String),
+            "upper" => (TextFunction::Upper, Datatype::String),
+            "length" | "len" => (TextFunction::Length, Datatype::Int64),
+            _ => return Err(self.unknown(name, args.len())),
+        };
+        if datatype != Datatype::String {
+            return Err(self.unfit(&[&arg]));
+        }
+        Ok((Node::OfText(function, Box::new(arg)), result, nullable))
+    }
+
+    fn coalesce(&self, args: Vec<BoundExpression>) -> Result<(Node, Datatype, bool)> {
+        let Some(datatype) = args.first().map(|arg| arg.datatype) else { return Err(self.unknown("coalesce", 0)) };
+        let all: Vec<&BoundExpression> = args.iter().collect();
+        let literal = |arg: &BoundExpression| matches!(arg.node, Node::Integer(_) | Node::Float(_));
+        let is_number = datatype.sorting() == Sorting::Keys && !datatype.is_time();
+        if !args.iter().all(|arg| arg.datatype == datatype || (is_number && literal(arg))) {
+            return Err(self.unfit(&all));
+        }
+        let nullable = args.iter().all(|arg| arg.nullable);
+        Ok((Node::Coalesce(args), datatype, nullable))
+    }
+
+    fn unknown(&self, name: &str, given: usize) -> Error {
+        Error::input(format!(
+            "{self}: there is no function {name:?} of {given} values; there are abs, floor, ceil, round, sqrt, exp, ln, log10, lower, \
+             upper, length, year, month, day, hour, minute, second, period(t, '1h'), coalesce(a, b, …) and cast(x as type)"
+        ))
+    }
+}
+
+/// What can be computed of values.
+enum Kind {
+    Number(Datatype),
+    Time(Datatype),
+    Other,
+}
+
+fn step_of(datatype: Datatype) -> Option<TimeStep> {
+    match datatype {
+        Datatype::Datetime(step) | Datatype::Timedelta(step) => Some(step),
+        _ => None,
+    }
+}
+
+fn of_literal(value: &Literal) -> Result<(Node, Datatype, bool)> {
+    Ok(match value {
+        Literal::Int(value) => {
+            let datatype = match value {
+                value if i64::try_from(*value).is_ok() => Datatype::Int64,
+                value if u64::try_from(*value).is_ok() => Datatype::UInt64,
+                _ => return Err(Error::input(format!("{value} does not fit 64 bits; write it as a float: {value}.0"))),
+            };
+            (Node::Integer(*value), datatype, false)
+        }
+        Literal::Float(value) => (Node::Float(*value), Datatype::Float64, false),
+        Literal::Bool(value) => (Node::Integer(i128::from(*value)), Datatype::Int64, false),
+        Literal::Text(text) => (Node::Text(text.clone()), Datatype::String, false),
+        Literal::Bytes(_) | Literal::Datetime(..) | Literal::Timedelta(..) => {
+            return Err(Error::input("bytes and times are no values of expressions"));
+        }
+    })
+}
+
+impl BoundExpression {
+    fn kind(&self, schema: &Schema) -> Result<Kind> {
+        if let Node::Column(Field { place: Place::Attr(place), .. }) = &self.node
+            && schema.attrs().get(*place).is_some_and(|attr| attr.categories().is_some())
+        {
+            return Err(Error::input(format!("{} has categories, with which nothing is computed", self.text)));
+        }
+        Ok(match self.datatype {
+            datatype if datatype.is_time() => Kind::Time(datatype),
+            datatype if datatype.sorting() == Sorting::Keys => Kind::Number(datatype),
+            _ => Kind::Other,
+        })
+    }
+
+    /// The type of its values.
+    pub fn datatype(&self) -> Datatype {
+        self.datatype
+    }
+
+    /// Whether a value may be null.
+    pub fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    /// The column that it is, if it is nothing else.
+    pub fn plain(&self) -> Option<Place> {
+        if let Node::Column(field) = &self.node { Some(field.place) } else { None }
+    }
+
+    /// The columns that its evaluation needs.
+    pub fn columns(&self) -> Needed {
+        let mut needed = Needed::default();
+        self.gather(&mut needed);
+        for places in [&mut needed.dims, &mut needed.attrs] {
+            places.sort_unstable();
+            places.dedup();
+        }
+        needed
+    }
+
+    fn gather(&self, needed: &mut Needed) {
+        match &self.node {
+            Node::Column(field) => match field.place {
+                Place::Dim(axis) => needed.dims.push(axis),
+                Place::Text { axis, words } => needed.dims.extend(axis..axis + words),
+                Place::Attr(place) => needed.attrs.push(place),
+            },
+            Node::Integer(_) | Node::Float(_) | Node::Text(_) => {}
+            Node::Binary(_, left, right, _) => {
+                left.gather(needed);
+                right.gather(needed);
+            }
+            Node::Negate(arg)
+            | Node::Number(_, arg)
+            | Node::OfText(_, arg)
+            | Node::Part(_, _, arg)
+            | Node::Period(_, arg)
+            | Node::Cast(arg) => arg.gather(needed),
+            Node::Coalesce(args) => args.iter().for_each(|arg| arg.gather(needed)),
+        }
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Column { column } if super::super::token::is_plain(column) => f.write_str(column),
+            Self::Column { column } => write!(f, "\"{}\"", column.replace('"', "\"\"")),
+            Self::Literal { value: Literal::Text(text) } => write!(f, "'{}'", text.replace('\'', "''")),
+            Self::Literal { value: Literal::Int(value) } => write!(f, "{value}"),
+            Self::Literal { value: Literal::Float(value) } if value.is_nan() => f.write_str("nan"),
+            Self::Literal { value: Literal::Float(value) } => write!(f, "{value:?}"),
+            Self::Literal { value: Literal::Bool(value) } => write!(f, "{value}"),
+            Self::Literal { .. } => f.write_str("a value"),
+            Self::Negate { arg } => write!(f, "-({arg})"),
+            Self::Binary { operator, left, right } => write!(f, "({left} {} {right})", operator.symbol()),
+            Self::Cast { arg, to } => write!(f, "cast({arg} as {to})"),
+            Self::Function { name, args } => {
+                let args: Vec<String> = args.iter().map(Self::to_string).collect();
+                write!(f, "{name}({})", args.join(", "))
+            }
+        }
+    }
+}

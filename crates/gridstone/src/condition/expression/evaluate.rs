@@ -1,0 +1,181 @@
+//! Evaluates a bound expression: one pass per node over whole columns.
+
+use super::super::batch::Batch;
+use super::super::bind::{Field, Place};
+use super::arithmetic::{joined, negated};
+use super::bind::{BoundExpression, Node, TextFunction};
+use super::vector::{Values, Vector};
+use crate::base::{AlignedBuf, Error, Result};
+use crate::schema::Datatype;
+use crate::tile::coordinates::coordinate_column;
+use crate::tile::{Column, ColumnView};
+
+impl BoundExpression {
+    /// The value of each row.
+    ///
+    /// # Errors
+    /// Input: a result that does not fit its type; the batch lacks a column.
+    pub fn evaluate(&self, batch: &Batch<'_>) -> Result<Column> {
+        let rows = batch.rows();
+        match &self.node {
+            Node::Column(field) => column_of(*field, batch),
+            Node::Text(text) => texts(std::iter::repeat_n(text.as_str(), rows), None),
+            Node::OfText(function, arg) => of_text(*function, arg.evaluate(batch)?.view()),
+            Node::Coalesce(args) => self.coalesced(args, batch),
+            _ => self.vector(batch)?.into_column(self.datatype, &self.text),
+        }
+    }
+
+    /// The numbers that a node computes.
+    fn vector(&self, batch: &Batch<'_>) -> Result<Vector> {
+        let rows = batch.rows();
+        Ok(match &self.node {
+            Node::Integer(value) => {
+                let values = match u64::try_from(*value) {
+                    Ok(value) if self.datatype == Datatype::UInt64 => Values::Unsigned(vec![value; rows]),
+                    _ => Values::Signed(vec![i64::try_from(*value).unwrap_or(i64::MAX); rows]),
+                };
+                Vector { values, valid: None }
+            }
+            Node::Float(value) => Vector { values: Values::Float(vec![*value; rows]), valid: None },
+            Node::Negate(arg) if arg.datatype.is_time() => self.times(arg.vector(batch)?, i64::checked_neg)?,
+            Node::Negate(arg) => negated(arg.vector(batch)?, &self.text)?,
+            Node::Binary(operator, left, right, float) => {
+                let (a, b) = (left.vector(batch)?, right.vector(batch)?);
+                let nats = if self.datatype.is_time() { nats(&[&a, &b]) } else { Vec::new() };
+                let blank = |vector: Vector| blanked(vector, &nats);
+                let unsigned = self.datatype == Datatype::UInt64;
+                let made = joined(*operator, (blank(a), blank(b)), (*float, unsigned), &self.text)?;
+                with_nats(made, &nats)
+            }
+            Node::Number(function, arg) => function.of(arg.vector(batch)?, &self.text)?,
+            Node::Part(part, step, arg) => {
+                let found = arg.vector(batch)?;
+                let mut valid = found.valid.clone().unwrap_or_else(|| vec![1; found.len()]);
+                let Values::Signed(ticks) = &found.values else { return Err(unlike()) };
+                valid.iter_mut().zip(ticks).for_each(|(flag, tick)| *flag &= u8::from(*tick != i64::MIN));
+                let each = ticks.iter().zip(&valid).map(|(tick, ok)| if *ok == 0 { 0 } else { part.of(*tick, *step) });
+                Vector { values: Values::Signed(each.collect()), valid: Some(valid).filter(|v| v.contains(&0)) }
+            }
+            Node::Period(period, arg) => self.times(arg.vector(batch)?, |tick| period.start(tick))?,
+            Node::Cast(arg) => arg.vector(batch)?,
+            Node::Column(_) | Node::Text(_) | Node::OfText(..) | Node::Coalesce(_) => {
+                Vector::of(self.evaluate(batch)?.view())
+            }
+        })
+    }
+
+    /// The ticks that `each` makes of ticks; NaT stays.
+    fn times(&self, found: Vector, each: impl Fn(i64) -> Option<i64>) -> Result<Vector> {
+        let Values::Signed(ticks) = &found.values else { return Err(unlike()) };
+        let mut made = Vec::with_capacity(ticks.len());
+        for (row, tick) in ticks.iter().enumerate() {
+            made.push(match *tick {
+                i64::MIN => i64::MIN,
+                tick => match each(tick) {
+                    Some(made) => made,
+                    None if !found.is_valid(row) => 0,
+                    None => {
+                        return Err(Error::input(format!("{}: a result does not fit {}", self.text, self.datatype)));
+                    }
+                },
+            });
+        }
+        Ok(Vector { values: Values::Signed(made), valid: found.valid })
+    }
+
+    /// The first of several values that is not null.
+    fn coalesced(&self, args: &[BoundExpression], batch: &Batch<'_>) -> Result<Column> {
+        let rows = batch.rows();
+        let mut found = Vec::with_capacity(args.len());
+        for arg in args {
+            let column = match arg.datatype == self.datatype {
+                true => arg.evaluate(batch)?,
+                false => arg.vector(batch)?.into_column(self.datatype, &arg.text)?,
+            };
+            let ends = column.view().validity().is_none();
+            found.push(column);
+            if ends {
+                break;
+            }
+        }
+        let first = |row: usize| found.iter().position(|column| column.view().is_valid(row)).unwrap_or(0);
+        let cells: Vec<(u32, u32)> = (0..rows).map(|row| (first(row) as u32, row as u32)).collect();
+        let (mut bytes, mut valid) = (Vec::new(), Vec::with_capacity(rows));
+        let mut offsets = self.datatype.is_var().then(|| vec![0u64]);
+        for (source, row) in cells {
+            let view = found.get(source as usize).map(Column::view);
+            bytes.extend_from_slice(view.map(|view| view.value(row as usize)).unwrap_or_default());
+            valid.push(u8::from(view.is_some_and(|view| view.is_valid(row as usize))));
+            offsets.iter_mut().for_each(|offsets| offsets.push(bytes.len() as u64));
+        }
+        let validity = valid.contains(&0).then_some(valid);
+        Column::new(self.datatype, AlignedBuf::from_slice(&bytes), offsets, validity)
+    }
+}
+
+fn unlike() -> Error {
+    Error::input("times are counted in signed ticks")
+}
+
+/// The rows at which a time is NaT.
+fn nats(sides: &[&Vector]) -> Vec<usize> {
+    let is_nat = |vector: &Vector, row: usize| matches!(&vector.values, Values::Signed(ticks) if ticks.get(row) == Some(&i64::MIN));
+    let rows = sides.first().map_or(0, |side| side.len());
+    (0..rows).filter(|row| sides.iter().any(|side| is_nat(side, *row))).collect()
+}
+
+/// The same with 0 at some rows.
+fn blanked(mut vector: Vector, rows: &[usize]) -> Vector {
+    put(&mut vector, rows, 0);
+    vector
+}
+
+fn with_nats(mut vector: Vector, rows: &[usize]) -> Vector {
+    put(&mut vector, rows, i64::MIN);
+    vector
+}
+
+fn put(vector: &mut Vector, rows: &[usize], tick: i64) {
+    if let Values::Signed(ticks) = &mut vector.values {
+        rows.iter().for_each(|row| ticks.get_mut(*row).into_iter().for_each(|slot| *slot = tick));
+    }
+}
+
+fn column_of(field: Field, batch: &Batch<'_>) -> Result<Column> {
+    let copy = |view: ColumnView<'_>| view.copy_range(0, view.len());
+    if let Some(view) = batch.column(field)? {
+        return Ok(copy(view));
+    }
+    match field.place {
+        Place::Text { .. } => Ok(copy(batch.texts(field)?.view())),
+        Place::Dim(_) => coordinate_column(field.datatype, &batch.keys(field)?),
+        Place::Attr(place) => Err(Error::input(format!("the batch lacks the values of attribute {place}"))),
+    }
+}
+
+fn text_at(view: ColumnView<'_>, row: usize) -> String {
+    String::from_utf8_lossy(view.value(row)).into_owned()
+}
+
+fn of_text(function: TextFunction, view: ColumnView<'_>) -> Result<Column> {
+    let rows = 0..view.len();
+    let valid = view.validity().map(<[u8]>::to_vec);
+    match function {
+        TextFunction::Lower => texts(rows.map(|row| text_at(view, row).to_lowercase()), valid),
+        TextFunction::Upper => texts(rows.map(|row| text_at(view, row).to_uppercase()), valid),
+        TextFunction::Length => {
+            let count = |row: usize| text_at(view, row).chars().count() as i64;
+            Vector { values: Values::Signed(rows.map(count).collect()), valid }.into_column(Datatype::Int64, "length")
+        }
+    }
+}
+
+fn texts(all: impl Iterator<Item = impl AsRef<str>>, valid: Option<Vec<u8>>) -> Result<Column> {
+    let (mut bytes, mut offsets) = (Vec::new(), vec![0u64]);
+    for text in all {
+        bytes.extend_from_slice(text.as_ref().as_bytes());
+        offsets.push(bytes.len() as u64);
+    }
+    Column::new(Datatype::String, AlignedBuf::from_slice(&bytes), Some(offsets), valid)
+}
