@@ -13,7 +13,7 @@ from places import Stores
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 settings.register_profile("ci", max_examples=60, deadline=None, suppress_health_check=_SLOW_IS_FINE)
-settings.register_profile("gate", settings.get_profile("ci"), derandomize=True)
+settings.register_profile("gate", settings.get_profile("ci"), max_examples=30, derandomize=True)
 settings.register_profile("deep", max_examples=3_000, deadline=None, suppress_health_check=_SLOW_IS_FINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -151,6 +151,8 @@ def test_functions(tmp_path: Path) -> None:
             ("ln(abs(f))", np.log(np.abs(f))),
             ("log10(abs(f))", np.log10(np.abs(f))),
             ("cast(b as float64) / 3", cells["b"] / 3),
+            ("cast(f as int64) * 2", np.trunc(f) * 2),
+            ("cast(f as float32) + 0.0", f.astype("f4").astype("f8")),
             ("u::int64 * 65536", cells["u"].astype("int64") * 65536),
             ("length(s)", np.array([len(s) for s in cells["s"]])),
         ]:
@@ -185,7 +187,7 @@ def test_periods_begin_where_the_calendar_has_it(tmp_path: Path, name: str, widt
             since = (start - np.datetime64(0, "s")).astype("m8[s]").astype(int)
             assert finer or since % length.astype("m8[s]").astype(int) == 0
         elif unit == "W":
-            assert at - start < np.timedelta64(7 * count, "D") and pd.Timestamp(start).dayofweek == 0
+            assert at - start < np.timedelta64(7 * count, "D") and pd.Timestamp(start).day_of_week == 0
         else:
             months = count * {"M": 1, "Q": 3, "Y": 12}[unit]
             first = at.astype("M8[M]").astype(int) // months * months

@@ -58,7 +58,7 @@ impl BoundExpression {
                 Vector { values: Values::Signed(each.collect()), valid: Some(valid).filter(|v| v.contains(&0)) }
             }
             Node::Period(period, arg) => self.times(arg.vector(batch)?, |tick| period.start(tick))?,
-            Node::Cast(arg) => arg.vector(batch)?,
+            Node::Cast(arg) => Vector::of(arg.vector(batch)?.into_column(self.datatype, &self.text)?.view()),
             Node::Column(_) | Node::Text(_) | Node::OfText(..) | Node::Coalesce(_) => {
                 Vector::of(self.evaluate(batch)?.view())
             }
