@@ -37,6 +37,7 @@ from . import conversion, display, pickling
 from .aggregate import Askable
 from .delete import Erasable
 from .evolution import Evolvable
+from .frames import Tabled
 from .labelled import Labelled
 from .metadata import Metadata
 from .source import ArraySource
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Labelled, Askable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(Labelled, Askable, Tabled, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
