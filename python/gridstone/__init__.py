@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from . import io as io
     from . import plot as plot
     from .advice.advise import advise
+    from .queries.plan import Plan
+    from .queries.sql import connect, sql
     from .result.buffers import Filling
     from .result.cells import Result
     from .result.stream import Stream
@@ -83,6 +85,7 @@ __all__ = [
     "MissingNameError",
     "NatWarning",
     "NotFoundError",
+    "Plan",
     "Receipt",
     "Repair",
     "Report",
@@ -101,6 +104,7 @@ __all__ = [
     "array",
     "col",
     "commit",
+    "connect",
     "copy",
     "create",
     "delete",
@@ -117,6 +121,7 @@ __all__ = [
     "register_filter",
     "registered_filters",
     "repair",
+    "sql",
     "tag",
     "transaction",
     "untag",
@@ -127,9 +132,12 @@ __all__ = [
 _LAZY_MODULES = ("io", "plot")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
+    "Plan": "queries.plan",
     "Result": "result.cells",
     "Stream": "result.stream",
     "advise": "advice.advise",
+    "connect": "queries.sql",
+    "sql": "queries.sql",
 }
 
 

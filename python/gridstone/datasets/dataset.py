@@ -59,6 +59,8 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
     """
 
     def __init__(self, source: Source, nanoseconds: str, title: str, mask: Any = None) -> None:
+        self.offered: list[Expression] = []
+        """The conditions that were taken over from DuckDB, of all its plans."""
         self._cells, self._mask, self._nanoseconds = Cells(source, nanoseconds, title), mask, nanoseconds
         # pyarrow's own part is told of one file, which cannot be opened: without it that part would be a null pointer.
         files, form = fs.PyFileSystem(_NoFiles()), ds.IpcFileFormat()
@@ -173,6 +175,7 @@ class _ForDuckDB:
 
     _cells: Cells
     _mask: Any
+    offered: list[Expression]
     schema_is_stable = True
     pull_under_gil = False
     one_shot = False
@@ -192,7 +195,7 @@ class _ForDuckDB:
     def accepts(self, predicate: Any) -> bool:
         """Whether a scan gives just the rows for which DuckDB would find the predicate true."""
         try:
-            self._condition(predicate)
+            self.offered.append(self._condition(predicate))
         except (Untranslatable, ValueError, AttributeError, RecursionError):
             return False
         return True

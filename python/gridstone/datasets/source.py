@@ -73,6 +73,8 @@ class Cells:
         self._lock = threading.Lock()
         self._watchers: list[Callable[[Scanned], None]] = []
         self.last: Scanned | None = None
+        self.error: BaseException | None = None
+        """What ended a scan, which others wrap in errors of their own."""
 
     def watch(self, watcher: Callable[[Scanned], None]) -> None:
         """Has `watcher` told of every scan that begins."""
@@ -103,8 +105,9 @@ class Cells:
         for watcher in watchers:
             watcher(scanned)
         size = min(BATCH_BYTES_MAX, max(1 << 16, self.source.context.memory_budget // _BUDGET_PARTS))
-        stream = self.source.scan(attrs=attrs, where=where, batch_bytes=size)
+        stream: Stream | None = None
         try:
+            stream = self.source.scan(attrs=attrs, where=where, batch_bytes=size)
             for batch in stream:
                 scanned.stats = stream.stats
                 if not names:
@@ -113,8 +116,14 @@ class Cells:
                 arrays = [self._delivered(name, batch.column(name)) for name in names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             scanned.stats = stream.stats
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
         finally:
-            stream.close()
+            if stream is not None:
+                stream.close()
 
     def reader(self, columns: Sequence[str] | None, where: Expression | None) -> "pa.RecordBatchReader":
         """The same as an Arrow stream."""
