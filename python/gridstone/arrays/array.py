@@ -37,6 +37,7 @@ from . import conversion, display, pickling
 from .aggregate import Askable
 from .delete import Erasable
 from .evolution import Evolvable
+from .filtering import Filterable
 from .frames import Tabled
 from .labelled import Labelled
 from .metadata import Metadata
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Labelled, Askable, Tabled, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(Labelled, Askable, Tabled, Filterable, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.

@@ -1,1 +1,1 @@
-"""Arrays as the data sets of other libraries: pyarrow's, which DuckDB and DataFusion read too, and polars' lazy frames."""
+"""Arrays as data sets of pyarrow, which DuckDB and DataFusion read too, and as lazy frames of polars."""

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..arrays.array import Array
+from ..base.naming import splits
 from ..context.settings import Context
 from ..errors import NotFoundError
 from ..stores import store
 from ..stores.group import Group
 
-_PATH = re.compile(r":/(?!/)")
-"""What stands between a store and a path in it; what follows it is the path, without its first slash."""
 _STORE_LIKE = re.compile(r"\.gs(?:[@:/]|$)|^(?:s3|gs|az|mem|file)://")
 
 
@@ -27,18 +26,12 @@ class Place(NamedTuple):
 def readings(name: str) -> Iterator[Place]:
     """What a name can mean, the likeliest first: as it stands, with a path, with a version, with both."""
     yield Place(name)
-    yield from _with_path(name, None)
+    yield from (Place(*found) for found in splits(name))
     rest, at, version = name.rpartition("@")
     if at and rest and version:
         known = int(version) if version.isdigit() else version
         yield Place(rest, version=known)
-        yield from _with_path(rest, known)
-
-
-def _with_path(name: str, version: int | str | None) -> Iterator[Place]:
-    for found in _PATH.finditer(name):
-        if found.start() > 0:
-            yield Place(name[: found.start()], "/" + name[found.end() :].strip("/"), version)
+        yield from (Place(*found, known) for found in splits(rest))
 
 
 class Arrays:
@@ -77,12 +70,6 @@ class Arrays:
             root = store.open(place.uri, version=place.version, context=self._context)
             self._versions[key] = root.version
         return store.open_array(place.uri, path=place.path, version=self._versions[key], context=self._context)
-
-
-def target_of(text: str) -> Place:
-    """The store and path that `to=` names: `'store.gs'` or `'store.gs:/path'`."""
-    found = next(_with_path(text, None), None)
-    return Place(text) if found is None else found
 
 
 def arrays_of(uri: str, version: int | str | None, context: Context) -> dict[str, Array]:

@@ -26,8 +26,8 @@ class ArrayScan:
     stats: Mapping[str, int]
 
     def __str__(self) -> str:
-        read = "" if self.columns is None else f" reads {', '.join(self.columns) or 'no column'}"
-        found = f"{self.table}:{read}; {'no condition' if self.where is None else f'where {self.where}'}"
+        read = "" if self.columns is None else f"reads {', '.join(self.columns) or 'no column'}; "
+        found = f"{self.table}: {read}{'no condition' if self.where is None else f'where {self.where}'}"
         counters = [f"{self.stats[name]:,} {name}" for name in _SHOWN if name in self.stats]
         return f"{found}; {', '.join(counters)}" if counters else found
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..arrays.array import Array
 from ..base.arguments import checked, flag
+from ..base.naming import target
 from ..base.printable import brief
 from ..context.settings import Context, default
 from ..errors import InputError
@@ -13,7 +14,7 @@ from ..result.cells import Result
 from . import answers
 from .answers import Answers
 from .engine import Engine, all_tables, duckdb_module, parameters
-from .places import arrays_of, target_of
+from .places import arrays_of
 from .plan import ArrayScan, Plan, tree_of
 
 if TYPE_CHECKING:
@@ -175,9 +176,9 @@ def _stream(engine: Engine, rows: Any) -> Answers:
 def _written(engine: Engine, rows: Any, to: str, dims: Any, context: Context) -> Array:
     from ..io.table.read import from_arrow
 
-    place, answer = target_of(to), _stream(engine, rows)
+    (uri, path), answer = target(to), _stream(engine, rows)
     try:
-        return from_arrow(place.uri, answer, dims, path=place.path, context=context)
+        return from_arrow(uri, answer, dims, path=path, context=context)
     finally:
         answer.close()
 
