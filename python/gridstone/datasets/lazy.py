@@ -72,8 +72,8 @@ class _Frames:
             return None
 
 
-def _again(source: Any, nanoseconds: str, title: str) -> _Frames:
-    return _Frames(Cells(source, nanoseconds, title))
+def _again(source: Any, times: str, title: str) -> _Frames:
+    return _Frames(Cells(source, times, title))
 
 
 def _without_hints(predicate: "pl.Expr") -> "list[pl.Expr]":
