@@ -112,6 +112,10 @@ class Answers(Tabular):
         """The Arrow schema of every batch."""
         return self._schema
 
+    def _with_nat(self, how: str) -> "Answers":
+        """The stream itself: NaT is null in DuckDB, so that there is nothing to choose."""
+        return self
+
     @property
     def stats(self) -> dict[str, int]:
         """Counters of the scans so far, of all arrays together."""
