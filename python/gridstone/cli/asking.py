@@ -204,7 +204,7 @@ def _answer(
 
     given: Any = params or None
     if plan is not False:
-        found: Any = sql(query, given, tables=tables, explain=plan)  # type: ignore[call-overload]
+        found: Any = sql(query, given, tables=tables, explain=plan)  # type: ignore[arg-type]
         click.echo(found.to_json() if form == "json" else str(found))
     elif to is not None:
         names = None if dims is None else [name.strip() for name in dims.split(",")]

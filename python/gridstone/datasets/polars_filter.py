@@ -14,7 +14,7 @@ from . import arrow_filter
 from .predicate import TURNED, Among, Compare, Constant, Flag, Missing, Negated, Node, NotANumber, Unknown, joined
 
 _SIGNS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
-_UNITS = {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}
+_UNITS: Any = {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}
 _NUMBERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 _CLOSED = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
 

@@ -128,6 +128,11 @@ def condition_of(node: Node, schema: Schema, *, nan_is_greatest: bool, exact: bo
         raise Untranslatable(str(error)) from error
 
 
+def dtypes_of(schema: Schema) -> dict[str, str]:
+    """The datatypes of all columns."""
+    return {dim.name: dim.dtype for dim in schema.dims} | {attr.name: attr.dtype for attr in schema.attrs}
+
+
 def _constant(value: bool) -> Expression:
     return Expression(_native.Condition.constant(value))
 
@@ -137,7 +142,7 @@ class _Translator:
         self._schema, self._total, self._exact = schema, nan_is_greatest, exact
         self._json = schema.to_json()
         self._nullable = {attr.name: attr.nullable for attr in schema.attrs}
-        self._dtypes = {field.name: field.dtype for field in (*schema.dims, *schema.attrs)}
+        self._dtypes = dtypes_of(schema)
         self._enumerated = {attr.name for attr in schema.attrs if attr.enumeration is not None}
 
     def where(self, node: Node, wanted: bool) -> Expression:
@@ -170,8 +175,8 @@ class _Translator:
         if not made:
             raise Untranslatable("no part of it can be said")
         found = made[0]
-        for part in made[1:]:
-            found = found & part if every else found | part
+        for further in made[1:]:
+            found = found & further if every else found | further
         return found
 
     def _leaf(self, node: Node, wanted: bool) -> Expression:
@@ -257,7 +262,7 @@ class _Translator:
         if datatype.is_float(dtype):
             return "float"
         if dtype in ("bool", "string", "bytes"):
-            return dtype
+            return str(dtype)
         if datatype.is_fixed_bytes(dtype):
             return "fixed"
         if datatype.is_time(dtype) and arrow_types.unit_of(dtype) is not None:

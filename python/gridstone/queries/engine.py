@@ -33,7 +33,7 @@ def duckdb_module(what: str) -> Any:
 class Engine:
     """One connection, in memory, for the statements of one call."""
 
-    def __init__(self, context: Context, tables: Mapping[str, Any]) -> None:
+    def __init__(self, context: Context, tables: Mapping[Any, Any]) -> None:
         self.duckdb = duckdb_module("gs.sql()")
         self._spill = os.path.join(tempfile.gettempdir(), f"gridstone-sql-{uuid.uuid4().hex}")
         config: dict[str, Any] = {
@@ -51,7 +51,7 @@ class Engine:
         for name, data in tables.items():
             self._add(name, data)
 
-    def _add(self, name: str, data: Any) -> None:
+    def _add(self, name: Any, data: Any) -> None:
         if not isinstance(name, str) or not name:
             raise InputError(f"tables= has texts for names, found {brief(name)}")
         other = self._names.setdefault(name.casefold(), name)
@@ -182,7 +182,11 @@ def parameters(params: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """A value that DuckDB binds: those of NumPy have their own types there only in arrays."""
-    return value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and _exact(value) else value
+    return (
+        value.item()
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and _exact(value)
+        else value
+    )
 
 
 def _exact(value: Any) -> bool:

@@ -357,7 +357,9 @@ def test_an_array_without_cells(sparse: bool) -> None:
 def test_a_filter_is_never_taken_over_that_would_be_evaluated_differently() -> None:
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "float64"), gs.Attr("w", "timedelta64[s]")], sparse=True)
     a = gs.create(f"mem://{uuid.uuid4()}", schema, context=asked.QUICK)
-    a.write_cells({"x": [0, 1, 2, 3]}, {"v": np.array([np.nan, 1.0, np.inf, -0.0]), "w": np.array([1, 2, 3, 4], "m8[s]")})
+    a.write_cells(
+        {"x": [0, 1, 2, 3]}, {"v": np.array([np.nan, 1.0, np.inf, -0.0]), "w": np.array([1, 2, 3, 4], "m8[s]")}
+    )
     data, v = a.to_pyarrow_dataset(), ds.field("v")
     assert _found(data, "v > 1") == ["(0,)", "(2,)"], "NaN is above every number in DuckDB"
     assert _found(data, "v = 'nan'::double") == ["(0,)"]
@@ -365,7 +367,8 @@ def test_a_filter_is_never_taken_over_that_would_be_evaluated_differently() -> N
     assert _found(data, "v = 0") == ["(3,)"]
     assert data.to_table(filter=v > 1)["x"].to_pylist() == [2], "but not in pyarrow"
     assert data.to_table(filter=v.isin([float("nan")]))["x"].to_pylist() == [0]
-    assert data.to_table(filter=~v.isin([0.0]))["x"].to_pylist() == ds.InMemoryDataset(asked.table_of(a)).to_table(
-        filter=~v.isin([0.0])
-    )["x"].to_pylist()
+    assert (
+        data.to_table(filter=~v.isin([0.0]))["x"].to_pylist()
+        == ds.InMemoryDataset(asked.table_of(a)).to_table(filter=~v.isin([0.0]))["x"].to_pylist()
+    )
     assert _found(data, "w > interval 2 seconds") == ["(2,)", "(3,)"]

@@ -58,7 +58,9 @@ def test_an_answer_is_a_result(here: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/ships", "/a/b", "/a@b", "/it's", "/select", '/"q"', "/naïve 𝔘"])
-@pytest.mark.parametrize("name", ["ais.gs", "it's.gs", "select.gs", "a b.gs", "ü𝔘.gs", "a@b.gs", 'q"q.gs', "noend", "a:b.gs"])
+@pytest.mark.parametrize(
+    "name", ["ais.gs", "it's.gs", "select.gs", "a b.gs", "ü𝔘.gs", "a@b.gs", 'q"q.gs', "noend", "a:b.gs"]
+)
 def test_names(here: Path, name: str, path: str) -> None:
     a = _filled(name, path=path)
     gs.tag(name, "then", a.version)
@@ -137,7 +139,6 @@ def test_frames_of_every_kind(here: Path) -> None:
     assert _one("select count(*) from 'a.gs' join \"or der\" using (x)", tables={"or der": table}) == 2
     for file in ("k.parquet", "k.csv"):
         assert _one(f"select count(*) from 'a.gs' join '{file}' using (x)") == 2
-    assert gs.sql("from query", query=table).keys() == ["x", "k"] if False else True
     with pytest.raises(gs.InputError, match="table 'other' is"):
         gs.sql(query, other=3)
     with pytest.raises(gs.InputError, match="given twice"):
@@ -263,15 +264,15 @@ def test_a_half_read_stream_is_dropped_at_once(wide: gs.Array, how: str) -> None
 def test_it_answers_within_the_budget(tmp_path: Path) -> None:
     small = gs.Context("96MiB", durability="close")
     uri = str(tmp_path / "wide.gs")
-    _wide(uri, 6_000_000)
-    wide = gs.open(uri, context=small)
+    _wide(uri, 2_000_000)
+    wide: Any = gs.open(uri, context=small)
     total = sum(
         batch.num_rows for batch in gs.sql("select x, v, v + 1, v + 2 from wide", stream=True, wide=wide, context=small)
     )
-    assert total == 6_000_000
+    assert total == 2_000_000
     assert small.peak_bytes <= 96 << 20
-    found = gs.sql("select count(*) n from (select distinct v % 3000000 as k from wide)", wide=wide, context=small)
-    assert found["n"].tolist() == [3_000_000], "groups that pass the budget are spilled"
+    found = gs.sql("select count(*) n from (select distinct v % 1000000 as k from wide)", wide=wide, context=small)
+    assert found["n"].tolist() == [1_000_000], "groups that pass the budget are spilled"
 
 
 def _interrupted(after: float, work: Callable[[], Any]) -> float:
@@ -287,8 +288,8 @@ def _interrupted(after: float, work: Callable[[], Any]) -> float:
 def test_an_interrupt_comes_up(wide: gs.Array) -> None:
     endless = "select sum(a.v * b.v) from wide a, wide b where a.x % 3 <> b.x % 5"
     assert _interrupted(0.5, lambda: gs.sql(endless, wide=wide)) < 20
-    rows = gs.sql("select a.v from wide a, wide b where a.x + b.x = -1", stream=True, wide=wide)
-    assert _interrupted(0.5, lambda: rows.to_arrow()) < 20
+    slow = "select a.v from wide a, wide b where a.x + b.x = -1"
+    assert _interrupted(0.5, lambda: gs.sql(slow, stream=True, wide=wide).to_arrow()) < 20
     assert _one("select count(*) from wide", wide=wide) == 3_000_000, "what comes after is not touched"
 
 
@@ -301,7 +302,7 @@ def test_an_answer_becomes_an_array(here: Path) -> None:
     made = gs.sql(query, to="out.gs:/tens", dims=["ten"])
     assert isinstance(made, gs.Array) and made.path == "/tens" and made.dims == ("ten",)
     assert made.read()["total"].tolist() == [45, 145, 245, 345, 445]
-    assert len(made.history()) == 1
+    assert sum("add_fragments" in repr(version) for version in made.history()) == 1
     again = gs.sql("select x, v, s from 'a.gs' where x < 5", to=here / "few.gs", dims=["x"])
     assert len(again.read()) == 5
     gs.sql("select x, v, s from 'a.gs' where x between 5 and 9", to="few.gs")
@@ -402,7 +403,7 @@ def test_a_connection_shows_one_version(here: Path) -> None:
     assert con.sql('select count(*) from "north/ships" join buoys using (x)').fetchall() == [(3,)]
     con.execute("create table own as from buoys")
     assert con.sql("select count(*) from own").fetchall() == [(3,)]
-    assert gs.connect("s.gs", version=1).sql("show tables").fetchall() == []
+    assert gs.connect("s.gs", version=2).sql("show tables").fetchall() == [("north/ships",)]
     with pytest.raises(gs.NotFoundError):
         gs.connect("nope.gs")
     with pytest.raises(gs.NotFoundError):

@@ -81,7 +81,9 @@ def _cells(r: Random, count: int) -> dict[str, Any]:
         elif attr.dtype == "bytes[2]":
             made[attr.name] = np.array(values, "S2")
         else:
-            made[attr.name] = np.array(values, object) if attr.dtype in ("string", "bytes") else np.array(values, attr.dtype)
+            made[attr.name] = (
+                np.array(values, object) if attr.dtype in ("string", "bytes") else np.array(values, attr.dtype)
+            )
     return made
 
 
@@ -113,7 +115,9 @@ def table_of(a: gs.Array, *, keep: bool = False) -> pa.Table:
     """All cells as a table, without the metadata of this package, in the order of their places; with `keep` times in
     their own units."""
     table = a.read(order="row").to_arrow()
-    table = table.cast(pa.schema([pa.field(f.name, f.type if keep else _unit(f.type), f.nullable) for f in table.schema]))
+    table = table.cast(
+        pa.schema([pa.field(f.name, f.type if keep else _unit(f.type), f.nullable) for f in table.schema])
+    )
     if "w" in table.column_names:
         # DuckDB converts what lies beneath nulls, which overflows.
         place, field = table.schema.get_field_index("w"), table.schema.field("w")
