@@ -240,19 +240,9 @@ def _rows(batches: Any) -> Iterator[tuple[Any, ...]]:
 
 def _show_condition(array: Array, condition: str, plan: bool | str, form: str | None) -> None:
     """Shows what a condition means, and with "analyze" what it reads."""
-    # It is the same plan as that of the rows in SQL, but that the condition reaches the array as it is.
-    from ..query.condition import Expression
-    from ..queries.plan import ArrayScan, Plan
+    from ..queries.plan import plan_of_condition
 
-    parsed = Expression.parse(condition)
-    stats: dict[str, int] = {}
-    parsed._condition.check(array.schema.to_json())
-    if plan == "analyze":
-        stream = array.scan(where=parsed)
-        for _ in stream:
-            pass
-        stats = stream.stats
-    found = Plan([], (ArrayScan(array.uri, None, repr(parsed), stats),))
+    found = plan_of_condition(array, condition, analyze=plan == "analyze")
     click.echo(found.to_json() if form == "json" else str(found).lstrip())
 
 

@@ -272,6 +272,10 @@ class _Translator:
             return kind
         raise Untranslatable(f"values of type {dtype} are not compared")
 
+    def _is_small(self, kind: str, value: float) -> bool:
+        """Whether whole numbers are compared with a float as numbers, however a library rounds one of them."""
+        return kind == "int" and not self._exact and abs(value) <= _MIXED_MAX
+
     def _value(self, kind: str, name: str, value: Any) -> Any:
         """A value that a column of this kind is compared with exactly, wherever that is done; None for NaT."""
         if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
@@ -283,9 +287,7 @@ class _Translator:
             ends = np.iinfo(self._dtypes[name])
             if ends.min <= value <= ends.max:
                 return value
-        elif kind == "int" and isinstance(value, float) and not self._exact and abs(value) <= _MIXED_MAX:
-            return value
-        elif kind == "float" and isinstance(value, float):
+        elif isinstance(value, float) and (kind == "float" or self._is_small(kind, value)):
             return value
         elif kind == "float" and isinstance(value, int) and not is_bool and abs(value) <= _MIXED_MAX:
             return float(value)

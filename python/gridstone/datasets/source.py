@@ -145,7 +145,7 @@ class Cells:
             return array.cast(self._cast[name])
         except pa.ArrowInvalid as error:
             raise InputError(
-                f"column {name!r} of {self.title} holds a time that 64 bits of whole microseconds do not give: {error}; "
+                f"column {name!r} of {self.title} holds a time that is no int64 of whole microseconds: {error}; "
                 f'to_pyarrow_dataset(times="keep") gives times in their own unit'
             ) from error
 

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..arrays.array import Array
+from ..query.condition import Expression
+
 _SHOWN = ("fragments_pruned", "tiles_pruned", "blocks_rejected", "bytes_fetched", "cells_returned")
 _INFO = ("Projections", "Filters", "Expression", "Groups", "Aggregates", "Conditions", "Join Type", "Order By", "Table")
 
@@ -75,6 +78,23 @@ def _lines(node: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 def _joined(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def plan_of_condition(array: Array, condition: str, *, analyze: bool) -> Plan:
+    """The plan of a question for the cells of a condition, which reaches the array as it is.
+
+    Raises:
+        InputError: the condition does not fit the schema.
+    """
+    parsed = Expression.parse(condition)
+    parsed._condition.check(array.schema.to_json())
+    stats: dict[str, int] = {}
+    if analyze:
+        stream = array.scan(where=parsed)
+        for _ in stream:
+            pass
+        stats = stream.stats
+    return Plan([], (ArrayScan(array.uri, None, repr(parsed), stats),))
 
 
 def tree_of(text: str) -> list[Mapping[str, Any]]:

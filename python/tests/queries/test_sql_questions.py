@@ -174,7 +174,7 @@ def test_types_of_answers(here: Path) -> None:
         uuid() is not null as u, 18446744073709551615::hugeint as top, timestamptz '2024-05-01 00:00:00+00' as z
         from range(3) t(i)"""
     )
-    values = {name: found[name].tolist()[0] for name in found.keys() if name not in ("h", "l", "day", "ns", "z")}
+    values = {name: found[name].tolist()[0] for name in found if name not in ("h", "l", "day", "ns", "z")}
     assert values == {
         "x": 1, "x_1": 2, "big": 3, "d": 1.25, "n": None, "b": True, "e": "a", "u": True, "top": 2**64 - 1
     }  # fmt: skip
@@ -198,8 +198,8 @@ def test_answers_equal_those_over_a_table(r: Random, sparse: bool) -> None:
     where = asked.predicate(r, [*a.dims, *a.schema_names]).sql
     key, value = r.choice(["i", "s", "e", "b", "day", "x"]), r.choice(["f", "g", "u", "t", 'a "b'])
     query = (
-        f"select {key}, count(*) n, min({asked.quoted(value)}) lo, max({asked.quoted(value)}) hi, count(f) c from cells "
-        f"where {where} group by 1 order by all"
+        f"select {key}, count(*) n, min({asked.quoted(value)}) lo, max({asked.quoted(value)}) hi, count(f) c "
+        f"from cells where {where} group by 1 order by all"
     )
     with duckdb.connect() as con:
         try:
