@@ -117,7 +117,8 @@ def test_errors_as_json(call) -> None:
 def test_a_query_from_a_pipe() -> None:
     found = subprocess.run(
         [sys.executable, "-m", "gridstone", "sql", "--csv"], input="select count(*) as n\nfrom 'a.gs'\n",
-        env={**os.environ, "PYTHONPATH": str(Path(gs.__file__).parents[1])}, capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(gs.__file__).parents[1])},
+        capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (found.returncode, found.stdout) == (0, '"n"\n3\n'), found.stderr
 

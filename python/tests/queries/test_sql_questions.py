@@ -161,7 +161,7 @@ def test_statements_of_other_kinds(here: Path) -> None:
     assert _one("create table t as select * from 'a.gs' where x < 2; select count(*) from t") == 2
     assert gs.sql("describe 'a.gs'")["column_name"].tolist() == ["x", "v", "s"]
     assert len(gs.sql("summarize 'a.gs'")) == 3
-    assert gs.sql("pivot 'a.gs' on s using sum(v)").keys() == ["t0", "t1", "t2"]
+    assert gs.sql("pivot (select s, v from 'a.gs') on s using sum(v)").keys() == ["t0", "t1", "t2"]
     assert _one("with c as (from 'a.gs') select count(*) from c") == 3
     gs.sql("copy (from 'a.gs') to 'out.parquet'")
     assert pq.read_table("out.parquet").num_rows == 3

@@ -408,7 +408,7 @@ WRITERS: dict[type, set[str]] = {
 
 NO_HANDLES = set(
     _words(
-        "Erasable Evolvable Labelled Readable Writable Appendable Noting "  # parts of handles
+        "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting "  # parts of handles
         "Mergeable Checked Retained Tabular "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
         "LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "
