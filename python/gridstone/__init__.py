@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from . import partials as partials
     from . import plot as plot
     from .advice.advise import advise
+    from .queries.plan import Plan
+    from .queries.sql import connect, sql
     from .result.buffers import Filling
     from .result.cells import Result
     from .result.stream import Stream
@@ -84,6 +86,7 @@ __all__ = [
     "MissingNameError",
     "NatWarning",
     "NotFoundError",
+    "Plan",
     "Receipt",
     "Repair",
     "Report",
@@ -102,6 +105,7 @@ __all__ = [
     "array",
     "col",
     "commit",
+    "connect",
     "copy",
     "create",
     "delete",
@@ -119,6 +123,7 @@ __all__ = [
     "register_filter",
     "registered_filters",
     "repair",
+    "sql",
     "tag",
     "transaction",
     "untag",
@@ -129,9 +134,12 @@ __all__ = [
 _LAZY_MODULES = ("io", "partials", "plot")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
+    "Plan": "queries.plan",
     "Result": "result.cells",
     "Stream": "result.stream",
     "advise": "advice.advise",
+    "connect": "queries.sql",
+    "sql": "queries.sql",
 }
 
 

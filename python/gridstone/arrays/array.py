@@ -37,6 +37,8 @@ from . import conversion, display, pickling
 from .aggregate import Askable
 from .delete import Erasable
 from .evolution import Evolvable
+from .filtering import Filterable
+from .frames import Tabled
 from .labelled import Labelled
 from .metadata import Metadata
 from .reduce import ReducibleArray
@@ -48,7 +50,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Array(Labelled, Askable, ReducibleArray, Evolvable, Retained, Mergeable, Erasable, Checked, Writable, Stored):
+class Array(
+    Labelled,
+    Askable,
+    ReducibleArray,
+    Tabled,
+    Filterable,
+    Evolvable,
+    Retained,
+    Mergeable,
+    Erasable,
+    Checked,
+    Writable,
+    Stored,
+):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.

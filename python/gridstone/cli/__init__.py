@@ -10,7 +10,7 @@ import click
 
 from .._native import __version__
 from ..errors import GridstoneError
-from . import advice, bench, commands, completion, drawing, evolution, files, places, retention, upkeep
+from . import advice, asking, bench, commands, completion, drawing, evolution, files, places, retention, upkeep
 from .output import error_text
 
 _INTERRUPTED = 130
@@ -23,7 +23,7 @@ def cli() -> None:
     """Dense and sparse multi-dimensional arrays, stored."""
 
 
-for module in (commands, files, evolution, places, advice, upkeep, retention, drawing, bench, completion):
+for module in (commands, asking, files, evolution, places, advice, upkeep, retention, drawing, bench, completion):
     for command in module.COMMANDS:
         cli.add_command(command)
 

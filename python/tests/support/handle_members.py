@@ -6,6 +6,7 @@ A member is used through a `World`, whose handles have one mode. `READS` change 
 
 import copy
 import pickle
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,9 @@ _ARRAY_READS: Uses = {
     "read_into": lambda w: _filling(w).submit(),
     "scan": lambda w: list(w.sparse.scan()),
     "tiles": lambda w: w.sparse.tiles(),
+    "filter": lambda w: w.sparse.filter("v > 5", to=f"mem://{uuid.uuid4()}"),
+    "to_pyarrow_dataset": lambda w: w.dense.to_pyarrow_dataset().to_table(),
+    "to_lazy": lambda w: w.sparse.to_lazy().collect(),
     "vacuum, a dry run": lambda w: w.dense.vacuum(versions=1, dry_run=True),
     "consolidate, a dry run": lambda w: w.dense.consolidate(dry_run=True),
 }
@@ -410,7 +414,7 @@ WRITERS: dict[type, set[str]] = {
 
 NO_HANDLES = set(
     _words(
-        "Erasable Evolvable Labelled Readable Writable Appendable Noting "  # parts of handles
+        "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting "  # parts of handles
         "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
         "Found Question LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "

@@ -1,0 +1,256 @@
+"""The commands that ask: `sql`, `query` and `filter`."""
+
+import functools
+import itertools
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ..arrays.array import Array
+from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError
+from . import export, options
+from .output import emit_json, emit_table, error_text, note
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_CODES: tuple[tuple[type[GridstoneError], int], ...] = (
+    (NotFoundError, 4), (ExistsError, 5), (ConflictError, 5), (InputError, 2),
+)  # fmt: skip
+_ROWS_SHOWN = 100
+_TABLE = "cells"
+"""What the array of `query` is called in SQL."""
+_IS_SQL = re.compile(r"\s*(?:select|from|with|summarize|describe|pivot|explain)\b", re.IGNORECASE)
+
+
+def _telling_errors(command: _Command) -> _Command:
+    """Exit codes of what can go wrong: 2 a mistake in the question, 4 nothing there, 5 something there, else 1."""
+
+    @functools.wraps(command)
+    def told(*arguments: Any, **named: Any) -> int:
+        try:
+            return command(*arguments, **named) or 0
+        except (GridstoneError, OSError) as error:
+            if named.get("form") == "json":
+                told = {"error": type(error).__name__, "message": str(error)}
+                click.echo(json.dumps(told, ensure_ascii=False), err=True)
+            else:
+                click.echo(error_text(error), err=True)
+            return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
+
+    return told  # type: ignore[return-value]
+
+
+def _as_form(command: _Command) -> _Command:
+    """`--json`, `--csv`, `--out` and `--limit`."""
+    limit_help = f"At most this many rows.  [default: {_ROWS_SHOWN} in a table]"
+    for option in (
+        click.option("--limit", type=click.IntRange(min=0), help=limit_help),
+        click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write rows to this file."),
+        click.option("--csv", "form", flag_value="csv", help="Print CSV."),
+        click.option("--json", "form", flag_value="json", help="Print JSON: an object per row and line."),
+    ):
+        command = option(command)
+    return command
+
+
+def _as_target(command: _Command) -> _Command:
+    """`--to` and `--dims`."""
+    dims_help = "The columns that are dimensions of the array that --to makes: lat,lon."
+    command = click.option("--dims", metavar="NAME,...", help=dims_help)(command)
+    return click.option("--to", metavar="STORE[:/PATH]", help="Write the rows into this array, in one commit.")(command)
+
+
+def _as_plan(command: _Command) -> _Command:
+    """`--explain` and `--analyze`."""
+    command = click.option("--explain", is_flag=True, help="Show how it would be answered.")(command)
+    return click.option("--analyze", is_flag=True, help="Answer it, and show what was read.")(command)
+
+
+@click.command("sql")
+@click.argument("query", required=False)
+@click.option("--param", "-p", "params", multiple=True, metavar="VALUE", help="For each ? in the query, as text.")
+@_as_plan
+@_as_target
+@_as_form
+@_telling_errors
+def sql_command(
+    query: str | None,
+    params: Sequence[str],
+    explain: bool,
+    analyze: bool,
+    to: str | None,
+    dims: str | None,
+    form: str | None,
+    out: Path | None,
+    limit: int | None,
+) -> int:
+    """Answer a question in SQL: gridstone sql "select count(*) from 'ais.gs'".
+
+    Arrays, Parquet and CSV files are tables, named in quotes: 'ais.gs', 'store.gs:/ships', 'ais.gs@3', 'x.parquet'.
+    Without QUERY it is read from a pipe; on a terminal a shell opens.
+    """
+    asked = functools.partial(
+        _answer, params=list(params), tables=None, plan=_plan_of(explain, analyze), to=to, dims=dims, form=form,
+        out=out, limit=limit,
+    )  # fmt: skip
+    if query is None and sys.stdin.isatty():
+        from ..queries.shell import shell
+
+        return shell(asked, lambda error: click.echo(error_text(error), err=True))
+    asked(sys.stdin.read() if query is None else query)
+    return 0
+
+
+@click.command("query")
+@click.argument("uri", metavar="ARRAY")
+@click.argument("question")
+@click.option("--param", "-p", "params", multiple=True, metavar="VALUE", help="For each ? in SQL, as text.")
+@options.at_path
+@options.at_version
+@_as_plan
+@_as_target
+@_as_form
+@_telling_errors
+def query_command(
+    uri: str,
+    question: str,
+    params: Sequence[str],
+    path: str,
+    version: int | str | None,
+    timestamp: str | None,
+    explain: bool,
+    analyze: bool,
+    to: str | None,
+    dims: str | None,
+    form: str | None,
+    out: Path | None,
+    limit: int | None,
+) -> int:
+    """Ask one array: for the cells of a condition, or in SQL, where it is the table `cells`.
+
+    gridstone query ais.gs "sog > 20"
+
+    gridstone query ais.gs "select mmsi, max(sog) from cells group by mmsi"
+    """
+    array = options.opened(uri, path, "r", version, timestamp)
+    plan = _plan_of(explain, analyze)
+    if _IS_SQL.match(question):
+        _answer(question, list(params), {_TABLE: array}, plan, to, dims, form, out, limit)
+        return 0
+    if params or dims:
+        raise click.UsageError("--param and --dims are for SQL; a condition holds its values, and keeps dimensions")
+    if plan is not False:
+        _show_condition(array, question, plan, form)
+    elif to is not None:
+        _tell(array.filter(question, to=to), form)
+    else:
+        _show(array.scan(where=question), form, out, limit)
+    return 0
+
+
+@click.command("filter")
+@click.argument("uri", metavar="ARRAY")
+@click.argument("condition", required=False)
+@click.option("--to", required=True, metavar="STORE[:/PATH]", help="The new array.")
+@options.within_box
+@click.option("--attr", "attrs", multiple=True, help="An attribute to keep; may be given again.  [default: all]")
+@click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
+@options.at_path
+@options.at_version
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@_telling_errors
+def filter_command(
+    uri: str,
+    condition: str | None,
+    to: str,
+    box: Sequence[str],
+    attrs: Sequence[str],
+    overwrite: bool,
+    path: str,
+    version: int | str | None,
+    timestamp: str | None,
+    form: str | None,
+) -> int:
+    """Write the cells of a box, or those of them that a condition selects, into a new array.
+
+    gridstone filter ais.gs "sog > 20" --to fast.gs
+    """
+    array = options.opened(uri, path, "r", version, timestamp)
+    within = options.box_of(array, box)
+    _tell(array.filter(condition, to=to, box=within, attrs=list(attrs) or None, overwrite=overwrite), form)
+    return 0
+
+
+def _plan_of(explain: bool, analyze: bool) -> bool | str:
+    return "analyze" if analyze else explain
+
+
+def _answer(
+    query: str,
+    params: list[str],
+    tables: Any,
+    plan: bool | str,
+    to: str | None,
+    dims: str | None,
+    form: str | None,
+    out: Path | None,
+    limit: int | None,
+) -> None:
+    from ..queries.sql import sql  # which takes long to load, as DuckDB and pandas do
+
+    given: Any = params or None
+    if plan is not False:
+        found: Any = sql(query, given, tables=tables, explain=plan)  # type: ignore[arg-type]
+        click.echo(found.to_json() if form == "json" else str(found))
+    elif to is not None:
+        names = None if dims is None else [name.strip() for name in dims.split(",")]
+        _tell(sql(query, given, tables=tables, to=to, dims=names), form)
+    elif dims is not None:
+        raise click.UsageError("--dims says which columns are the dimensions of an array: give --to too")
+    else:
+        with sql(query, given, tables=tables, stream=True) as rows:
+            _show(rows, form, out, limit)
+
+
+def _show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> None:
+    """Prints rows; as a table not more than fit a screen or two."""
+    if form is not None or out is not None:
+        kind = form or ("json" if out is not None and out.suffix in (".json", ".jsonl") else "csv")
+        with options.telling_losses():
+            export.write(rows, kind, out, limit)
+        return
+    most = _ROWS_SHOWN if limit is None else limit
+    with options.telling_losses():
+        found = list(itertools.islice(_rows(rows), most + 1))
+    emit_table(None, rows.schema.names, [[None if cell is None else str(cell) for cell in row] for row in found[:most]])
+    if len(found) > most:
+        note(f"the first {most:,} rows; --limit shows more")
+    elif not found:
+        note("no rows")
+
+
+def _rows(batches: Any) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _show_condition(array: Array, condition: str, plan: bool | str, form: str | None) -> None:
+    """Shows what a condition means, and with "analyze" what it reads."""
+    from ..queries.plan import plan_of_condition
+
+    found = plan_of_condition(array, condition, analyze=plan == "analyze")
+    click.echo(found.to_json() if form == "json" else str(found).lstrip())
+
+
+def _tell(array: Array, form: str | None) -> None:
+    if form == "json":
+        emit_json({"uri": array.uri, "path": array.path, "version": array.version})
+    else:
+        click.echo(repr(array))
+
+
+COMMANDS: tuple[click.Command, ...] = (sql_command, query_command, filter_command)

@@ -1,0 +1,1 @@
+"""Questions in SQL, answered by DuckDB over stored arrays."""

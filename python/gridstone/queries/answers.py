@@ -1,0 +1,186 @@
+"""What a query gives: Arrow columns of types that arrays have, as a `Result` or as a stream."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..column import arrow, arrow_types, decode
+from ..column.columns import Field
+from ..column.datatype import AnyArray
+from ..errors import GridstoneError, InputError, UnsupportedError
+from ..result.answer import answer_of
+from ..result.cells import Result
+from ..result.interop import Tabular
+
+
+def schema_of(given: Any) -> Any:
+    """The schema of an answer: names made unique, decimals as numbers.
+
+    Raises:
+        UnsupportedError: a column whose type has no place in a result.
+    """
+    fields: list[Any] = []
+    taken: set[str] = set()
+    for field in given:
+        name, count = field.name, 0
+        while name in taken:
+            count += 1
+            name = f"{field.name}_{count}"
+        taken.add(name)
+        fields.append(pa.field(name, _type_of(name, field.type)))
+    return pa.schema(fields)
+
+
+def _type_of(name: str, kind: Any) -> Any:
+    if pa.types.is_decimal(kind):
+        return pa.int64() if kind.scale == 0 else pa.float64()
+    if pa.types.is_null(kind):
+        return pa.int32()
+    if pa.types.is_dictionary(kind):
+        return _type_of(name, kind.value_type)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(kind.unit)
+    try:
+        arrow_types.dtype_of(kind)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            f"column {name!r} of the answer is {kind}, which a result cannot hold; cast it in the query, "
+            f"for example {name}::varchar"
+        ) from error
+    return kind
+
+
+def column(name: str, given: Any, kind: Any) -> Any:
+    """A column of the answer in its type. An `InputError` if a number does not fit."""
+    if given.type == kind:
+        return given
+    if pa.types.is_dictionary(given.type):
+        given = given.cast(given.type.value_type)
+    try:
+        if pa.types.is_decimal(given.type) and pa.types.is_floating(kind):
+            return given.cast(kind, safe=False)
+        return given.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"column {name!r} of the answer holds a whole number that does not fit 64 bits; cast it in the query, "
+            f"for example {name}::double"
+        ) from error
+
+
+def result_of(table: Any, stats: Mapping[str, int], budget: int) -> Result:
+    """The answer as a whole."""
+    found = {}
+    schema = schema_of(table.schema)
+    for field, given in zip(schema, table.columns, strict=True):
+        kind = field.type
+        if pa.types.is_decimal(given.type) and given.type.scale == 0 and _is_unsigned(given):
+            kind = pa.uint64()
+        data = column(field.name, given, kind)
+        made = Field(field.name, arrow_types.dtype_of(kind), data.null_count > 0, "column")
+        found[field.name] = arrow.column_of(made, data)
+    return answer_of(found, stats, budget)
+
+
+def _is_unsigned(given: Any) -> bool:
+    """Whether whole numbers fit 64 bits only without a sign."""
+    ends = pc.min_max(given).as_py()
+    return ends["min"] is not None and ends["min"] >= 0 and 2**63 <= ends["max"] < 2**64
+
+
+class Answers(Tabular):
+    """The rows of an answer as they come, in bounded memory: an iterator of `pyarrow.RecordBatch`es.
+
+    It can be read once, as a stream of `Array.scan`. Dropped or closed half read, it ends the query at once.
+    """
+
+    def __init__(
+        self,
+        reader: Any,
+        stop: Callable[[], None],
+        failed: Callable[[BaseException], BaseException],
+        stats: Callable[[], dict[str, int]],
+    ) -> None:
+        self._reader, self._stop, self._failed, self._counted = reader, stop, failed, stats
+        self._schema = schema_of(reader.schema)
+        self._lock = threading.Lock()
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The Arrow schema of every batch."""
+        return self._schema
+
+    def _with_nat(self, how: str) -> "Answers":
+        """The stream itself: NaT is null in DuckDB, so that there is nothing to choose."""
+        return self
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters of the scans so far, of all arrays together."""
+        return self._counted()
+
+    def __iter__(self) -> "Iterator[pa.RecordBatch]":
+        return self
+
+    def __next__(self) -> "pa.RecordBatch":
+        with self._lock:
+            if self._reader is None:
+                raise StopIteration
+            try:
+                batch = self._reader.read_next_batch()
+                arrays = [column(f.name, one, f.type) for f, one in zip(self._schema, batch.columns, strict=True)]
+            except StopIteration:
+                self._end()
+                raise
+            except BaseException as error:
+                self._end()
+                raise self._failed(error) from error
+            return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def to_arrow(self) -> "pa.Table":
+        """All rows that are left, as one table."""
+        return pa.Table.from_batches(list(self), self._schema)
+
+    def to_numpy(self) -> dict[str, AnyArray]:
+        """All rows that are left, one array per column; types as `Result.to_numpy`."""
+        made = {}
+        for field, data in zip(self._schema, self.to_arrow().columns, strict=True):
+            known = Field(field.name, arrow_types.dtype_of(field.type), data.null_count > 0, "column")
+            made[field.name] = decode.numpy_of(arrow.column_of(known, data))
+        return made
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        reader = pa.RecordBatchReader.from_batches(self._schema, iter(self))
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        left = "at its end" if self._reader is None else "rows are left"
+        return f"<gridstone answer of {', '.join(self._schema.names)}: {left}>"
+
+    def _end(self) -> None:
+        # A reader that is dropped half read drains its query first, unless that is interrupted.
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            self._stop()
+
+    def close(self) -> None:
+        """Ends the query early."""
+        with self._lock:
+            self._end()
+
+    def __enter__(self) -> "Answers":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_reader", None) is not None:
+            self._end()
+
+
+def known_error(error: BaseException) -> bool:
+    """Whether an error already says what it should."""
+    return isinstance(error, GridstoneError | KeyboardInterrupt | MemoryError)

@@ -1,0 +1,193 @@
+"""A DuckDB connection over arrays: tables by name, errors of this package, what was read of each array."""
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..arrays.array import Array
+from ..base.extras import needed
+from ..base.printable import brief
+from ..context.settings import Context
+from ..datasets.dataset import ArrayDataset
+from ..datasets.source import Scanned
+from ..errors import BudgetError, GridstoneError, InputError, NotFoundError, StorageError
+from ..result.cells import Result
+from .places import Arrays
+
+_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
+_FILES = (".parquet", ".csv", ".csv.gz", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")
+_MEMORY_MIN = 64 << 20
+"""DuckDB does not begin with less."""
+
+
+def duckdb_module(what: str) -> Any:
+    """DuckDB; an `UnsupportedError` names the extra where it is missing."""
+    return needed("duckdb", "sql", what)
+
+
+class Engine:
+    """One connection, in memory, for the statements of one call."""
+
+    def __init__(self, context: Context, tables: Mapping[Any, Any]) -> None:
+        self.duckdb = duckdb_module("gs.sql()")
+        self._spill = os.path.join(tempfile.gettempdir(), f"gridstone-sql-{uuid.uuid4().hex}")
+        config: dict[str, Any] = {
+            "memory_limit": f"{max(context.memory_budget, _MEMORY_MIN)}B",
+            "temp_directory": self._spill,
+            "threads": context.native.threads,
+        }
+        self.con = self.duckdb.connect(":memory:", config=config)
+        # A table is an array, a file, or what the caller names: never a variable of this package's own functions.
+        self.con.execute("set python_enable_replacements = false")
+        self.context, self._arrays = context, Arrays(context)
+        self._names: dict[str, str] = {}
+        self.datasets: dict[str, ArrayDataset] = {}
+        self.scans: list[tuple[str, Scanned]] = []
+        for name, data in tables.items():
+            self._add(name, data)
+
+    def _add(self, name: Any, data: Any) -> None:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"tables= has texts for names, found {brief(name)}")
+        other = self._names.setdefault(name.casefold(), name)
+        if other != name:
+            raise InputError(
+                f"the tables {other!r} and {name!r} differ in case alone, which DuckDB does not tell apart; give one "
+                f"of them another name: gs.sql(query, tables={{'other': gs.open({name!r})}})"
+            )
+        if isinstance(data, Array):
+            data = data.to_pyarrow_dataset()
+        elif isinstance(data, Result):
+            data = data.to_arrow()
+        elif isinstance(data, Mapping):
+            data = needed("pyarrow", "sql", "gs.sql()").table(dict(data))
+        if isinstance(data, ArrayDataset):
+            self.datasets[name] = data
+            data._cells.watch(lambda scanned, name=name: self.scans.append((name, scanned)))  # type: ignore[misc]
+        try:
+            self.con.register(name, data)
+        except self.duckdb.Error as error:
+            raise InputError(
+                f"table {name!r} is {brief(data)} of type {type(data).__name__}, which DuckDB does not read; give an "
+                f"array, a result, a data frame, or Arrow's table, stream or data set"
+            ) from error
+
+    def statements(self, query: str) -> list[Any]:
+        """The statements of a query, of which there is at least one."""
+        try:
+            found = list(self.con.extract_statements(query))
+        except self.duckdb.Error as error:
+            raise self.error_of(error) from error
+        if not found:
+            raise InputError("the query is empty; give one such as \"select count(*) from 'ais.gs'\"")
+        return found
+
+    def find_arrays(self, query: str) -> None:
+        """Has the connection know the arrays that a statement names."""
+        for name in self._named(query):
+            if name.casefold() in self._names or name.lower().endswith(_FILES):
+                continue
+            found = self._arrays.opened(name)
+            if found is not None:
+                self._add(name, found)
+
+    def _named(self, query: str) -> list[str]:
+        """The tables that a statement may mean."""
+        try:
+            return sorted(self.con.get_table_names(query))
+        except self.duckdb.Error:
+            # DuckDB cannot tell those of some statements (PIVOT, CREATE, joins with USING): every text in quotes may be
+            # one, if there is an array by that name.
+            quoted = {(one or two).replace("''", "'").replace('""', '"') for one, two in _QUOTED.findall(query)}
+            return sorted(name for name in quoted if name and self._is_array(name))
+
+    def _is_array(self, name: str) -> bool:
+        with contextlib.suppress(GridstoneError, OSError, ValueError):
+            return self._arrays.opened(name) is not None
+        return False
+
+    def run(self, statement: str, params: Any) -> Any:
+        """The relation of a statement, which is not computed yet; None if it gives no rows."""
+        try:
+            return self.con.sql(statement, params=params)
+        except BaseException as error:
+            raise self.error_of(error) from error
+
+    def stats(self) -> dict[str, int]:
+        """Counters of all scans together."""
+        total: dict[str, int] = {}
+        for _, scanned in list(self.scans):
+            for name, count in scanned.stats.items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+    def close(self) -> None:
+        """Ends whatever still runs, and the connection."""
+        with contextlib.suppress(Exception):
+            self.con.interrupt()
+        with contextlib.suppress(Exception):
+            self.con.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def error_of(self, error: BaseException) -> BaseException:
+        """The error of this package that an error of DuckDB is."""
+        for dataset in self.datasets.values():
+            if dataset._cells.error is not None:
+                return dataset._cells.error
+        if isinstance(error, GridstoneError | KeyboardInterrupt | MemoryError):
+            return error
+        text = str(error)
+        if "KeyboardInterrupt" in text or isinstance(error, self.duckdb.InterruptException):
+            return KeyboardInterrupt()
+        if isinstance(error, self.duckdb.OutOfMemoryException):
+            return BudgetError(f"the query needs more memory than the context's budget: {text}")
+        if isinstance(error, self.duckdb.IOException):
+            missing = "No files found" in text or "No such file" in text
+            return NotFoundError(text) if missing else StorageError(text)
+        if isinstance(error, self.duckdb.Error):
+            return InputError(text)
+        if isinstance(error, OSError):
+            return KeyboardInterrupt() if "INTERRUPT" in text.upper() else InputError(text)
+        return error
+
+
+def all_tables(tables: Mapping[str, Any] | None, frames: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of `tables=` and of keywords."""
+    if tables is not None and not isinstance(tables, Mapping):
+        raise TypeError(f"tables= takes a mapping of names to tables, found {brief(tables)} of {type(tables).__name__}")
+    both = sorted(set(tables or {}) & set(frames))
+    if both:
+        raise InputError(f"table {both[0]!r} is given twice: in tables= and as a keyword")
+    return {**(tables or {}), **frames}
+
+
+def parameters(params: Any) -> Any:
+    """What the placeholders of a query stand for: a list for `?` and `$1`, a mapping for `$name`."""
+    if params is None:
+        return None
+    if isinstance(params, Mapping):
+        return {str(name): _plain(value) for name, value in params.items()}
+    if isinstance(params, str | bytes) or not isinstance(params, Iterable):
+        raise InputError(
+            f"params= takes a list of values for ? and $1, or a mapping for $name, found {brief(params)}; one value is "
+            f"a list of one: [{brief(params)}]"
+        )
+    return [_plain(value) for value in params]
+
+
+def _plain(value: Any) -> Any:
+    """A value that DuckDB binds: those of NumPy have their own types there only in arrays."""
+    return (
+        value.item()
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and _exact(value)
+        else value
+    )
+
+
+def _exact(value: Any) -> bool:
+    return value.dtype.kind not in "mM" and value.dtype.itemsize <= 8
