@@ -5,6 +5,7 @@ reads what a filter needs and has pyarrow filter each batch once more, so that p
 """
 
 import importlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,9 @@ _READ_ELSEWHERE: Final = (
     "pyarrow cannot read a stored array in its own threads (joins with another data set on the left, unions, "
     "write_dataset): take to_table(), or scanner().to_reader(), and give it that"
 )
+
+
+_OFFERED_MAX = 64
 
 
 class _NoFiles(fs.FileSystemHandler):  # type: ignore[misc]
@@ -59,8 +63,8 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
     """
 
     def __init__(self, source: Source, times: str, title: str, mask: Any = None) -> None:
-        self.offered: list[Expression] = []
-        """The conditions that were taken over from DuckDB, of all its plans."""
+        self.offered: deque[Expression] = deque(maxlen=_OFFERED_MAX)
+        """The conditions that were taken over from DuckDB last."""
         self._cells, self._mask, self._times = Cells(source, times, title), mask, times
         # pyarrow's own part is told of one file, which cannot be opened: without it that part would be a null pointer.
         files, form = fs.PyFileSystem(_NoFiles()), ds.IpcFileFormat()
@@ -177,7 +181,7 @@ class _ForDuckDB:
 
     _cells: Cells
     _mask: Any
-    offered: list[Expression]
+    offered: deque[Expression]
     schema_is_stable = True
     pull_under_gil = False
     one_shot = False

@@ -82,6 +82,11 @@ class Cells:
         with self._lock:
             self._watchers.append(watcher)
 
+    def unwatch(self, watcher: Callable[[Scanned], None]) -> None:
+        """Tells `watcher` no more."""
+        with self._lock:
+            self._watchers = [one for one in self._watchers if one is not watcher]
+
     def rows(self) -> int:
         """The number of cells of a dense array; of a sparse one so many at most."""
         return self.source._cells_held() if self.source.sparse else self.source.size

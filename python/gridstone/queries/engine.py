@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..arrays.array import Array
@@ -48,8 +48,13 @@ class Engine:
         self._names: dict[str, str] = {}
         self.datasets: dict[str, ArrayDataset] = {}
         self.scans: list[tuple[str, Scanned]] = []
-        for name, data in tables.items():
-            self._add(name, data)
+        self._watched: list[tuple[ArrayDataset, Callable[[Scanned], None]]] = []
+        try:
+            for name, data in tables.items():
+                self._add(name, data)
+        except BaseException:
+            self.close()
+            raise
 
     def _add(self, name: Any, data: Any) -> None:
         if not isinstance(name, str) or not name:
@@ -68,7 +73,7 @@ class Engine:
             data = needed("pyarrow", "sql", "gs.sql()").table(dict(data))
         if isinstance(data, ArrayDataset):
             self.datasets[name] = data
-            data._cells.watch(lambda scanned, name=name: self.scans.append((name, scanned)))  # type: ignore[misc]
+            self._watch(name, data)
         try:
             self.con.register(name, data)
         except self.duckdb.Error as error:
@@ -76,6 +81,17 @@ class Engine:
                 f"table {name!r} is {brief(data)} of type {type(data).__name__}, which DuckDB does not read; give an "
                 f"array, a result, a data frame, or Arrow's table, stream or data set"
             ) from error
+
+    def _watch(self, name: str, data: ArrayDataset) -> None:
+        """Notes the scans of a data set until the connection is closed; those of earlier queries do not count."""
+
+        def noted(scanned: Scanned) -> None:
+            self.scans.append((name, scanned))
+
+        data._cells.error = None
+        data.offered.clear()
+        data._cells.watch(noted)
+        self._watched.append((data, noted))
 
     def statements(self, query: str) -> list[Any]:
         """The statements of a query, of which there is at least one."""
@@ -132,6 +148,9 @@ class Engine:
             self.con.interrupt()
         with contextlib.suppress(Exception):
             self.con.close()
+        for data, noted in self._watched:
+            data._cells.unwatch(noted)
+        self._watched.clear()
         shutil.rmtree(self._spill, ignore_errors=True)
 
     def error_of(self, error: BaseException) -> BaseException:

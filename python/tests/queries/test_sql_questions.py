@@ -382,6 +382,21 @@ def test_damage_comes_up_as_it_is(here: Path) -> None:
         gs.sql("select v from 'a.gs'", stream=True).to_arrow()
 
 
+def test_a_data_set_can_be_asked_again(here: Path) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("ns", "datetime64[ns]")], sparse=True)
+    a = gs.create("a.gs", schema)
+    a.write_cells({"x": [1]}, {"ns": np.array([1_001], "M8[ns]")})
+    data = a.to_pyarrow_dataset(times="us")
+    for _ in range(3):
+        with pytest.raises(gs.InputError, match=r"column 'ns' of .*a\.gs"):
+            gs.sql("select ns from data", data=data)
+        with pytest.raises(gs.InputError, match="another"):
+            gs.sql("select error('another') from data where x = 1", data=data)
+        assert _one("select x from data", data=data) == 1
+        assert len(gs.sql("select x from data where x < 5", data=data, explain="analyze").scans) == 1
+    assert not data._cells._watchers
+
+
 def test_a_missing_duckdb_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
