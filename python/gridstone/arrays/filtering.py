@@ -5,7 +5,7 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from .. import _native
 from ..base.arguments import checked, flag, place
@@ -17,9 +17,6 @@ from ..query.box import BoxLike, Region, box_of, region_of
 from ..query.condition import Where, condition_of
 from ..schema.array_schema import Schema
 from .noting import Noting
-
-if TYPE_CHECKING:
-    from .array import Array
 
 
 class Filterable(Noting):
@@ -41,7 +38,7 @@ class Filterable(Noting):
         attrs: Sequence[str] | str | None = None,
         overwrite: bool = False,
         progress: Progress = None,
-    ) -> "Array":
+    ) -> Self:
         """Writes the cells of a box for which a condition is true into a new array, in one commit.
 
             fast = ships.filter("sog > 20", to="fast.gs", attrs=["mmsi", "sog"])
@@ -58,8 +55,8 @@ class Filterable(Noting):
             progress: True for a bar, or a callable `f(done, total)`: cells written.
 
         Returns:
-            The new array, open for reading and writing. Of a dense array it is sparse if there is a condition or a
-            list of boxes, for then cells are missing, and dense with one box alone.
+            The new array, open for reading and writing. A dense array gives a sparse one if there is a condition or a
+            list of boxes, for then cells are missing, and a dense one with one box alone.
 
         Raises:
             ExistsError: something lies at `to`, and `overwrite` is False.
@@ -67,7 +64,7 @@ class Filterable(Noting):
             BoundsError: the box is not inside the domain.
         """
         found: Any = self
-        source: Array = found if found.native.in_transaction else found._pinned()
+        source: Any = found if found.native.in_transaction else found._pinned()
         schema, names = source._schema, self._names(attrs)
         region = region_of(schema, box)
         if not names:
@@ -77,7 +74,7 @@ class Filterable(Noting):
         cells = schema.sparse or where is not None or region.listed
         made = _schema_of(schema, names, sparse=cells)
 
-        def fill(new: "Array") -> None:
+        def fill(new: Any) -> None:
             if cells:
                 _copy_cells(source, new, where, box, region, names, progress)
             else:
@@ -85,7 +82,8 @@ class Filterable(Noting):
             _copy_names(source, new, names)
 
         uri, path = target(os.fspath(to))
-        return _created(source, uri, path, made, overwrite, fill)
+        new: Self = _created(source, uri, path, made, overwrite, fill)
+        return new
 
 
 def _schema_of(schema: Schema, names: Sequence[str], *, sparse: bool) -> Schema:
@@ -96,8 +94,8 @@ def _schema_of(schema: Schema, names: Sequence[str], *, sparse: bool) -> Schema:
 
 
 def _copy_cells(
-    source: "Array",
-    new: "Array",
+    source: Any,
+    new: Any,
     where: Where | None,
     box: BoxLike,
     region: Region,
@@ -114,7 +112,7 @@ def _copy_cells(
             writer.append_columns(dims, {name: found[name] for name in names})
 
 
-def _copy_box(source: "Array", new: "Array", box: BoxLike, names: Sequence[str], progress: Progress) -> None:
+def _copy_box(source: Any, new: Any, box: BoxLike, names: Sequence[str], progress: Progress) -> None:
     """Streams a dense box; without one what was written."""
     from ..column import arrow
 
@@ -131,7 +129,7 @@ def _copy_box(source: "Array", new: "Array", box: BoxLike, names: Sequence[str],
             writer.append({name: arrow.array_of(found[name], keep_nat=True) for name in names})
 
 
-def _copy_names(source: "Array", new: "Array", names: Sequence[str]) -> None:
+def _copy_names(source: Any, new: Any, names: Sequence[str]) -> None:
     """Gives the new array labels and metadata."""
     dims = source._schema.dims
     labels = {dim.name: source.dim(dim.name).labels for dim in dims if dim._stored_labels is not None}
@@ -144,7 +142,7 @@ def _copy_names(source: "Array", new: "Array", names: Sequence[str]) -> None:
         new[name].meta.update(source[name].meta)
 
 
-def _created(source: "Array", uri: str, path: str, schema: Schema, overwrite: bool, fill: Any) -> "Array":
+def _created(source: Any, uri: str, path: str, schema: Schema, overwrite: bool, fill: Any) -> Any:
     """The array that `fill` has written to within its commit. A store that was made for it goes if that fails."""
     context = source._context
     native, kind = context.native, type(source)

@@ -66,7 +66,7 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
         self.offered: deque[Expression] = deque(maxlen=_OFFERED_MAX)
         """The conditions that were taken over from DuckDB last."""
         self._cells, self._mask, self._times = Cells(source, times, title), mask, times
-        # pyarrow's own part is told of one file, which cannot be opened: without it that part would be a null pointer.
+        # pyarrow's own part has one file, which cannot be opened: without it that part would be a null pointer.
         files, form = fs.PyFileSystem(_NoFiles()), ds.IpcFileFormat()
         super().__init__([form.make_fragment(title, filesystem=files)], self._cells.schema, form, files)
 
@@ -168,7 +168,7 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
 
     @property
     def files(self) -> list[str]:
-        """Of an array none."""
+        """None: an array is no file."""
         return []
 
 

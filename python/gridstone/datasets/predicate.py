@@ -169,7 +169,7 @@ class _Translator:
             try:
                 made.append(self.where(part, wanted))
             except Untranslatable:
-                # Of parts that all must hold one may be left out, where the cells are filtered once more.
+                # Where the cells are filtered once more, one of several parts that all must hold may be left out.
                 if self._exact or not every:
                     raise
         if not made:

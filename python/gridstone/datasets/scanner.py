@@ -54,7 +54,7 @@ class CellScanner:
         self._columns = None if columns is None or self._computed is not None else _names(cells, columns)
         self._reads = self._needed()
         if mask is not None or self._computed is not None:
-            # A mistake in an expression is told now.
+            # A mistake in an expression is raised now.
             self._schema = self._finished(pa.Table.from_batches([], self._read_schema)).schema
         else:
             self._schema = self._read_schema

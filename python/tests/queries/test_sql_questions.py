@@ -169,10 +169,10 @@ def test_statements_of_other_kinds(here: Path) -> None:
 
 def test_types_of_answers(here: Path) -> None:
     found = gs.sql(
-        """select 1 as x, 2 as x, sum(i) as big, 1.25 as d, null as n, true as b, 'a'::enum('a', 'b') as e,
-        'x'::blob as h, [1, 2] as l, date '2024-05-01' as day, timestamp_ns '2024-05-01 00:00:00.000000001' as ns,
-        uuid() is not null as u, 18446744073709551615::hugeint as top, timestamptz '2024-05-01 00:00:00+00' as z
-        from range(3) t(i)"""
+        "select 1 as x, 2 as x, sum(i) as big, 1.25 as d, null as n, true as b, 'a'::enum('a', 'b') as e, "
+        "'x'::blob as h, [1, 2] as l, date '2024-05-01' as day, timestamp_ns '2024-05-01 00:00:00.000000001' as ns, "
+        "uuid() is not null as u, 18446744073709551615::hugeint as top, timestamptz '2024-05-01 00:00:00+00' as z "
+        "from range(3) t(i)"
     )
     values = {name: found[name].tolist()[0] for name in found if name not in ("h", "l", "day", "ns", "z")}
     assert values == {
