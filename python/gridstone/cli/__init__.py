@@ -1,4 +1,4 @@
-"""The command line: `gridstone create load export info ls read write delete resize sql query filter history …`.
+"""The command line: `gridstone create load export info ls read sql query filter write delete resize alter history …`.
 
 Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
 """

@@ -131,17 +131,11 @@ def sql(
     used = context or default()
     engine = Engine(used, all_tables(tables, frames))
     try:
-        *before, last = engine.statements(query)
-        for one in before:
-            engine.find_arrays(one.query)
-            rows = engine.run(one.query, None)
-            if rows is not None:
-                _fetched(engine, rows)
-        engine.find_arrays(last.query)
+        last = _last_of(engine, query)
         bound = parameters(params)
         if explain:
-            return _plan(engine, last.query, bound, analyze=explain == "analyze")
-        rows = engine.run(last.query, bound)
+            return _plan(engine, last, bound, analyze=explain == "analyze")
+        rows = engine.run(last, bound)
         if rows is None:
             rows = engine.run("select true as done", None)
         if stream:
@@ -155,6 +149,18 @@ def sql(
     finally:
         if engine is not None:
             engine.close()
+
+
+def _last_of(engine: Engine, query: str) -> str:
+    """The last statement of a query, whose arrays are known to the connection; those before it are carried out."""
+    *before, last = engine.statements(query)
+    for one in before:
+        engine.find_arrays(one.query)
+        rows = engine.run(one.query, None)
+        if rows is not None:
+            _fetched(engine, rows)
+    engine.find_arrays(last.query)
+    return str(last.query)
 
 
 def _fetched(engine: Engine, rows: Any) -> Any:
