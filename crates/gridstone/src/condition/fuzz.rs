@@ -1,6 +1,6 @@
 //! The entry point for fuzzers: properties that hold for any text.
 
-use super::{Condition, Facts, Verdict};
+use super::{Batch, Call, Condition, Expression, Facts, Verdict};
 use crate::base::{Error, Result};
 use crate::schema::Schema;
 
@@ -10,7 +10,7 @@ const SCHEMA: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","doma
     {"name":"d","dtype":"float64","nullable":true},{"name":"b","dtype":"bool"},{"name":"t","dtype":"datetime64[ns]"},
     {"name":"w","dtype":"timedelta64[W]"},{"name":"s","dtype":"string","nullable":true},{"name":"r","dtype":"bytes"}]}"#;
 
-/// Parses any bytes as a condition and as its JSON, and binds a valid one. An error says which property failed: text
+/// Parses any bytes as a condition, as its JSON and as an expression, and binds a valid one. An error says which property failed: text
 /// and JSON parse to the same tree, bounds lie in the domain, and pruning zero rows gives `Verdict::None`.
 pub fn fuzz(data: &[u8]) -> Result<()> {
     let text = String::from_utf8_lossy(data);
@@ -29,6 +29,28 @@ pub fn fuzz(data: &[u8]) -> Result<()> {
         }
         if let Some(sub) = bound.bounds(&schema) {
             schema.check_inside(&sub)?;
+        }
+    }
+    fuzz_expression(&text)
+}
+
+/// The same as an expression and as an aggregate: what is printed parses to the same tree, and the type of values is the type that
+/// was promised.
+fn fuzz_expression(text: &str) -> Result<()> {
+    let aggregate = Call::parse(text).map(|call| call.args).unwrap_or_default();
+    for expression in Expression::parse(text).into_iter().chain(aggregate) {
+        let printed = expression.to_string();
+        // What is printed has more parentheses, and so may be nested too deep.
+        if Expression::parse(&printed).is_ok_and(|again| again != expression) {
+            return Err(Error::input(format!("{printed:?} is another expression")));
+        }
+        let Ok(bound) = expression.bind(&Schema::from_json(SCHEMA)?) else { continue };
+        let needed = bound.columns();
+        if needed.dims.is_empty() && needed.attrs.is_empty() {
+            let Ok(column) = bound.evaluate(&Batch::new(3)) else { continue };
+            if column.len() != 3 || column.datatype() != bound.datatype() {
+                return Err(Error::input(format!("{printed:?} is no column of {}", bound.datatype())));
+            }
         }
     }
     Ok(())

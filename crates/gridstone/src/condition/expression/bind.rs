@@ -165,9 +165,13 @@ impl Expression {
     fn coalesce(&self, args: Vec<BoundExpression>) -> Result<(Node, Datatype, bool)> {
         let Some(datatype) = args.first().map(|arg| arg.datatype) else { return Err(self.unknown("coalesce", 0)) };
         let all: Vec<&BoundExpression> = args.iter().collect();
-        let literal = |arg: &BoundExpression| matches!(arg.node, Node::Integer(_) | Node::Float(_));
         let is_number = datatype.sorting() == Sorting::Keys && !datatype.is_time();
-        if !args.iter().all(|arg| arg.datatype == datatype || (is_number && literal(arg))) {
+        let fits = |arg: &BoundExpression| match arg.node {
+            Node::Integer(_) => is_number,
+            Node::Float(_) => datatype.is_float(),
+            _ => false,
+        };
+        if !args.iter().all(|arg| arg.datatype == datatype || fits(arg)) {
             return Err(self.unfit(&all));
         }
         let nullable = args.iter().all(|arg| arg.nullable);

@@ -16,9 +16,10 @@ use super::super::tree::Literal;
 use super::{Call, Expression, Operator};
 use crate::base::{Error, Result};
 
-/// The longest text, and the deepest nesting.
+/// The longest text, the deepest nesting, and the most operators: a chain of them is as deep a tree.
 const TEXT_BYTES_MAX: usize = 1 << 16;
 const NESTING_MAX: usize = 100;
+const OPERATORS_MAX: usize = 500;
 
 impl Expression {
     /// The expression in `text`.
@@ -64,6 +65,7 @@ struct Parser<'a> {
     next: Token,
     at: usize,
     nesting: usize,
+    operators: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -71,7 +73,7 @@ impl<'a> Parser<'a> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(Error::input(format!("an expression of {} bytes; {TEXT_BYTES_MAX} are allowed", text.len())));
         }
-        let mut parser = Self { text, tokens: Tokens::new(text), next: Token::End, at: 0, nesting: 0 };
+        let mut parser = Self { text, tokens: Tokens::new(text), next: Token::End, at: 0, nesting: 0, operators: 0 };
         parser.advance()?;
         Ok(parser)
     }
@@ -123,6 +125,15 @@ impl<'a> Parser<'a> {
         made
     }
 
+    /// Takes an operator.
+    fn operator(&mut self) -> Result<()> {
+        self.operators += 1;
+        if self.operators > OPERATORS_MAX {
+            return Err(complaint(self.text, self.at, format!("more than {OPERATORS_MAX} operators")));
+        }
+        self.advance().map(drop)
+    }
+
     fn sum(&mut self) -> Result<Expression> {
         self.deeper(|p| {
             let mut left = p.product()?;
@@ -132,7 +143,7 @@ impl<'a> Parser<'a> {
                     Token::Sign("-") => Operator::Subtract,
                     _ => return Ok(left),
                 };
-                p.advance()?;
+                p.operator()?;
                 left = joined(operator, left, p.product()?);
             }
         })
@@ -148,7 +159,7 @@ impl<'a> Parser<'a> {
                 Token::Sign("%") => Operator::Remainder,
                 _ => return Ok(left),
             };
-            self.advance()?;
+            self.operator()?;
             left = joined(operator, left, self.unary()?);
         }
     }
@@ -165,7 +176,8 @@ impl<'a> Parser<'a> {
             return self.deeper(Self::unary);
         }
         let mut found = self.atom()?;
-        while self.takes(&Token::Sign("::"))? {
+        while self.next == Token::Sign("::") {
+            self.operator()?;
             found = Expression::Cast { arg: Box::new(found), to: self.type_name()? };
         }
         Ok(found)
