@@ -59,8 +59,10 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
     """
 
     def __init__(self, source: Source, nanoseconds: str, title: str, mask: Any = None) -> None:
-        self.offered: list[Expression] = []
-        """The conditions that were taken over from DuckDB, of all its plans."""
+        self.offered: dict[str, Expression] = {}
+        """The conditions that were taken over from DuckDB, by their text in its plans."""
+        self.rows_added = 0
+        """What is added to the number of rows for DuckDB's planner, which shows it: the mark of the array in plans."""
         self._cells, self._mask, self._nanoseconds = Cells(source, nanoseconds, title), mask, nanoseconds
         # pyarrow's own part is told of one file, which cannot be opened: without it that part would be a null pointer.
         files, form = fs.PyFileSystem(_NoFiles()), ds.IpcFileFormat()
@@ -175,7 +177,8 @@ class _ForDuckDB:
 
     _cells: Cells
     _mask: Any
-    offered: list[Expression]
+    offered: dict[str, Expression]
+    rows_added: int
     schema_is_stable = True
     pull_under_gil = False
     one_shot = False
@@ -187,7 +190,7 @@ class _ForDuckDB:
 
     def rows(self) -> int | None:
         """The number of rows for the planner, which is an upper bound where cells may be deleted."""
-        return self._cells.rows()
+        return self._cells.rows() + self.rows_added
 
     def __arrow_c_schema__(self) -> object:
         return self._cells.schema.__arrow_c_schema__()
@@ -195,7 +198,7 @@ class _ForDuckDB:
     def accepts(self, predicate: Any) -> bool:
         """Whether a scan gives just the rows for which DuckDB would find the predicate true."""
         try:
-            self.offered.append(self._condition(predicate))
+            self.offered[str(predicate.fragment())] = self._condition(predicate)
         except (Untranslatable, ValueError, AttributeError, RecursionError):
             return False
         return True
@@ -244,6 +247,11 @@ def _duckdb_source() -> type | None:
         return None
     known = all(callable(getattr(found, name, None)) for name in ("rows", "accepts", "stream"))
     return found if known and isinstance(found, type) else None
+
+
+def again(data: ArrayDataset) -> ArrayDataset:
+    """The same data set, with counters and errors of its own."""
+    return dataset_of(data._cells.source, data._nanoseconds, data._cells.title, data._mask)
 
 
 def dataset_of(source: Source, nanoseconds: str, title: str, mask: Any = None) -> ArrayDataset:

@@ -280,10 +280,10 @@ class _Translator:
                 return value
         elif kind == "int" and isinstance(value, float) and not self._exact and abs(value) <= _MIXED_MAX:
             return value
-        elif kind == "float" and isinstance(value, float):
-            return value
         elif kind == "float" and isinstance(value, int) and not is_bool and abs(value) <= _MIXED_MAX:
             return float(value)
+        elif kind == "float" and isinstance(value, float):
+            return value
         elif kind == "string" and isinstance(value, str):
             value.encode()
             return value

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..query.condition import Expression
 from ..result.cells import Result
 from ..schema.array_schema import Schema
+from . import coordinates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 BATCH_BYTES_MAX = 16 << 20
 """Bytes of a batch: small enough that a result which is dropped half read stops soon."""
 _BUDGET_PARTS = 16
+_BARE_ROWS = 1 << 20
 NANOSECONDS = ("keep", "us")
 
 
@@ -91,23 +93,53 @@ class Cells:
 
     def batches(self, columns: Sequence[str] | None, where: Expression | None) -> "Iterator[pa.RecordBatch]":
         """Batches with these columns in this order; None: all. The scan begins with the first one."""
-        import pyarrow as pa
-
         names = self.schema.names if columns is None else list(columns)
-        schema = pa.schema([self.schema.field(name) for name in names])
-        attrs = [attr.name for attr in self.source.schema.attrs if attr.name in set(names)]
-        if not attrs and not self.source.sparse:
-            attrs = [_narrowest(self.source.schema)]
         scanned = Scanned(None if columns is None else names, where)
         with self._lock:
             self.last = scanned
             watchers = list(self._watchers)
         for watcher in watchers:
             watcher(scanned)
-        size = min(BATCH_BYTES_MAX, max(1 << 16, self.source.context.memory_budget // _BUDGET_PARTS))
-        stream: Stream | None = None
         try:
-            stream = self.source.scan(attrs=attrs, where=where, batch_bytes=size)
+            if where is None and self._is_known(names):
+                yield from self._known(names)
+            else:
+                yield from self._read(names, scanned)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _is_known(self, names: Sequence[str]) -> bool:
+        """Whether these columns follow from the domain, or from the number of cells."""
+        if not names:
+            return True
+        dims, dense = {dim.name for dim in self.source.schema.dims}, not self.source.sparse
+        return dense and dims.issuperset(names) and self.source.size < coordinates.CELLS_MAX
+
+    def _known(self, names: Sequence[str]) -> "Iterator[pa.RecordBatch]":
+        """Batches for which no cell is read."""
+        import pyarrow as pa
+
+        if not names:
+            yield from _bare(self.count())
+            return
+        schema = self._schema_of(names)
+        for found in coordinates.batches(self.source.schema, names):
+            yield pa.RecordBatch.from_arrays([self._delivered(*one) for one in found.items()], schema=schema)
+
+    def _read(self, names: Sequence[str], scanned: Scanned) -> "Iterator[pa.RecordBatch]":
+        """Batches of a scan."""
+        import pyarrow as pa
+
+        schema = self._schema_of(names)
+        attrs = [attr.name for attr in self.source.schema.attrs if attr.name in set(names)]
+        if not attrs and not self.source.sparse:
+            attrs = [_narrowest(self.source.schema)]
+        size = min(BATCH_BYTES_MAX, max(1 << 16, self.source.context.memory_budget // _BUDGET_PARTS))
+        stream = self.source.scan(attrs=attrs, where=scanned.where, batch_bytes=size)
+        try:
             for batch in stream:
                 scanned.stats = stream.stats
                 if not names:
@@ -116,22 +148,20 @@ class Cells:
                 arrays = [self._delivered(name, batch.column(name)) for name in names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             scanned.stats = stream.stats
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self.error = error
-            raise
         finally:
-            if stream is not None:
-                stream.close()
+            stream.close()
+
+    def _schema_of(self, names: Sequence[str]) -> "pa.Schema":
+        import pyarrow as pa
+
+        return pa.schema([self.schema.field(name) for name in names])
 
     def reader(self, columns: Sequence[str] | None, where: Expression | None) -> "pa.RecordBatchReader":
         """The same as an Arrow stream."""
         import pyarrow as pa
 
         names = self.schema.names if columns is None else list(columns)
-        schema = pa.schema([self.schema.field(name) for name in names])
-        return pa.RecordBatchReader.from_batches(schema, self.batches(names, where))
+        return pa.RecordBatchReader.from_batches(self._schema_of(names), self.batches(names, where))
 
     def _delivered(self, name: str, array: "pa.Array") -> "pa.Array":
         import pyarrow as pa
@@ -145,6 +175,15 @@ class Cells:
                 f"column {name!r} of {self.title} holds a time that whole microseconds do not give: {error}; leave "
                 f'nanoseconds="us" out'
             ) from error
+
+
+def _bare(count: int) -> "Iterator[pa.RecordBatch]":
+    """Batches without columns, of so many rows together."""
+    import pyarrow as pa
+
+    whole = pa.RecordBatch.from_arrays([pa.nulls(min(count, _BARE_ROWS))], ["none"]).select([])
+    for first in range(0, count, _BARE_ROWS):
+        yield whole.slice(0, min(_BARE_ROWS, count - first))
 
 
 def _microseconds(kind: "pa.DataType") -> "pa.DataType":

@@ -13,7 +13,7 @@ from ..arrays.array import Array
 from ..base.extras import needed
 from ..base.printable import brief
 from ..context.settings import Context
-from ..datasets.dataset import ArrayDataset
+from ..datasets.dataset import ArrayDataset, again
 from ..datasets.source import Scanned
 from ..errors import BudgetError, GridstoneError, InputError, NotFoundError, StorageError
 from ..result.cells import Result
@@ -67,8 +67,12 @@ class Engine:
         elif isinstance(data, Mapping):
             data = needed("pyarrow", "sql", "gs.sql()").table(dict(data))
         if isinstance(data, ArrayDataset):
-            self.datasets[name] = data
-            data._cells.watch(lambda scanned, name=name: self.scans.append((name, scanned)))  # type: ignore[misc]
+            # Counters and errors of this query alone; a number of rows that no other array has.
+            data = self.datasets[name] = again(data)
+            known = {one._cells.rows() + one.rows_added for one in self.datasets.values() if one is not data}
+            while data._cells.rows() + data.rows_added in known:
+                data.rows_added += 1
+            data._cells.watch(lambda scanned, name=name: self.scans.append((name, scanned)))
         try:
             self.con.register(name, data)
         except self.duckdb.Error as error:
@@ -182,7 +186,11 @@ def parameters(params: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """A value that DuckDB binds: those of NumPy have their own types there only in arrays."""
-    return value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and _exact(value) else value
+    return (
+        value.item()
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and _exact(value)
+        else value
+    )
 
 
 def _exact(value: Any) -> bool:
