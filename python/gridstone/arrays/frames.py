@@ -17,7 +17,7 @@ class Tabled(Noting):
     """The part of an array that other libraries read as a table."""
 
     @checked()
-    def to_pyarrow_dataset(self, *, nanoseconds: str = "keep") -> "ArrayDataset":
+    def to_pyarrow_dataset(self, *, times: str = "auto") -> "ArrayDataset":
         """The cells as a `pyarrow.dataset.Dataset`, for DuckDB, DataFusion, polars and pyarrow.
 
             ships = gs.open("ais.gs").to_pyarrow_dataset()
@@ -28,17 +28,18 @@ class Tabled(Noting):
         now.
 
         Args:
-            nanoseconds: "us": times in nanoseconds are given in microseconds, and one that is not whole is an error.
-                DuckDB hands no filter on nanoseconds to an array. "keep": as they are.
+            times: "auto": datetimes in seconds and milliseconds are given in microseconds, since DuckDB hands over
+                conditions on them, whatever they are compared with. "us": those in nanoseconds too, on which it hands
+                over none. "keep": each in its own unit.
 
         Raises:
-            InputError: with "us", while reading: a time that is no whole number of microseconds.
+            InputError: while reading, a time that 64 bits of whole microseconds do not give.
         """
         from ..datasets import source
         from ..datasets.dataset import dataset_of
 
-        known("nanoseconds", nanoseconds, source.NANOSECONDS)
-        return dataset_of(self._at_one_version(), nanoseconds, self._title)
+        known("times", times, source.TIMES)
+        return dataset_of(self._at_one_version(), times, self._title)
 
     @checked()
     def to_lazy(self) -> "pl.LazyFrame":
@@ -46,7 +47,7 @@ class Tabled(Noting):
 
             gs.open("ais.gs").to_lazy().filter(pl.col("sog") > 3).select("mmsi").collect()
 
-        Columns are those of `to_pyarrow_dataset`; times in seconds are milliseconds, which polars has instead.
+        Columns are those of `to_pyarrow_dataset`; times keep their unit, but that seconds are milliseconds.
 
         Raises:
             UnsupportedError: polars is missing (`pip install 'gridstone[polars]'`), or has no type for a column.

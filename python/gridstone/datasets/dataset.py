@@ -58,12 +58,12 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
     A scanner is made anew for every reading, so that a data set can be read as often as one likes, by several threads.
     """
 
-    def __init__(self, source: Source, nanoseconds: str, title: str, mask: Any = None) -> None:
+    def __init__(self, source: Source, times: str, title: str, mask: Any = None) -> None:
         self.offered: dict[str, Expression] = {}
         """The conditions that were taken over from DuckDB, by their text in its plans."""
         self.rows_added = 0
         """What is added to the number of rows for DuckDB's planner, which shows it: the mark of the array in plans."""
-        self._cells, self._mask, self._nanoseconds = Cells(source, nanoseconds, title), mask, nanoseconds
+        self._cells, self._mask, self._times = Cells(source, times, title), mask, times
         # pyarrow's own part is told of one file, which cannot be opened: without it that part would be a null pointer.
         files, form = fs.PyFileSystem(_NoFiles()), ds.IpcFileFormat()
         super().__init__([form.make_fragment(title, filesystem=files)], self._cells.schema, form, files)
@@ -72,7 +72,7 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
         return f"<gridstone.ArrayDataset of {self._cells.title}: {', '.join(self._cells.schema.names)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dataset_of, (self._cells.source, self._nanoseconds, self._cells.title, self._mask)
+        return dataset_of, (self._cells.source, self._times, self._cells.title, self._mask)
 
     @property
     def schema(self) -> "pa.Schema":
@@ -134,7 +134,7 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
     def filter(self, expression: Any) -> "ArrayDataset":
         """The data set of the cells for which `expression` is true too."""
         cells = self._cells
-        return dataset_of(cells.source, self._nanoseconds, cells.title, self._both(expression))
+        return dataset_of(cells.source, self._times, cells.title, self._both(expression))
 
     def _both(self, mask: Any) -> Any:
         if mask is not None and not isinstance(mask, ds.Expression):
@@ -154,7 +154,9 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
         return ds.InMemoryDataset(self.to_table().join_asof(_table_of(right_dataset), *arguments, **options))
 
     def replace_schema(self, schema: Any) -> Any:
-        """Not to be had: the array says what its columns are."""
+        """The data set itself where the columns are these; an `UnsupportedError` if not."""
+        if schema.equals(self.schema):
+            return self
         raise UnsupportedError("the columns of a stored array are those of its schema; cast them with columns={…}")
 
     @property
@@ -251,9 +253,9 @@ def _duckdb_source() -> type | None:
 
 def again(data: ArrayDataset) -> ArrayDataset:
     """The same data set, with counters and errors of its own."""
-    return dataset_of(data._cells.source, data._nanoseconds, data._cells.title, data._mask)
+    return dataset_of(data._cells.source, data._times, data._cells.title, data._mask)
 
 
-def dataset_of(source: Source, nanoseconds: str, title: str, mask: Any = None) -> ArrayDataset:
+def dataset_of(source: Source, times: str, title: str, mask: Any = None) -> ArrayDataset:
     """The data set of an array."""
-    return _kind()(source, nanoseconds, title, mask)
+    return _kind()(source, times, title, mask)

@@ -11,7 +11,7 @@ from ..base.extras import needed
 from ..errors import UnsupportedError
 from ..query.condition import Expression
 from . import polars_filter
-from .predicate import Untranslatable, condition_of
+from .predicate import Untranslatable, condition_of, dtypes_of
 from .source import Cells
 
 if TYPE_CHECKING:
@@ -64,16 +64,15 @@ class _Frames:
 
     def _condition(self, predicate: Any) -> Expression | None:
         schema = self._cells.source.schema
-        dtypes = {field.name: field.dtype for field in (*schema.dims, *schema.attrs)}
-        node = polars_filter.node_of(predicate, dtypes)
+        node = polars_filter.node_of(predicate, dtypes_of(schema))
         try:
             return condition_of(node, schema, nan_is_greatest=True, exact=False)
         except Untranslatable:
             return None
 
 
-def _again(source: Any, nanoseconds: str, title: str) -> _Frames:
-    return _Frames(Cells(source, nanoseconds, title))
+def _again(source: Any, times: str, title: str) -> _Frames:
+    return _Frames(Cells(source, times, title))
 
 
 def _without_hints(predicate: "pl.Expr") -> "list[pl.Expr]":

@@ -5,7 +5,7 @@ The form is polars' own and may change. What is unknown is left to polars, which
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from . import arrow_filter
 from .predicate import TURNED, Among, Compare, Constant, Flag, Missing, Negated, Node, NotANumber, Unknown, joined
 
 _SIGNS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
-_UNITS = {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}
+_UNITS: dict[str, Literal["ms", "us", "ns"]] = {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}
 _NUMBERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 _CLOSED = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
 

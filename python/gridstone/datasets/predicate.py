@@ -10,7 +10,9 @@ condition that is true where the tree is true. Three things differ between libra
 """
 
 import datetime as dt
+import functools
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -132,12 +134,17 @@ def _constant(value: bool) -> Expression:
     return Expression(_native.Condition.constant(value))
 
 
+def dtypes_of(schema: Schema) -> dict[str, str]:
+    """The datatypes of all columns by name."""
+    return {dim.name: dim.dtype for dim in schema.dims} | {attr.name: attr.dtype for attr in schema.attrs}
+
+
 class _Translator:
     def __init__(self, schema: Schema, nan_is_greatest: bool, exact: bool) -> None:
         self._schema, self._total, self._exact = schema, nan_is_greatest, exact
         self._json = schema.to_json()
         self._nullable = {attr.name: attr.nullable for attr in schema.attrs}
-        self._dtypes = {field.name: field.dtype for field in (*schema.dims, *schema.attrs)}
+        self._dtypes = dtypes_of(schema)
         self._enumerated = {attr.name for attr in schema.attrs if attr.enumeration is not None}
 
     def where(self, node: Node, wanted: bool) -> Expression:
@@ -169,10 +176,7 @@ class _Translator:
                     raise
         if not made:
             raise Untranslatable("no part of it can be said")
-        found = made[0]
-        for part in made[1:]:
-            found = found & part if every else found | part
-        return found
+        return functools.reduce(operator.and_ if every else operator.or_, made)
 
     def _leaf(self, node: Node, wanted: bool) -> Expression:
         assert not isinstance(node, Joined | Negated | Constant | Unknown)
@@ -252,12 +256,12 @@ class _Translator:
     def _kind(self, name: str) -> str:
         """What the values of a column are compared as."""
         dtype = self._dtypes[name]
+        if dtype in ("bool", "string", "bytes"):
+            return dtype
         if dtype in datatype.INTEGERS:
             return "int"
         if datatype.is_float(dtype):
             return "float"
-        if dtype in ("bool", "string", "bytes"):
-            return dtype
         if datatype.is_fixed_bytes(dtype):
             return "fixed"
         if datatype.is_time(dtype) and arrow_types.unit_of(dtype) is not None:

@@ -61,8 +61,6 @@ class CellScanner:
 
     def _needed(self) -> list[str] | None:
         """The columns that are read; None: all."""
-        if self._columns is None and self._computed is None:
-            return None
         expressions = [] if self._mask is None else [self._mask]
         expressions += [] if self._computed is None else list(self._computed.values())
         wanted = set(self._columns or ())
@@ -74,7 +72,7 @@ class CellScanner:
                 raise _no_column(self._cells, name)
             wanted |= found
         extra = [name for name in self._cells.schema.names if name in wanted and name not in (self._columns or ())]
-        return [*(self._columns or ()), *extra]
+        return None if self._columns is None and self._computed is None else [*(self._columns or ()), *extra]
 
     @property
     def _read_schema(self) -> Any:

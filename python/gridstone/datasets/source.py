@@ -24,7 +24,8 @@ BATCH_BYTES_MAX = 16 << 20
 """Bytes of a batch: small enough that a result which is dropped half read stops soon."""
 _BUDGET_PARTS = 16
 _BARE_ROWS = 1 << 20
-NANOSECONDS = ("keep", "us")
+TIMES = ("auto", "us", "keep")
+"""Units of times of day: seconds and milliseconds as microseconds; nanoseconds too; each as it is."""
 
 
 class Source(Protocol):
@@ -62,13 +63,13 @@ class Scanned:
 class Cells:
     """The cells of an array as batches of any of its columns."""
 
-    def __init__(self, source: Source, nanoseconds: str, title: str) -> None:
+    def __init__(self, source: Source, times: str, title: str) -> None:
         import pyarrow as pa
 
         self.source, self.title = source, title
-        self.parts = (source, nanoseconds, title)
+        self.parts = (source, times, title)
         own = source.schema.to_arrow()
-        fields = [one.with_type(_microseconds(one.type)) if nanoseconds == "us" else one for one in own]
+        fields = [one.with_type(_delivered_as(one.type, times)) for one in own]
         # The metadata of fields say what this package makes of them, which other libraries would carry along.
         self.schema = pa.schema([pa.field(one.name, one.type, one.nullable) for one in fields])
         self._cast = {new.name: new.type for new, old in zip(fields, own, strict=True) if new.type != old.type}
@@ -166,14 +167,16 @@ class Cells:
     def _delivered(self, name: str, array: "pa.Array") -> "pa.Array":
         import pyarrow as pa
 
+        if pa.types.is_duration(array.type) and array.null_count:
+            array = _cleared(array)
         if name not in self._cast:
             return array
         try:
             return array.cast(self._cast[name])
         except pa.ArrowInvalid as error:
             raise InputError(
-                f"column {name!r} of {self.title} holds a time that whole microseconds do not give: {error}; leave "
-                f'nanoseconds="us" out'
+                f"column {name!r} of {self.title} holds a time that 64 bits of whole microseconds do not give: "
+                f'{error}; to_pyarrow_dataset(times="keep") gives times in their own unit'
             ) from error
 
 
@@ -186,12 +189,22 @@ def _bare(count: int) -> "Iterator[pa.RecordBatch]":
         yield whole.slice(0, min(_BARE_ROWS, count - first))
 
 
-def _microseconds(kind: "pa.DataType") -> "pa.DataType":
+def _cleared(array: "pa.Array") -> "pa.Array":
+    """The same lengths of time with 0 beneath nulls: DuckDB converts what lies there, and the least int64 overflows."""
     import pyarrow as pa
 
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    return pa.duration("us") if pa.types.is_duration(kind) and kind.unit == "ns" else kind
+    validity = array.is_valid()
+    known = array.fill_null(pa.scalar(0, pa.int64()).cast(array.type))
+    bits = pa.concat_arrays([validity]).buffers()[1]
+    return pa.Array.from_buffers(array.type, len(array), [bits, pa.concat_arrays([known]).buffers()[1]])
+
+
+def _delivered_as(kind: "pa.DataType", times: str) -> "pa.DataType":
+    """The type of a column. DuckDB hands over conditions on microseconds, whatever they are compared with."""
+    import pyarrow as pa
+
+    units = {"auto": ("s", "ms"), "us": ("s", "ms", "ns"), "keep": ()}[times]
+    return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) and kind.unit in units else kind
 
 
 def _narrowest(schema: Schema) -> str:

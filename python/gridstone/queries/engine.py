@@ -51,7 +51,7 @@ class Engine:
         for name, data in tables.items():
             self._add(name, data)
 
-    def _add(self, name: str, data: Any) -> None:
+    def _add(self, name: Any, data: Any) -> None:
         if not isinstance(name, str) or not name:
             raise InputError(f"tables= has texts for names, found {brief(name)}")
         other = self._names.setdefault(name.casefold(), name)
