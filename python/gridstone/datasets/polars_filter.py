@@ -112,7 +112,7 @@ class _Reader:
             kind, value = _only(value)
             if kind == "Int":
                 return int(value)
-            if kind == "Float":
+            if kind == "Float" and value is not None:
                 # A number without a type takes that of the column beside it.
                 dtype = self._dtypes.get(column or "", "")
                 return float(np.dtype(dtype).type(value)) if dtype in ("float16", "float32") else float(value)
@@ -128,14 +128,17 @@ class _Reader:
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    if kind == "Null" or value is None:
+    if kind == "Null":
         return None
+    if value is None:
+        raise ValueError("a float that JSON has no number for: NaN or an infinity")
     if kind == "Boolean":
         return bool(value)
     if kind in _NUMBERS:
         return int(value)
     if kind in ("Float32", "Float64"):
-        return float(value)
+        # The digits of a float32 are as few as tell it from its neighbours.
+        return float(np.float32(value)) if kind == "Float32" else float(value)
     if kind in ("String", "StringOwned"):
         return str(value)
     if kind in ("Binary", "BinaryOwned"):
