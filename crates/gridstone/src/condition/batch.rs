@@ -1,6 +1,6 @@
 //! The columns that a condition is evaluated on.
 
-use super::bind::{Field, Place};
+use super::bind::{Field, Needed, Place};
 use crate::base::{Error, Result};
 use crate::schema::text::word;
 use crate::schema::{Datatype, Order, Schema, Subarray, key};
@@ -169,6 +169,55 @@ impl<'a> Batch<'a> {
             Some(Coordinates::Column(view)) => key::encode(field.datatype, view.values()).map(Cow::Owned),
             _ => Err(Error::input(format!("the batch lacks the {} cells of {:?}", self.rows, field.place))),
         }
+    }
+}
+
+/// Some rows of a batch, copied.
+#[derive(Debug)]
+pub(super) struct Picked {
+    rows: usize,
+    dims: Vec<(usize, PickedCoordinates)>,
+    attrs: Vec<(usize, Column)>,
+}
+
+#[derive(Debug)]
+enum PickedCoordinates {
+    Column(Column),
+    Keys(Vec<u64>),
+}
+
+impl Picked {
+    /// The rows as a batch.
+    pub(super) fn batch(&self) -> Batch<'_> {
+        let coordinates = |found: &'_ PickedCoordinates| match found {
+            PickedCoordinates::Column(column) => Coordinates::Column(column.view()),
+            PickedCoordinates::Keys(keys) => Coordinates::Keys(keys),
+        };
+        let dims = self.dims.iter().map(|(place, found)| (*place, coordinates(found))).collect();
+        let attrs = self.attrs.iter().map(|(place, column)| (*place, column.view())).collect();
+        Batch { rows: self.rows, dims, attrs }
+    }
+}
+
+impl Batch<'_> {
+    /// The rows at `rows`, with the columns that `needed` names.
+    pub(super) fn picked(&self, needed: &Needed, rows: &[u32]) -> Picked {
+        let pick = |keys: &[u64]| rows.iter().filter_map(|row| keys.get(*row as usize)).copied().collect();
+        let is_text = |found: &Coordinates<'_>| matches!(found, Coordinates::Column(view) if view.datatype().is_var());
+        let used = self.dims.iter().filter(|(place, found)| needed.dims.contains(place) || is_text(found));
+        let dims = used.map(|(place, found)| {
+            let found = match found {
+                Coordinates::Column(view) => PickedCoordinates::Column(view.gather(rows)),
+                Coordinates::Keys(keys) => PickedCoordinates::Keys(pick(keys)),
+                Coordinates::Regular { first, repeat, count } => {
+                    PickedCoordinates::Keys(pick(&regular(*first, *repeat, *count, self.rows)))
+                }
+            };
+            (*place, found)
+        });
+        let attrs = self.attrs.iter().filter(|(place, _)| needed.attrs.contains(place));
+        let attrs = attrs.map(|(place, view)| (*place, view.gather(rows)));
+        Picked { rows: rows.len(), dims: dims.collect(), attrs: attrs.collect() }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Binds a condition to a schema: resolves names, converts literals, and pushes `not` down to the leaves.
 
 use super::complaint::nearest;
+use super::computed::{self, Computed};
 use super::enumerated::{self, Asked};
 use super::pair::Pair;
 use super::simplify;
-use super::tree::Condition;
+use super::tree::{Comparison, Condition};
 use super::values::Values;
 use crate::base::{Error, Result};
 use crate::schema::{Attribute, Datatype, Region, Schema};
@@ -63,6 +64,8 @@ pub(super) enum Node {
     Pair(Pair),
     /// Rows whose cells lie in the region.
     Within(Arc<Region>),
+    /// Rows whose computed values pass a test.
+    Computed(Arc<Computed>),
     And(Vec<Node>),
     Or(Vec<Node>),
 }
@@ -78,6 +81,11 @@ impl Condition {
     /// does not fit.
     pub fn bind(&self, schema: &Schema) -> Result<Bound> {
         self.check()?;
+        self.bind_part(schema)
+    }
+
+    /// The same of a part of a tree that was checked.
+    pub(super) fn bind_part(&self, schema: &Schema) -> Result<Bound> {
         Ok(Bound { root: build(self, schema, false)? })
     }
 }
@@ -86,19 +94,18 @@ impl Bound {
     /// The columns that its evaluation needs. These are fewer than its text names if a column decides nothing.
     pub fn columns(&self) -> Needed {
         let mut places = Vec::new();
-        gather(&self.root, &mut places);
-        places.sort_unstable();
-        places.dedup();
-        let axes = |place: &Place| match place {
-            Place::Dim(axis) => *axis..axis + 1,
-            Place::Text { axis, words } => *axis..axis + words,
-            Place::Attr(_) => 0..0,
-        };
-        let mut dims: Vec<usize> = places.iter().flat_map(axes).collect();
-        dims.sort_unstable();
-        dims.dedup();
-        let attrs = places.iter().filter_map(|p| if let Place::Attr(a) = p { Some(*a) } else { None }).collect();
-        Needed { dims, attrs }
+        self.gather(&mut places);
+        needed(places)
+    }
+
+    /// Adds the columns that its evaluation needs.
+    pub(super) fn gather(&self, places: &mut Vec<Place>) {
+        gather(&self.root, places);
+    }
+
+    /// Whether a null may leave it undecided whether it is true.
+    pub(super) fn may_be_unknown(&self) -> bool {
+        may_be_unknown(&self.root)
     }
 
     /// The condition that is true for every row.
@@ -119,24 +126,46 @@ impl Bound {
     }
 }
 
+/// The columns at these places.
+pub(super) fn needed(mut places: Vec<Place>) -> Needed {
+    places.sort_unstable();
+    places.dedup();
+    let axes = |place: &Place| match place {
+        Place::Dim(axis) => *axis..axis + 1,
+        Place::Text { axis, words } => *axis..axis + words,
+        Place::Attr(_) => 0..0,
+    };
+    let mut dims: Vec<usize> = places.iter().flat_map(axes).collect();
+    dims.sort_unstable();
+    dims.dedup();
+    let attrs = places.iter().filter_map(|p| if let Place::Attr(a) = p { Some(*a) } else { None }).collect();
+    Needed { dims, attrs }
+}
+
+fn may_be_unknown(node: &Node) -> bool {
+    match node {
+        Node::Constant(_) | Node::Within(_) => false,
+        Node::Valid(field) | Node::Null(field) | Node::In(field, _) => field.nullable,
+        Node::Pair(pair) => pair.left.nullable || pair.right.nullable,
+        Node::Computed(computed) => computed.nullable(),
+        Node::And(args) | Node::Or(args) => args.iter().any(may_be_unknown),
+    }
+}
+
 fn gather(node: &Node, places: &mut Vec<Place>) {
     match node {
         Node::Constant(_) => {}
         Node::Valid(field) | Node::Null(field) | Node::In(field, _) => places.push(field.place),
         Node::Pair(pair) => places.extend([pair.left.place, pair.right.place]),
         Node::Within(region) => places.extend((0..region.ndim()).map(Place::Dim)),
+        Node::Computed(computed) => computed.gather(places),
         Node::And(args) | Node::Or(args) => args.iter().for_each(|a| gather(a, places)),
     }
 }
 
 fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> {
     let find = |name: &str| find(schema, name);
-    let set = |column: &str, asked: Asked<'_>| {
-        let field = find(column)?;
-        let values = accepted(schema, column, field, asked)?;
-        let values = if negated { values.complement(field.datatype) } else { values };
-        Ok(simplify::leaf(field, values))
-    };
+    let set = |column: &str, asked: Asked<'_>| set(schema, column, asked, negated);
     Ok(match condition {
         Condition::True {} => Node::Constant(!negated),
         Condition::False {} => Node::Constant(negated),
@@ -152,6 +181,15 @@ fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> 
         }
         Condition::IsNull { column } => nulls(find(column)?, !negated),
         Condition::IsNotNull { column } => nulls(find(column)?, negated),
+        Condition::Value { value } => computed::truth(schema, value, negated)?,
+        Condition::CompareValues { is, left, right } => computed::compared(schema, (left, *is, right), negated)?,
+        Condition::ValueIn { value, values } => computed::among(schema, value, Asked::Among(values), negated)?,
+        Condition::ValueBetween { value, low, high } => {
+            let low = computed::compared(schema, (value, Comparison::Ge, low), negated)?;
+            let high = computed::compared(schema, (value, Comparison::Le, high), negated)?;
+            simplify::join(vec![low, high], !negated)
+        }
+        Condition::ValueIsNull { value } => computed::null(value.value(schema)?, !negated),
         Condition::Not { arg } => build(arg, schema, !negated)?,
         Condition::And { args } | Condition::Or { args } => {
             let parts = args.iter().map(|a| build(a, schema, negated)).collect::<Result<Vec<_>>>()?;
@@ -160,6 +198,14 @@ fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> 
             simplify::join(parts, all)
         }
     })
+}
+
+/// The rows whose value of a column is asked for, or the others that have a value.
+pub(super) fn set(schema: &Schema, column: &str, asked: Asked<'_>, negated: bool) -> Result<Node> {
+    let field = find(schema, column)?;
+    let values = accepted(schema, column, field, asked)?;
+    let values = if negated { values.complement(field.datatype) } else { values };
+    Ok(simplify::leaf(field, values))
 }
 
 /// The attribute of `field`, if it is one.

@@ -1,6 +1,6 @@
 //! The entry point for fuzzers: properties that hold for any text.
 
-use super::{Condition, Facts, Verdict};
+use super::{Batch, Call, Condition, Expression, Facts, Verdict};
 use crate::base::{Error, Result};
 use crate::schema::Schema;
 
@@ -10,8 +10,9 @@ const SCHEMA: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","doma
     {"name":"d","dtype":"float64","nullable":true},{"name":"b","dtype":"bool"},{"name":"t","dtype":"datetime64[ns]"},
     {"name":"w","dtype":"timedelta64[W]"},{"name":"s","dtype":"string","nullable":true},{"name":"r","dtype":"bytes"}]}"#;
 
-/// Parses any bytes as a condition and as its JSON, and binds a valid one. An error says which property failed: text
-/// and JSON parse to the same tree, bounds lie in the domain, and pruning zero rows gives `Verdict::None`.
+/// Parses any bytes as a condition, an expression and an aggregate, and as the JSON of these, and binds valid ones. An
+/// error says which property failed: text and JSON parse to the same tree, bounds lie in the domain, pruning zero rows
+/// gives `Verdict::None`, and values have the type that was promised.
 pub fn fuzz(data: &[u8]) -> Result<()> {
     let text = String::from_utf8_lossy(data);
     for condition in [Condition::parse(&text), Condition::from_json(&text)].into_iter().flatten() {
@@ -30,6 +31,29 @@ pub fn fuzz(data: &[u8]) -> Result<()> {
         if let Some(sub) = bound.bounds(&schema) {
             schema.check_inside(&sub)?;
         }
+    }
+    let aggregate = Call::parse(&text).map(|call| call.args).unwrap_or_default();
+    let written = [Expression::parse(&text), Expression::from_json(&text)].into_iter().flatten();
+    written.chain(aggregate).try_for_each(|expression| expression_keeps(&expression))
+}
+
+fn expression_keeps(expression: &Expression) -> Result<()> {
+    let (printed, json) = (expression.to_string(), expression.to_json());
+    if Expression::parse(&printed)? != *expression {
+        return Err(Error::input(format!("{printed:?} is another expression")));
+    }
+    if Expression::from_json(&json)? != *expression {
+        return Err(Error::input(format!("{json:?} is another expression")));
+    }
+    let Ok(bound) = expression.bind(&Schema::from_json(SCHEMA)?) else { return Ok(()) };
+    let needed = bound.columns();
+    if !needed.dims.is_empty() || !needed.attrs.is_empty() {
+        return Ok(());
+    }
+    let Ok(column) = bound.evaluate(&Batch::new(3)) else { return Ok(()) };
+    let nulls = (0..3).any(|row| !column.view().is_valid(row));
+    if column.len() != 3 || column.datatype() != bound.datatype() || (nulls && !bound.nullable()) {
+        return Err(Error::input(format!("{printed:?} is no column of {}", bound.datatype())));
     }
     Ok(())
 }

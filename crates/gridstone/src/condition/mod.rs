@@ -18,6 +18,7 @@
 mod batch;
 mod bind;
 mod complaint;
+mod computed;
 mod enumerated;
 mod evaluate;
 mod exact;
@@ -30,6 +31,7 @@ mod parse;
 mod print;
 mod prune;
 mod selection;
+mod shared;
 mod simplify;
 #[cfg(test)]
 mod tests;
@@ -40,8 +42,9 @@ mod values;
 
 pub use batch::{Batch, Coordinates};
 pub use bind::{Bound, Needed, Place};
-pub use expression::{BoundExpression, Call, Expression};
+pub use expression::{BoundExpression, Call, Expression, Operator, When};
 pub use fuzz::fuzz;
 pub use prune::{Facts, Verdict};
 pub use selection::Selection;
-pub use tree::{Branch, Comparison, Condition, Literal};
+pub use shared::{Branch, Shared, Term};
+pub use tree::{Comparison, Condition, Literal};

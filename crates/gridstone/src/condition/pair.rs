@@ -75,6 +75,30 @@ fn family(datatype: Datatype) -> Family {
     }
 }
 
+/// The outcomes that `left is right` accepts, or its opposite; an Input error if the two cannot be compared.
+pub(super) fn outcomes(
+    is: Comparison,
+    (left_name, left): (&str, Datatype),
+    (right_name, right): (&str, Datatype),
+    negated: bool,
+) -> Result<u8> {
+    check_comparable(left_name, left)?;
+    check_comparable(right_name, right)?;
+    if family(left) != family(right) {
+        return Err(Error::input(format!(
+            "{left_name:?} is {left} and {right_name:?} is {right}: these cannot be compared with each other"
+        )));
+    }
+    let outcomes = accepted(is);
+    Ok(if negated { outcomes ^ (LESS | EQUAL | GREATER | UNORDERED) } else { outcomes })
+}
+
+/// The rows at which two columns compare with an accepted outcome; rows with a null are not selected.
+pub(super) fn compared(left: ColumnView<'_>, right: ColumnView<'_>, outcomes: u8) -> Selection {
+    let (left, right) = (Side::of(left), Side::of(right));
+    left.compare(&right, outcomes)
+}
+
 impl Pair {
     /// The node of `left is right`, or of its opposite; an Input error if the two columns cannot be compared.
     pub(super) fn node(
@@ -83,18 +107,7 @@ impl Pair {
         (right_name, right): (&str, Field),
         negated: bool,
     ) -> Result<Node> {
-        check_comparable(left_name, left.datatype)?;
-        check_comparable(right_name, right.datatype)?;
-        if family(left.datatype) != family(right.datatype) {
-            return Err(Error::input(format!(
-                "{left_name:?} is {} and {right_name:?} is {}: these cannot be compared with each other",
-                left.datatype, right.datatype
-            )));
-        }
-        let mut outcomes = accepted(is);
-        if negated {
-            outcomes ^= LESS | EQUAL | GREATER | UNORDERED;
-        }
+        let outcomes = outcomes(is, (left_name, left.datatype), (right_name, right.datatype), negated)?;
         if left == right {
             return Ok(with_itself(left, outcomes));
         }
@@ -104,9 +117,7 @@ impl Pair {
     /// The rows whose two values compare with an accepted outcome; rows with a null are not selected.
     pub(super) fn evaluate(&self, batch: &Batch<'_>) -> Result<Selection> {
         let (left, right) = (Side::new(self.left, batch)?, Side::new(self.right, batch)?);
-        let found = Selection::of_words(left.wide.compare(&right.wide, self.outcomes), batch.rows());
-        let valid = [left.valid, right.valid];
-        Ok(valid.iter().flatten().fold(found, |found, valid| found.and(valid)))
+        Ok(left.compare(&right, self.outcomes))
     }
 }
 
@@ -137,23 +148,33 @@ enum Wide<'a> {
 
 struct Side<'a> {
     wide: Wide<'a>,
+    rows: usize,
     valid: Option<Selection>,
 }
 
 impl<'a> Side<'a> {
     fn new(field: Field, batch: &Batch<'a>) -> Result<Self> {
         if matches!(field.place, Place::Text { .. }) {
-            return Ok(Self { wide: Wide::Texts(batch.texts(field)?), valid: None });
+            return Ok(Self { wide: Wide::Texts(batch.texts(field)?), rows: batch.rows(), valid: None });
         }
         let Some(view) = batch.column(field)? else {
             let bytes = bytes_of_keys(field.datatype, &batch.keys(field)?);
-            return Ok(Self { wide: widened(field.datatype, &bytes), valid: None });
+            return Ok(Self { wide: widened(field.datatype, &bytes), rows: batch.rows(), valid: None });
         };
-        let wide = match field.datatype.sorting() {
+        Ok(Self::of(view))
+    }
+
+    fn of(view: ColumnView<'a>) -> Self {
+        let wide = match view.datatype().sorting() {
             Sorting::Bytes => Wide::Texts(Texts::Given(view)),
-            Sorting::Keys | Sorting::None => widened(field.datatype, view.values()),
+            Sorting::Keys | Sorting::None => widened(view.datatype(), view.values()),
         };
-        Ok(Self { wide, valid: view.validity().map(of_validity) })
+        Self { wide, rows: view.len(), valid: view.validity().map(of_validity) }
+    }
+
+    fn compare(&self, other: &Self, outcomes: u8) -> Selection {
+        let found = Selection::of_words(self.wide.compare(&other.wide, outcomes), self.rows);
+        [&self.valid, &other.valid].into_iter().flatten().fold(found, |found, valid| found.and(valid))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Prints a condition as text that parses to the same tree.
 
+use super::expression::{Hold, Within};
 use super::time;
 use super::token::is_plain;
 use super::tree::{Branch, Condition, Literal, ticks_text, unit_name};
@@ -11,7 +12,11 @@ pub(super) struct Name<'a>(pub(super) &'a str);
 
 impl Display for Name<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if is_plain(self.0) { f.write_str(self.0) } else { write!(f, "\"{}\"", self.0.replace('"', "\"\"")) }
+        if is_plain(self.0) && !self.0.eq_ignore_ascii_case("case") {
+            f.write_str(self.0)
+        } else {
+            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+        }
     }
 }
 
@@ -46,6 +51,14 @@ impl Display for Part<'_> {
     }
 }
 
+fn listed(f: &mut Formatter<'_>, values: &[Literal]) -> fmt::Result {
+    f.write_str("(")?;
+    for (i, value) in values.iter().enumerate() {
+        write!(f, "{}{value}", if i > 0 { ", " } else { "" })?;
+    }
+    f.write_str(")")
+}
+
 fn joined(f: &mut Formatter<'_>, args: &[Branch], word: &str) -> fmt::Result {
     for (i, arg) in args.iter().enumerate() {
         if i > 0 {
@@ -65,13 +78,23 @@ impl Display for Condition {
             Self::Compare { is, column, value } => write!(f, "{} {} {value}", Name(column), is.symbol()),
             Self::CompareColumns { is, left, right } => write!(f, "{} {} {}", Name(left), is.symbol(), Name(right)),
             Self::In { column, values } => {
-                write!(f, "{} in (", Name(column))?;
-                for (i, value) in values.iter().enumerate() {
-                    write!(f, "{}{value}", if i > 0 { ", " } else { "" })?;
-                }
-                f.write_str(")")
+                write!(f, "{} in ", Name(column))?;
+                listed(f, values)
             }
             Self::Between { column, low, high } => write!(f, "{} between {low} and {high}", Name(column)),
+            Self::Value { value } => write!(f, "{}", **value),
+            Self::CompareValues { is, left, right } => {
+                write!(f, "{} {} {}", Within(left, Hold::Sum), is.symbol(), Within(right, Hold::Sum))
+            }
+            Self::ValueIn { value, values } => {
+                write!(f, "{} in ", Within(value, Hold::Sum))?;
+                listed(f, values)
+            }
+            Self::ValueBetween { value, low, high } => {
+                let [value, low, high] = [value, low, high].map(|part| Within(part, Hold::Sum));
+                write!(f, "{value} between {low} and {high}")
+            }
+            Self::ValueIsNull { value } => write!(f, "{} is null", Within(value, Hold::Sum)),
             Self::IsNull { column } => write!(f, "{} is null", Name(column)),
             Self::IsNotNull { column } => write!(f, "{} is not null", Name(column)),
             Self::Not { arg } => write!(f, "not {}", Part(arg)),

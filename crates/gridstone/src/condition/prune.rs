@@ -91,6 +91,7 @@ fn verdict(node: &Node, facts: &Facts<'_>) -> Verdict {
             Some(sub) if !region.touches(sub) => Verdict::None,
             _ => Verdict::Some,
         },
+        Node::Computed(_) => Verdict::Some,
         Node::And(args) => joined(args, facts, Verdict::All, Verdict::None),
         Node::Or(args) => joined(args, facts, Verdict::None, Verdict::All),
     }

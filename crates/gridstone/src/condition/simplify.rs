@@ -38,6 +38,8 @@ pub(super) fn join(parts: Vec<Node>, all: bool) -> Node {
         return Node::Constant(!all);
     }
     kept.retain(|node| *node != Node::Constant(all));
+    // What must be computed is asked last, and not at all if the rest decides.
+    kept.sort_by_key(|node| matches!(node, Node::Computed(_)));
     match (kept.len(), kept.pop()) {
         (_, None) => Node::Constant(all),
         (1, Some(only)) => only,

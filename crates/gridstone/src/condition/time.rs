@@ -76,6 +76,25 @@ impl Moment {
         Self { days, attoseconds: 0 }
     }
 
+    /// The tick in which it lies; `dated`: of a datetime, not of a duration. `None`: beyond 64 bits.
+    pub(super) fn ticks_down(self, step: TimeStep, dated: bool) -> Option<i64> {
+        let units = match step.unit() {
+            TimeUnit::Year if dated => civil_from_days(self.days).0 - 1970,
+            TimeUnit::Month if dated => {
+                let (year, month, _) = civil_from_days(self.days);
+                (year - 1970) * 12 + month - 1
+            }
+            TimeUnit::Year => self.days.div_euclid(12),
+            TimeUnit::Week => self.days.div_euclid(7),
+            TimeUnit::Month | TimeUnit::Day => self.days,
+            unit => {
+                let length = attoseconds(unit)?;
+                self.days.checked_mul(DAY / length)?.checked_add(self.attoseconds / length)?
+            }
+        };
+        i64::try_from(units.div_euclid(step.count().into())).ok().filter(|ticks| *ticks != i64::MIN)
+    }
+
     /// The tick of `unit` that begins exactly then, if any.
     fn ticks(self, unit: TimeUnit) -> Option<i64> {
         let (year, month, day) = civil_from_days(self.days);

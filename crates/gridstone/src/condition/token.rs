@@ -118,6 +118,13 @@ impl<'a> Tokens<'a> {
         Ok((token, start))
     }
 
+    /// The text up to `end`, which is passed; `None` if it does not come.
+    pub(super) fn up_to(&mut self, end: char) -> Option<&'a str> {
+        let (found, _) = self.rest().split_once(end)?;
+        self.at += found.len() + end.len_utf8();
+        Some(found)
+    }
+
     fn word(&mut self) -> Token {
         let rest = self.rest();
         let len = rest.find(|c| !is_letter(c)).unwrap_or(rest.len());

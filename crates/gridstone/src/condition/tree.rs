@@ -11,16 +11,19 @@
 //!   {"op": "not", "arg": {"op": "is_null", "column": "name"}},
 //!   {"op": "or", "args": [{"op": "is_not_null", "column": "v"}, {"op": "column", "column": "flag"}, {"op": "true"}]}]}
 //! ```
+//! Values that are computed have nodes of their own (`compare_values`, `value_in`, …), whose parts are
+//! [`super::Expression`]s. What needs no computing never takes these forms.
+//!
 //! Literals: `int`, `float`, `bool`, `text`, `bytes` (hexadecimal), `datetime` and `timedelta` (ticks, NumPy's unit).
 
+use super::expression::Expression;
+use super::shared::{Branch, Measure, Term};
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, TimeUnit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::hash::{Hash, Hasher};
-use std::ops::Deref;
-use std::sync::Arc;
 
-/// The largest depth of the tree: what recursion and serde_json support.
+/// The largest depth of the tree: what recursion and serde_json support. Operators of values count half.
 pub(super) const DEPTH_MAX: usize = 50;
 /// The largest number of nodes and literals of one condition.
 pub(super) const SIZE_MAX: usize = 1 << 20;
@@ -159,6 +162,41 @@ pub enum Condition {
         /// Its name.
         column: String,
     },
+    /// A computed truth by itself: `starts_with(name, 'A')`.
+    Value {
+        /// What is computed.
+        value: Term,
+    },
+    /// Two values compared, of which one at least is computed.
+    CompareValues {
+        /// The comparison.
+        is: Comparison,
+        /// The left one.
+        left: Term,
+        /// The right one.
+        right: Term,
+    },
+    /// A computed value that equals one of some literals.
+    ValueIn {
+        /// What is computed.
+        value: Term,
+        /// The literals.
+        values: Vec<Literal>,
+    },
+    /// A value between two others, both inclusive, of which one at least is computed.
+    ValueBetween {
+        /// The value.
+        value: Term,
+        /// The least.
+        low: Term,
+        /// The greatest.
+        high: Term,
+    },
+    /// A computed value that is null.
+    ValueIsNull {
+        /// What is computed.
+        value: Term,
+    },
     /// The negation; if the argument is unknown because of a null, unknown again.
     Not {
         /// The argument.
@@ -206,6 +244,75 @@ impl Condition {
         Self::Not { arg: arg.into() }
     }
 
+    /// The condition that `value` is by itself.
+    pub fn of_value(value: Expression) -> Self {
+        match value {
+            Expression::Column { column } => Self::Column { column },
+            Expression::Literal { value: Literal::Bool(true) } => Self::True {},
+            Expression::Literal { value: Literal::Bool(false) } => Self::False {},
+            Expression::Condition { condition } => (*condition).clone(),
+            computed => Self::Value { value: computed.into() },
+        }
+    }
+
+    /// The comparison of two values; an Input error if both are literals.
+    pub fn compared(left: Expression, is: Comparison, right: Expression) -> Result<Self> {
+        Ok(match (left, right) {
+            (Expression::Literal { .. }, Expression::Literal { .. }) => {
+                return Err(Error::input("two values are compared; one side must be a column"));
+            }
+            (Expression::Column { column }, Expression::Literal { value }) => Self::Compare { is, column, value },
+            (Expression::Literal { value }, Expression::Column { column }) => {
+                Self::Compare { is: is.flipped(), column, value }
+            }
+            (Expression::Column { column: left }, Expression::Column { column: right }) => {
+                Self::CompareColumns { is, left, right }
+            }
+            (left, right) => Self::CompareValues { is, left: left.into(), right: right.into() },
+        })
+    }
+
+    /// Whether a value equals one of some literals; an Input error if it is a literal.
+    pub fn among(value: Expression, values: Vec<Literal>) -> Result<Self> {
+        Ok(match value {
+            Expression::Literal { .. } => return Err(Error::input("a value is looked for; it must be a column")),
+            Expression::Column { column } => Self::In { column, values },
+            computed => Self::ValueIn { value: computed.into(), values },
+        })
+    }
+
+    /// Whether a value lies between two others, both inclusive; an Input error if it is a literal.
+    pub fn ranged(value: Expression, low: Expression, high: Expression) -> Result<Self> {
+        Ok(match (value, low, high) {
+            (Expression::Literal { .. }, ..) => {
+                return Err(Error::input("a value stands before \"between\"; it must be a column"));
+            }
+            (
+                Expression::Column { column },
+                Expression::Literal { value: low },
+                Expression::Literal { value: high },
+            ) => Self::Between { column, low, high },
+            (value, low, high) => Self::ValueBetween { value: value.into(), low: low.into(), high: high.into() },
+        })
+    }
+
+    /// Whether a value is null; an Input error if it is a literal.
+    pub fn null(value: Expression) -> Result<Self> {
+        Ok(match value {
+            Expression::Literal { .. } => return Err(Error::input("a value is never null; test a column")),
+            Expression::Column { column } => Self::IsNull { column },
+            computed => Self::ValueIsNull { value: computed.into() },
+        })
+    }
+
+    /// Whether a value is not null; an Input error if it is a literal.
+    pub fn not_null(value: Expression) -> Result<Self> {
+        match value {
+            Expression::Column { column } => Ok(Self::IsNotNull { column }),
+            other => Self::null(other).map(Self::negate),
+        }
+    }
+
     /// Parses the condition from JSON (see the module); an Input error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
         if text.len() > TEXT_BYTES_MAX {
@@ -228,145 +335,51 @@ impl Condition {
         self.check_parts()
     }
 
-    fn check_parts(&self) -> Result<()> {
+    pub(super) fn check_parts(&self) -> Result<()> {
         match self {
             Self::Not { arg } => arg.check_parts(),
             Self::And { args } | Self::Or { args } if args.len() < 2 => {
                 Err(Error::input("\"and\" and \"or\" need two parts at least"))
             }
             Self::And { args } | Self::Or { args } => args.iter().try_for_each(|arg| arg.check_parts()),
+            Self::Value { value } | Self::ValueIn { value, .. } | Self::ValueIsNull { value } => {
+                value.check_parts()?;
+                self.check_form(value.is_computed())
+            }
+            Self::CompareValues { left, right, .. } => {
+                left.check_parts()?;
+                right.check_parts()?;
+                let literals = left.is_literal() && right.is_literal();
+                self.check_form((left.is_computed() || right.is_computed()) && !literals)
+            }
+            Self::ValueBetween { value, low, high } => {
+                [value, low, high].into_iter().try_for_each(|part| part.check_parts())?;
+                let plain = value.is_column() && low.is_literal() && high.is_literal();
+                self.check_form(!plain && !value.is_literal())
+            }
             _ => Ok(()),
         }
     }
 
+    /// An Input error unless the node is the only form of what it says.
+    fn check_form(&self, only: bool) -> Result<()> {
+        let message =
+            || Error::input(format!("{self}: nothing is computed here; write it as the parser of texts does"));
+        if only { Ok(()) } else { Err(message()) }
+    }
+
     /// Its size, from that of its parts.
-    fn measure(&self) -> Measure {
+    pub(super) fn measure(&self) -> Measure {
         match self {
-            Self::Not { arg } => Measure::around(std::slice::from_ref(arg)),
-            Self::And { args } | Self::Or { args } => Measure::around(args),
-            Self::In { values, .. } => Measure { levels: 1, parts: values.len() + 1 },
-            _ => Measure { levels: 1, parts: 1 },
+            Self::Not { arg } => Measure::around(2, [arg.measure]),
+            Self::And { args } | Self::Or { args } => Measure::around(2, args.iter().map(|arg| arg.measure)),
+            Self::In { values, .. } => Measure::leaf(2, values.len() + 1),
+            Self::Value { value } | Self::ValueIsNull { value } => Measure::around(2, [value.measure]),
+            Self::ValueIn { value, values } => Measure::around(2, [value.measure, Measure::leaf(0, values.len())]),
+            Self::CompareValues { left, right, .. } => Measure::around(2, [left.measure, right.measure]),
+            Self::ValueBetween { value, low, high } => Measure::around(2, [value.measure, low.measure, high.measure]),
+            _ => Measure::leaf(2, 1),
         }
-    }
-}
-
-/// How large a condition is.
-#[derive(Debug, Clone, Copy)]
-struct Measure {
-    levels: usize,
-    /// Nodes and literals.
-    parts: usize,
-}
-
-impl Measure {
-    /// That of a node with these parts.
-    fn around(args: &[Branch]) -> Self {
-        let levels = args.iter().map(|arg| arg.measure.levels).max().unwrap_or(0);
-        Self { levels: levels + 1, parts: args.iter().map(|arg| arg.measure.parts).sum::<usize>() + 1 }
-    }
-
-    fn check(self) -> Result<()> {
-        if self.levels > DEPTH_MAX {
-            return Err(Error::input(format!(
-                "a condition of more than {DEPTH_MAX} levels; write a and b and c, not a and (b and (c))"
-            )));
-        }
-        if self.parts > SIZE_MAX {
-            return Err(Error::input(format!("a condition of more than {SIZE_MAX} parts; ask in several calls")));
-        }
-        Ok(())
-    }
-}
-
-/// A condition that others may share as a part of theirs; cheap to clone, measured once.
-#[derive(Debug, Clone)]
-pub struct Branch {
-    condition: Arc<Condition>,
-    measure: Measure,
-}
-
-impl From<Condition> for Branch {
-    fn from(condition: Condition) -> Self {
-        Self { measure: condition.measure(), condition: Arc::new(condition) }
-    }
-}
-
-impl Branch {
-    /// A condition made of parts; an Input error if it is deeper or larger than the engine takes.
-    pub fn new(condition: Condition) -> Result<Self> {
-        let made = Self::from(condition);
-        made.measure.check()?;
-        Ok(made)
-    }
-
-    /// The opposite.
-    ///
-    /// # Errors
-    /// Those of [`Branch::new`].
-    pub fn negated(&self) -> Result<Self> {
-        Self::new(Condition::Not { arg: self.clone() })
-    }
-
-    /// Both; what is an `and` already is one with more parts.
-    ///
-    /// # Errors
-    /// Those of [`Branch::new`].
-    pub fn and(&self, other: &Self) -> Result<Self> {
-        let parts = |side: &Self| if let Condition::And { args } = &**side { Some(args.clone()) } else { None };
-        Self::new(Condition::And { args: self.joined(other, parts) })
-    }
-
-    /// At least one of both; what is an `or` already is one with more parts.
-    ///
-    /// # Errors
-    /// Those of [`Branch::new`].
-    pub fn or(&self, other: &Self) -> Result<Self> {
-        let parts = |side: &Self| if let Condition::Or { args } = &**side { Some(args.clone()) } else { None };
-        Self::new(Condition::Or { args: self.joined(other, parts) })
-    }
-
-    /// The parts of both sides, each a part itself where `parts` has none of it.
-    fn joined(&self, other: &Self, parts: impl Fn(&Self) -> Option<Vec<Self>>) -> Vec<Self> {
-        let mut all = parts(self).unwrap_or_else(|| vec![self.clone()]);
-        match parts(other) {
-            Some(more) => all.extend(more),
-            None => all.push(other.clone()),
-        }
-        all
-    }
-}
-
-impl Deref for Branch {
-    type Target = Condition;
-
-    fn deref(&self) -> &Condition {
-        &self.condition
-    }
-}
-
-impl PartialEq for Branch {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.condition, &other.condition) || self.condition == other.condition
-    }
-}
-
-impl Eq for Branch {}
-
-impl Hash for Branch {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.condition.hash(state);
-    }
-}
-
-impl Serialize for Branch {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        self.condition.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Branch {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        Condition::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -68,7 +68,8 @@ impl NumberFunction {
     }
 }
 
-fn too_large(text: &str) -> Error {
+/// The error of a result beyond 64 bits.
+pub(super) fn too_large(text: &str) -> Error {
     Error::input(format!("{text}: a result does not fit 64 bits; compute with floats: cast(x as float64)"))
 }
 

@@ -1,40 +1,50 @@
 //! Binds an expression to a schema: names become columns, and every node gets a type.
 
-use super::super::bind::{Field, Needed, Place, find};
-use super::super::tree::Literal;
+use super::super::bind::{Bound, Field, Needed, Place, find, needed};
+use super::super::tree::{Condition, Literal};
 use super::arithmetic::NumberFunction;
+use super::cast::{can_cast, makes_nulls};
+use super::choice::BoundWhen;
+use super::function::TextFunction;
 use super::period::{Part, Period};
-use super::{Expression, Operator};
-use crate::base::{Error, Result};
-use crate::schema::{Datatype, Schema, Sorting, TimeStep};
-use std::fmt;
-
-/// A function of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TextFunction {
-    Lower,
-    Upper,
-    /// How many characters.
-    Length,
-}
+use super::search::{Pattern, Search};
+use super::step::common_step;
+use super::tree::type_named;
+use super::{Expression, Operator, When};
+use crate::base::{ElementKind, Error, Result};
+use crate::schema::{Categories, Datatype, Schema, Sorting, TimeStep};
+use std::sync::Arc;
 
 /// A node of a bound expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
     Column(Field),
+    /// The values of a column of categories.
+    Category(Field, Arc<Categories>),
+    /// An integer, a bool, or a time in ticks.
     Integer(i128),
     Float(f64),
-    Text(String),
+    /// Text, or bytes.
+    Run(Vec<u8>),
     Negate(Box<BoundExpression>),
     /// Whether it is computed in floats.
     Binary(Operator, Box<BoundExpression>, Box<BoundExpression>, bool),
     Number(NumberFunction, Box<BoundExpression>),
     OfText(TextFunction, Box<BoundExpression>),
+    Search(Pattern, Box<BoundExpression>),
+    /// A search for a text that is computed too.
+    SearchFor(Search, Box<BoundExpression>, Box<BoundExpression>),
     Part(Part, TimeStep, Box<BoundExpression>),
     Period(Period, Box<BoundExpression>),
     Coalesce(Vec<BoundExpression>),
+    Case(Vec<BoundWhen>, Option<Box<BoundExpression>>),
     Cast(Box<BoundExpression>),
+    /// A condition, and its opposite; where neither is true, null.
+    Truth(Bound, Bound),
 }
+
+/// A node, the type of its values, and whether these may be null.
+pub(super) type Typed = (Node, Datatype, bool);
 
 /// An expression bound to a schema: checked, and ready to be evaluated on columns of that schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,77 +53,83 @@ pub struct BoundExpression {
     pub(super) datatype: Datatype,
     pub(super) nullable: bool,
     /// As it was written, for errors.
-    pub(super) text: String,
+    pub(in crate::condition) text: String,
 }
 
 impl Expression {
-    /// Checks names and types against `schema`.
+    /// Checks names and types against `schema`. A column by itself gives what it stores, of categories their codes.
     ///
     /// # Errors
     /// Input: it names what does not fit.
     pub fn bind(&self, schema: &Schema) -> Result<BoundExpression> {
+        self.check()?;
+        let Self::Column { column } = self else { return self.value(schema) };
+        let field = find(schema, column)?;
+        let (node, datatype, nullable) = (Node::Column(field), field.datatype, field.nullable);
+        Ok(BoundExpression { node, datatype, nullable, text: self.to_string() })
+    }
+
+    /// The same, as a part of a computation: of categories their values.
+    pub(in crate::condition) fn value(&self, schema: &Schema) -> Result<BoundExpression> {
         let (node, datatype, nullable) = match self {
-            Self::Column { column } => {
-                let field = find(schema, column)?;
-                (Node::Column(field), field.datatype, field.nullable)
-            }
+            Self::Column { column } => column_value(schema, column)?,
             Self::Literal { value } => of_literal(value)?,
             Self::Negate { arg } => {
-                let arg = arg.bind(schema)?;
-                let datatype = match arg.kind(schema)? {
-                    Kind::Number(datatype) if datatype.is_float() => Datatype::Float64,
-                    Kind::Number(_) => Datatype::Int64,
-                    Kind::Time(datatype @ Datatype::Timedelta(_)) => datatype,
+                let arg = arg.value(schema)?;
+                let datatype = match arg.datatype {
+                    datatype if datatype.is_float() => Datatype::Float64,
+                    datatype if is_number(datatype) => Datatype::Int64,
+                    datatype @ Datatype::Timedelta(_) => datatype,
                     _ => return Err(self.unfit(&[&arg])),
                 };
                 let nullable = arg.nullable;
                 (Node::Negate(Box::new(arg)), datatype, nullable)
             }
-            Self::Binary { operator, left, right } => self.binary(schema, *operator, left, right)?,
-            Self::Function { name, args } => self.function(schema, name, args)?,
+            Self::Binary { operator, left, right } => {
+                self.binary(*operator, left.value(schema)?, right.value(schema)?)?
+            }
+            Self::Function { name, args } => {
+                let args = args.iter().map(|arg| arg.value(schema)).collect::<Result<Vec<_>>>()?;
+                self.function(name, args)?
+            }
             Self::Cast { arg, to } => {
-                let (arg, datatype) = (arg.bind(schema)?, Datatype::parse(to)?);
-                let plain = datatype.sorting() == Sorting::Keys && !datatype.is_time();
-                if !plain || !matches!(arg.kind(schema)?, Kind::Number(_)) {
+                let (arg, to) = (arg.value(schema)?, type_named(to)?);
+                if !can_cast(arg.datatype, to) {
                     return Err(self.unfit(&[&arg]));
                 }
-                let nullable = arg.nullable;
-                (Node::Cast(Box::new(arg)), datatype, nullable)
+                let nullable = arg.nullable || makes_nulls(arg.datatype, to);
+                (Node::Cast(Box::new(arg)), to, nullable)
+            }
+            Self::Case { whens, otherwise } => self.case(schema, whens, otherwise.as_deref())?,
+            Self::Condition { condition } => {
+                let not = Condition::Not { arg: condition.clone() };
+                let (is, not) = (condition.bind_part(schema)?, not.bind_part(schema)?);
+                let nullable = is.may_be_unknown() || not.may_be_unknown();
+                (Node::Truth(is, not), Datatype::Bool, nullable)
             }
         };
         Ok(BoundExpression { node, datatype, nullable, text: self.to_string() })
     }
 
-    fn unfit(&self, args: &[&BoundExpression]) -> Error {
+    /// The error of values that do not fit what is computed.
+    pub(super) fn unfit(&self, args: &[&BoundExpression]) -> Error {
         let types: Vec<String> = args.iter().map(|arg| format!("{} is {}", arg.text, arg.datatype)).collect();
         Error::input(format!("{self} cannot be computed: {}", types.join(", ")))
     }
 
-    fn binary(&self, schema: &Schema, operator: Operator, left: &Self, right: &Self) -> Result<(Node, Datatype, bool)> {
-        let (left, right) = (left.bind(schema)?, right.bind(schema)?);
-        let datatype = match (left.kind(schema)?, right.kind(schema)?) {
-            (Kind::Number(a), Kind::Number(b)) => match operator {
-                Operator::Divide => Datatype::Float64,
-                _ if a.is_float() || b.is_float() => Datatype::Float64,
-                _ if a == Datatype::UInt64 || b == Datatype::UInt64 => Datatype::UInt64,
-                _ => Datatype::Int64,
-            },
-            (Kind::Time(Datatype::Datetime(a)), Kind::Time(Datatype::Datetime(b)))
-                if a == b && operator == Operator::Subtract =>
-            {
-                Datatype::Timedelta(a)
-            }
-            (Kind::Time(a), Kind::Time(Datatype::Timedelta(b)))
-                if step_of(a) == Some(b) && matches!(operator, Operator::Add | Operator::Subtract) =>
-            {
-                a
-            }
-            (Kind::Time(Datatype::Timedelta(a)), Kind::Time(b))
-                if step_of(b) == Some(a) && operator == Operator::Add =>
-            {
-                b
-            }
-            _ => return Err(self.unfit(&[&left, &right])),
+    fn binary(&self, operator: Operator, left: BoundExpression, right: BoundExpression) -> Result<Typed> {
+        if left.datatype.is_time() || right.datatype.is_time() {
+            return self.of_times(operator, left, right);
+        }
+        let (a, b) = (left.datatype, right.datatype);
+        if !is_number(a) || !is_number(b) {
+            return Err(self.unfit(&[&left, &right]));
+        }
+        let datatype = match operator {
+            Operator::Divide => Datatype::Float64,
+            _ if a.is_float() || b.is_float() => Datatype::Float64,
+            _ if a == Datatype::UInt64 || b == Datatype::UInt64 => Datatype::UInt64,
+            _ => Datatype::Int64,
         };
         let divides = matches!(operator, Operator::FloorDivide | Operator::Remainder) && !datatype.is_float();
         let nullable = left.nullable || right.nullable || divides;
@@ -121,112 +137,141 @@ impl Expression {
         Ok((Node::Binary(operator, Box::new(left), Box::new(right), float), datatype, nullable))
     }
 
-    fn function(&self, schema: &Schema, name: &str, args: &[Self]) -> Result<(Node, Datatype, bool)> {
-        if name == "period" {
-            let [value, Self::Literal { value: Literal::Text(length) }] = args else {
-                return Err(Error::input(format!("{self}: period takes a time and a length, as in period(t, '1h')")));
-            };
-            let value = value.bind(schema)?;
-            let (period, datatype, nullable) = (Period::new(value.datatype, length)?, value.datatype, value.nullable);
-            return Ok((Node::Period(period, Box::new(value)), datatype, nullable));
+    /// An operator beside a time. Both sides are counted in the finer step first.
+    fn of_times(&self, operator: Operator, left: BoundExpression, right: BoundExpression) -> Result<Typed> {
+        use Datatype::{Datetime, Timedelta};
+        let (a, b) = (left.datatype, right.datatype);
+        let nullable = left.nullable || right.nullable;
+        let whole = |datatype: Datatype| is_number(datatype) && !datatype.is_float();
+        if let (Operator::Multiply, Timedelta(_), true) | (Operator::Multiply, _, false) = (operator, a, whole(b))
+            && (matches!(a, Timedelta(_)) && whole(b) || matches!(b, Timedelta(_)) && whole(a))
+        {
+            let datatype = if a.is_time() { a } else { b };
+            return Ok((Node::Binary(operator, Box::new(left), Box::new(right), false), datatype, nullable));
         }
-        let bound = args.iter().map(|arg| arg.bind(schema)).collect::<Result<Vec<_>>>()?;
-        if name == "coalesce" {
-            return self.coalesce(bound);
-        }
-        let [arg] = <[BoundExpression; 1]>::try_from(bound).map_err(|_| self.unknown(name, args.len()))?;
-        let (nullable, datatype) = (arg.nullable, arg.datatype);
-        if let Some(function) = NumberFunction::named(name) {
-            let Kind::Number(datatype) = arg.kind(schema)? else { return Err(self.unfit(&[&arg])) };
-            let result = match datatype {
-                _ if datatype.is_float() || !function.keeps_integers() => Datatype::Float64,
-                Datatype::UInt64 => Datatype::UInt64,
-                _ => Datatype::Int64,
-            };
-            return Ok((Node::Number(function, Box::new(arg)), result, nullable));
-        }
-        if let Some(part) = Part::named(name) {
-            let Datatype::Datetime(step) = datatype else { return Err(self.unfit(&[&arg])) };
-            // NaT has no part.
-            return Ok((Node::Part(part, step, Box::new(arg)), Datatype::Int64, true));
-        }
-        let (function, result) = match name {
-            "lower" => (TextFunction::Lower, Datatype::String),
-            "upper" => (TextFunction::Upper, Datatype::String),
-            "length" | "len" => (TextFunction::Length, Datatype::Int64),
-            _ => return Err(self.unknown(name, args.len())),
+        let step = common_step(a, b).ok_or_else(|| self.unfit(&[&left, &right]))?;
+        let (result, to) = match (operator, a, b) {
+            (Operator::Subtract, Datetime(_), Datetime(_)) => (Timedelta(step), (Datetime(step), Datetime(step))),
+            (Operator::Add | Operator::Subtract, Datetime(_), Timedelta(_)) => {
+                (Datetime(step), (Datetime(step), Timedelta(step)))
+            }
+            (Operator::Add, Timedelta(_), Datetime(_)) => (Datetime(step), (Timedelta(step), Datetime(step))),
+            (Operator::Add | Operator::Subtract, Timedelta(_), Timedelta(_)) => {
+                (Timedelta(step), (Timedelta(step), Timedelta(step)))
+            }
+            (Operator::Divide, Timedelta(_), Timedelta(_)) => (Datatype::Float64, (Timedelta(step), Timedelta(step))),
+            _ => return Err(self.unfit(&[&left, &right])),
         };
-        if datatype != Datatype::String {
-            return Err(self.unfit(&[&arg]));
+        let sides = (Box::new(left.counted_as(to.0)), Box::new(right.counted_as(to.1)));
+        Ok((Node::Binary(operator, sides.0, sides.1, operator == Operator::Divide), result, nullable))
+    }
+
+    fn case(&self, schema: &Schema, whens: &[When], otherwise: Option<&Self>) -> Result<Typed> {
+        let mut bound = Vec::with_capacity(whens.len());
+        for When { when, then } in whens {
+            let then = then.as_ref().map(|then| then.value(schema)).transpose()?;
+            bound.push(BoundWhen { when: when.bind_part(schema)?, then });
         }
-        Ok((Node::OfText(function, Box::new(arg)), result, nullable))
+        let otherwise = otherwise.map(|value| value.value(schema)).transpose()?;
+        let values: Vec<&BoundExpression> =
+            bound.iter().filter_map(|when| when.then.as_ref()).chain(&otherwise).collect();
+        let datatype = common(&values).ok_or_else(|| self.unfit(&values))?;
+        let nullable = values.len() <= bound.len() || values.iter().any(|value| value.nullable);
+        Ok((Node::Case(bound, otherwise.map(Box::new)), datatype, nullable))
     }
+}
 
-    fn coalesce(&self, args: Vec<BoundExpression>) -> Result<(Node, Datatype, bool)> {
-        let Some(datatype) = args.first().map(|arg| arg.datatype) else { return Err(self.unknown("coalesce", 0)) };
-        let all: Vec<&BoundExpression> = args.iter().collect();
-        let literal = |arg: &BoundExpression| matches!(arg.node, Node::Integer(_) | Node::Float(_));
-        let is_number = datatype.sorting() == Sorting::Keys && !datatype.is_time();
-        if !args.iter().all(|arg| arg.datatype == datatype || (is_number && literal(arg))) {
-            return Err(self.unfit(&all));
+/// Whether something is computed with values of a type as with numbers; bools count as 0 and 1.
+pub(super) fn is_number(datatype: Datatype) -> bool {
+    datatype.sorting() == Sorting::Keys && !datatype.is_time()
+}
+
+fn column_value(schema: &Schema, column: &str) -> Result<Typed> {
+    let field = find(schema, column)?;
+    let attr = if let Place::Attr(place) = field.place { schema.attrs().get(place) } else { None };
+    Ok(match attr.and_then(|attr| attr.categories()) {
+        Some(categories) => {
+            (Node::Category(field, Arc::new(categories.clone())), categories.datatype(), field.nullable)
         }
-        let nullable = args.iter().all(|arg| arg.nullable);
-        Ok((Node::Coalesce(args), datatype, nullable))
-    }
-
-    fn unknown(&self, name: &str, given: usize) -> Error {
-        Error::input(format!(
-            "{self}: there is no function {name:?} of {given} values; there are abs, floor, ceil, round, sqrt, exp, ln, log10, lower, \
-             upper, length, year, month, day, hour, minute, second, period(t, '1h'), coalesce(a, b, …) and cast(x as type)"
-        ))
-    }
+        None => (Node::Column(field), field.datatype, field.nullable),
+    })
 }
 
-/// What can be computed of values.
-enum Kind {
-    Number(Datatype),
-    Time(Datatype),
-    Other,
-}
-
-fn step_of(datatype: Datatype) -> Option<TimeStep> {
-    match datatype {
-        Datatype::Datetime(step) | Datatype::Timedelta(step) => Some(step),
-        _ => None,
-    }
-}
-
-fn of_literal(value: &Literal) -> Result<(Node, Datatype, bool)> {
-    Ok(match value {
+fn of_literal(value: &Literal) -> Result<Typed> {
+    let (node, datatype) = match value {
         Literal::Int(value) => {
             let datatype = match value {
                 value if i64::try_from(*value).is_ok() => Datatype::Int64,
                 value if u64::try_from(*value).is_ok() => Datatype::UInt64,
                 _ => return Err(Error::input(format!("{value} does not fit 64 bits; write it as a float: {value}.0"))),
             };
-            (Node::Integer(*value), datatype, false)
+            (Node::Integer(*value), datatype)
         }
-        Literal::Float(value) => (Node::Float(*value), Datatype::Float64, false),
-        Literal::Bool(value) => (Node::Integer(i128::from(*value)), Datatype::Int64, false),
-        Literal::Text(text) => (Node::Text(text.clone()), Datatype::String, false),
-        Literal::Bytes(_) | Literal::Datetime(..) | Literal::Timedelta(..) => {
-            return Err(Error::input("bytes and times are no values of expressions"));
+        Literal::Float(value) => (Node::Float(*value), Datatype::Float64),
+        Literal::Bool(value) => (Node::Integer(i128::from(*value)), Datatype::Bool),
+        Literal::Text(text) => (Node::Run(text.as_bytes().to_vec()), Datatype::String),
+        Literal::Bytes(bytes) => (Node::Run(bytes.clone()), Datatype::Bytes),
+        Literal::Datetime(ticks, unit) => (Node::Integer((*ticks).into()), Datatype::Datetime(unit.step())),
+        Literal::Timedelta(ticks, unit) => (Node::Integer((*ticks).into()), Datatype::Timedelta(unit.step())),
+    };
+    Ok((node, datatype, false))
+}
+
+/// Whether an integer is a value of a type of integers.
+fn holds(datatype: Datatype, value: i128) -> bool {
+    let element = datatype.element();
+    let bits = u32::from(element.width) * 8;
+    match element.kind {
+        ElementKind::Unsigned => (0..1i128 << bits).contains(&value),
+        ElementKind::Signed => (-(1i128 << (bits - 1))..1i128 << (bits - 1)).contains(&value),
+        ElementKind::Float => false,
+    }
+}
+
+/// The type of a choice among values: their own, in which numbers that are written out take part if they fit; else
+/// that of a sum of numbers, or the finest step of times. `None`: there is none.
+pub(super) fn common(values: &[&BoundExpression]) -> Option<Datatype> {
+    let first = values.first()?.datatype;
+    if values.iter().all(|value| value.datatype == first) {
+        return Some(first);
+    }
+    let numbers = values.iter().all(|value| is_number(value.datatype) && value.datatype != Datatype::Bool);
+    if !numbers {
+        return values.iter().try_fold(first, |found, value| {
+            let step = common_step(found, value.datatype)?;
+            match (found, value.datatype) {
+                (Datatype::Datetime(_), Datatype::Datetime(_)) => Some(Datatype::Datetime(step)),
+                (Datatype::Timedelta(_), Datatype::Timedelta(_)) => Some(Datatype::Timedelta(step)),
+                _ => None,
+            }
+        });
+    }
+    let strong = |value: &&&BoundExpression| !matches!(value.node, Node::Integer(_) | Node::Float(_));
+    if let Some(own) = values.iter().find(strong).map(|value| value.datatype) {
+        let fits = |value: &&BoundExpression| match value.node {
+            Node::Integer(number) => own.is_float() || holds(own, number),
+            Node::Float(_) => own.is_float(),
+            _ => value.datatype == own,
+        };
+        if values.iter().all(fits) {
+            return Some(own);
         }
+    }
+    Some(match () {
+        () if values.iter().any(|value| value.datatype.is_float()) => Datatype::Float64,
+        () if values.iter().any(|value| value.datatype == Datatype::UInt64) => Datatype::UInt64,
+        () => Datatype::Int64,
     })
 }
 
 impl BoundExpression {
-    fn kind(&self, schema: &Schema) -> Result<Kind> {
-        if let Node::Column(Field { place: Place::Attr(place), .. }) = &self.node
-            && schema.attrs().get(*place).is_some_and(|attr| attr.categories().is_some())
-        {
-            return Err(Error::input(format!("{} has categories, with which nothing is computed", self.text)));
+    /// The same time in other ticks.
+    fn counted_as(self, datatype: Datatype) -> Self {
+        if self.datatype == datatype {
+            return self;
         }
-        Ok(match self.datatype {
-            datatype if datatype.is_time() => Kind::Time(datatype),
-            datatype if datatype.sorting() == Sorting::Keys => Kind::Number(datatype),
-            _ => Kind::Other,
-        })
+        let (nullable, text) = (self.nullable, self.text.clone());
+        Self { node: Node::Cast(Box::new(self)), datatype, nullable, text }
     }
 
     /// The type of its values.
@@ -246,55 +291,38 @@ impl BoundExpression {
 
     /// The columns that its evaluation needs.
     pub fn columns(&self) -> Needed {
-        let mut needed = Needed::default();
-        self.gather(&mut needed);
-        for places in [&mut needed.dims, &mut needed.attrs] {
-            places.sort_unstable();
-            places.dedup();
-        }
-        needed
+        let mut places = Vec::new();
+        self.gather(&mut places);
+        needed(places)
     }
 
-    fn gather(&self, needed: &mut Needed) {
+    /// Adds the columns that its evaluation needs.
+    pub(in crate::condition) fn gather(&self, places: &mut Vec<Place>) {
         match &self.node {
-            Node::Column(field) => match field.place {
-                Place::Dim(axis) => needed.dims.push(axis),
-                Place::Text { axis, words } => needed.dims.extend(axis..axis + words),
-                Place::Attr(place) => needed.attrs.push(place),
-            },
-            Node::Integer(_) | Node::Float(_) | Node::Text(_) => {}
-            Node::Binary(_, left, right, _) => {
-                left.gather(needed);
-                right.gather(needed);
+            Node::Column(field) | Node::Category(field, _) => places.push(field.place),
+            Node::Integer(_) | Node::Float(_) | Node::Run(_) => {}
+            Node::Binary(_, left, right, _) | Node::SearchFor(_, left, right) => {
+                left.gather(places);
+                right.gather(places);
             }
             Node::Negate(arg)
             | Node::Number(_, arg)
             | Node::OfText(_, arg)
+            | Node::Search(_, arg)
             | Node::Part(_, _, arg)
             | Node::Period(_, arg)
-            | Node::Cast(arg) => arg.gather(needed),
-            Node::Coalesce(args) => args.iter().for_each(|arg| arg.gather(needed)),
-        }
-    }
-}
-
-impl fmt::Display for Expression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Column { column } if super::super::token::is_plain(column) => f.write_str(column),
-            Self::Column { column } => write!(f, "\"{}\"", column.replace('"', "\"\"")),
-            Self::Literal { value: Literal::Text(text) } => write!(f, "'{}'", text.replace('\'', "''")),
-            Self::Literal { value: Literal::Int(value) } => write!(f, "{value}"),
-            Self::Literal { value: Literal::Float(value) } if value.is_nan() => f.write_str("nan"),
-            Self::Literal { value: Literal::Float(value) } => write!(f, "{value:?}"),
-            Self::Literal { value: Literal::Bool(value) } => write!(f, "{value}"),
-            Self::Literal { .. } => f.write_str("a value"),
-            Self::Negate { arg } => write!(f, "-({arg})"),
-            Self::Binary { operator, left, right } => write!(f, "({left} {} {right})", operator.symbol()),
-            Self::Cast { arg, to } => write!(f, "cast({arg} as {to})"),
-            Self::Function { name, args } => {
-                let args: Vec<String> = args.iter().map(Self::to_string).collect();
-                write!(f, "{name}({})", args.join(", "))
+            | Node::Cast(arg) => arg.gather(places),
+            Node::Coalesce(args) => args.iter().for_each(|arg| arg.gather(places)),
+            Node::Case(whens, otherwise) => {
+                for BoundWhen { when, then } in whens {
+                    when.gather(places);
+                    then.iter().for_each(|then| then.gather(places));
+                }
+                otherwise.iter().for_each(|value| value.gather(places));
+            }
+            Node::Truth(is, not) => {
+                is.gather(places);
+                not.gather(places);
             }
         }
     }

@@ -28,6 +28,8 @@ pub(in crate::condition) enum Part {
     Hour,
     Minute,
     Second,
+    /// From Monday, 0.
+    DayOfWeek,
 }
 
 /// How long a period is.
@@ -68,7 +70,7 @@ fn length_of(text: &str) -> Result<Length> {
 }
 
 /// Attoseconds of a tick; `None`: it is counted in months.
-fn tick_of(step: TimeStep) -> Option<i128> {
+pub(super) fn tick_of(step: TimeStep) -> Option<i128> {
     let unit = match step.unit() {
         TimeUnit::Year | TimeUnit::Month => return None,
         TimeUnit::Week => 7 * DAY,
@@ -147,6 +149,7 @@ impl Part {
             "hour" => Self::Hour,
             "minute" => Self::Minute,
             "second" => Self::Second,
+            "dayofweek" | "weekday" => Self::DayOfWeek,
             _ => return None,
         })
     }
@@ -162,6 +165,7 @@ impl Part {
             Self::Hour => clock / HOUR,
             Self::Minute => clock / MINUTE % 60,
             Self::Second => clock / SECOND % 60,
+            Self::DayOfWeek => (days + AFTER_MONDAY).rem_euclid(7),
         };
         i64::try_from(part).unwrap_or(i64::MAX)
     }
