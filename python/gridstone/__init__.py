@@ -39,7 +39,8 @@ from .errors import (
 from .maintain.health import Repair, Report, repair, verify
 from .maintain.retention import tag, untag
 from .query.box import prefix
-from .query.condition import Expression, col
+from .query.condition import Expression
+from .query.value import Value, case, coalesce, col
 from .result.damage import DamageWarning, Skipped
 from .result.nat import NatWarning
 from .schema.array_schema import Schema
@@ -97,9 +98,12 @@ __all__ = [
     "Stream",
     "Transaction",
     "UnsupportedError",
+    "Value",
     "__version__",
     "advise",
     "array",
+    "case",
+    "coalesce",
     "col",
     "commit",
     "copy",

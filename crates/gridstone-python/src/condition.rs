@@ -3,16 +3,16 @@
 use crate::buffer::Buffer;
 use crate::columns::{Held, views};
 use crate::errors::{input, raise};
-use gridstone::engine::{self, Branch, Call, Comparison, Literal};
-use gridstone::schema::{Datatype, Schema};
+use gridstone::engine::{self, Branch, Call};
+use gridstone::schema::Schema;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::PyDict;
 
 /// A condition on cells. It never changes.
 #[pyclass(frozen, eq, hash, module = "gridstone._native")]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Condition {
-    inner: Branch,
+    pub(crate) inner: Branch,
 }
 
 /// A condition as an argument; the engine keeps it while Python runs.
@@ -23,57 +23,9 @@ pub(crate) fn branch(given: &GivenCondition<'_>) -> Branch {
     given.get().inner.clone()
 }
 
-/// A value beside a column: `(dtype, ticks)` is a time, NaT without ticks.
-struct Value(Literal);
-
-impl<'py> FromPyObject<'_, 'py> for Value {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let found = if let Ok(flag) = given.cast::<PyBool>() {
-            Literal::Bool(flag.is_true())
-        } else if given.is_instance_of::<PyInt>() {
-            Literal::Int(given.extract::<i64>().map(i128::from).or_else(|_| given.extract())?)
-        } else if let Ok(float) = given.cast::<PyFloat>() {
-            Literal::Float(float.value())
-        } else if given.is_instance_of::<PyString>() {
-            Literal::Text(given.extract()?)
-        } else if let Ok(bytes) = given.cast::<PyBytes>() {
-            Literal::Bytes(bytes.as_bytes().to_vec())
-        } else {
-            let (name, ticks): (String, Option<i64>) = given.extract()?;
-            time(given.py(), &name, ticks.unwrap_or(i64::MIN))?
-        };
-        Ok(Self(found))
-    }
-}
-
-fn time(py: Python<'_>, name: &str, ticks: i64) -> PyResult<Literal> {
-    let datatype = Datatype::parse(name).map_err(|e| raise(py, &e))?;
-    let units = |count: u32| {
-        let units = if ticks == i64::MIN { Some(ticks) } else { ticks.checked_mul(i64::from(count)) };
-        let beyond =
-            || input(py, &format!("{ticks} of {datatype} are beyond 64 bits when they are counted in one unit"));
-        units.filter(|units| ticks == i64::MIN || *units > i64::MIN).ok_or_else(beyond)
-    };
-    match datatype {
-        Datatype::Datetime(step) => Ok(Literal::Datetime(units(step.count())?, step.unit())),
-        Datatype::Timedelta(step) => Ok(Literal::Timedelta(units(step.count())?, step.unit())),
-        other => Err(input(py, &format!("{other} is no type of times"))),
-    }
-}
-
 impl Condition {
-    fn leaf(py: Python<'_>, condition: engine::Condition) -> PyResult<Self> {
-        Self::of(py, Branch::new(condition))
-    }
-
-    fn of(py: Python<'_>, found: gridstone::base::Result<Branch>) -> PyResult<Self> {
+    pub(crate) fn of(py: Python<'_>, found: gridstone::base::Result<Branch>) -> PyResult<Self> {
         found.map(|inner| Self { inner }).map_err(|e| raise(py, &e))
-    }
-
-    fn comparison(py: Python<'_>, sign: &str) -> PyResult<Comparison> {
-        Comparison::parse(sign).map_err(|e| raise(py, &e))
     }
 }
 
@@ -87,45 +39,7 @@ impl Condition {
 
     #[staticmethod]
     fn constant(py: Python<'_>, value: bool) -> PyResult<Self> {
-        Self::leaf(py, if value { engine::Condition::True {} } else { engine::Condition::False {} })
-    }
-
-    #[staticmethod]
-    fn column(py: Python<'_>, column: String) -> PyResult<Self> {
-        Self::leaf(py, engine::Condition::Column { column })
-    }
-
-    #[staticmethod]
-    fn compare(py: Python<'_>, column: String, sign: &str, value: Value) -> PyResult<Self> {
-        let is = Self::comparison(py, sign)?;
-        Self::leaf(py, engine::Condition::Compare { is, column, value: value.0 })
-    }
-
-    #[staticmethod]
-    fn compare_columns(py: Python<'_>, left: String, sign: &str, right: String) -> PyResult<Self> {
-        let is = Self::comparison(py, sign)?;
-        Self::leaf(py, engine::Condition::CompareColumns { is, left, right })
-    }
-
-    #[staticmethod]
-    fn among(py: Python<'_>, column: String, values: Vec<Value>) -> PyResult<Self> {
-        let values = values.into_iter().map(|value| value.0).collect();
-        Self::leaf(py, engine::Condition::In { column, values })
-    }
-
-    #[staticmethod]
-    fn between(py: Python<'_>, column: String, low: Value, high: Value) -> PyResult<Self> {
-        Self::leaf(py, engine::Condition::Between { column, low: low.0, high: high.0 })
-    }
-
-    #[staticmethod]
-    fn null(py: Python<'_>, column: String) -> PyResult<Self> {
-        Self::leaf(py, engine::Condition::IsNull { column })
-    }
-
-    #[staticmethod]
-    fn not_null(py: Python<'_>, column: String) -> PyResult<Self> {
-        Self::leaf(py, engine::Condition::IsNotNull { column })
+        Self::of(py, Branch::new(if value { engine::Condition::True {} } else { engine::Condition::False {} }))
     }
 
     fn negated(&self, py: Python<'_>) -> PyResult<Self> {

@@ -26,6 +26,7 @@ mod positions;
 mod retention;
 mod store;
 mod transaction;
+mod value;
 mod writer;
 
 use pyo3::prelude::*;
@@ -35,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<condition::Condition>()?;
+    module.add_class::<value::Value>()?;
     module.add_class::<context::Context>()?;
     module.add_class::<keys::Keys>()?;
     module.add_class::<cells::Cells>()?;

@@ -1,16 +1,15 @@
 """Conditions built in Python: `gs.col("sog") > 3`.
 
-A `Column` makes an `Expression` when it is compared; expressions are joined with `&`, `|` and `~`. An expression holds
-a condition of the core, which is made once and passed to every call as it is. Text and expressions mean the same, and
-the `repr` of an expression is text that parses back to it.
+Comparing a column or a computed value (`value.py`) makes an `Expression`; expressions are joined with `&`, `|` and
+`~`. An expression holds a condition of the core, which is made once and passed to every call as it is. Text and
+expressions mean the same, and the `repr` of an expression is text that parses back to it.
 
     (gs.col("sog") > 3) & gs.col("status").isin([1, 5])
     gs.Expression.parse("sog > 3 and status in (1, 5)")
 """
 
 import datetime as dt
-from collections.abc import Iterable
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -81,88 +80,8 @@ class Expression:
         )
 
 
-@final
-class Column(Expression):
-    """A dimension or attribute, by name. Comparing it makes an `Expression`; a column of bools is one by itself.
-
-    Not hashable, as `==` builds a condition.
-    """
-
-    __slots__ = ("_name",)
-
-    __hash__ = None  # type: ignore[assignment]  # `==` says nothing of equality
-
-    def __init__(self, name: Any) -> None:
-        if not isinstance(name, str) or not name:
-            raise InputError(f"the name of a dimension or attribute is a text, not {brief(name)}")
-        self._name = str(utf8("name", name))
-        super().__init__(_native.Condition.column(self._name))
-
-    def __reduce__(self) -> tuple[type["Column"], tuple[str]]:
-        return Column, (self.name,)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._name
-
-    def _compared(self, sign: str, other: Any) -> Expression:
-        if isinstance(other, Column):
-            return Expression(_native.Condition.compare_columns(self._name, sign, other._name))
-        return Expression(_native.Condition.compare(self._name, sign, _literal(other)))
-
-    def __eq__(self, other: object) -> Any:
-        return self._compared("==", other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compared("!=", other)
-
-    def __lt__(self, other: Any) -> Expression:
-        return self._compared("<", other)
-
-    def __le__(self, other: Any) -> Expression:
-        return self._compared("<=", other)
-
-    def __gt__(self, other: Any) -> Expression:
-        return self._compared(">", other)
-
-    def __ge__(self, other: Any) -> Expression:
-        return self._compared(">=", other)
-
-    def isin(self, values: Iterable[Any]) -> Expression:
-        """Whether the value equals one of `values` (NaN equals nothing)."""
-        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise InputError(f"isin takes a list of values, not {brief(values)}")
-        return Expression(_native.Condition.among(self._name, [_literal(value) for value in values]))
-
-    def between(self, low: Any, high: Any) -> Expression:
-        """Whether the value lies between the two, both included."""
-        return Expression(_native.Condition.between(self._name, _literal(low), _literal(high)))
-
-    def is_null(self) -> Expression:
-        """Whether there is no value."""
-        return Expression(_native.Condition.null(self._name))
-
-    def is_not_null(self) -> Expression:
-        """Whether there is a value."""
-        return Expression(_native.Condition.not_null(self._name))
-
-    def is_nan(self) -> Expression:
-        """Whether the value is NaN or NaT."""
-        return self._compared("!=", self)
-
-    def is_not_nan(self) -> Expression:
-        """Whether there is a value, and not NaN or NaT."""
-        return self._compared("==", self)
-
-
 Where: TypeAlias = str | Expression
 """What `where=` takes: a text or an expression."""
-
-
-def col(name: str) -> Column:
-    """The dimension or attribute called `name`, to build a condition: `gs.col("sog") > 3`."""
-    return Column(name)
 
 
 def condition_of(where: Any) -> "_native.Condition":
@@ -197,7 +116,7 @@ def _condition(part: Any) -> "_native.Condition":
     )
 
 
-def _literal(value: Any) -> "_native._Literal":
+def literal(value: Any) -> "_native._Literal":
     """`value` as the core takes it, nothing rounded."""
     value = _unwrapped(value)
     if value is None:

@@ -255,6 +255,16 @@ impl Condition {
         }
     }
 
+    /// As [`Condition::of_value`]; an Input error for a literal that is no bool.
+    pub fn by_itself(value: Expression) -> Result<Self> {
+        match Self::of_value(value) {
+            Self::Value { value } if value.is_literal() => {
+                Err(Error::input(format!("{}, by itself, is no condition; compare it with a column", *value)))
+            }
+            condition => Ok(condition),
+        }
+    }
+
     /// The comparison of two values; an Input error if both are literals.
     pub fn compared(left: Expression, is: Comparison, right: Expression) -> Result<Self> {
         Ok(match (left, right) {

@@ -136,6 +136,11 @@ impl Expression {
         }
     }
 
+    /// A value of the type of this name; an Input error if there is none.
+    pub fn cast(arg: Term, to: &str) -> Result<Self> {
+        Ok(Self::Cast { arg, to: type_named(to)?.to_string() })
+    }
+
     /// Whether it is a literal.
     pub fn is_literal(&self) -> bool {
         matches!(self, Self::Literal { .. })
