@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, label, mapping, several
+from ..base.arguments import checked, label, mapping, several, shown
 from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
@@ -49,6 +49,7 @@ class Askable(Noting):
     @abstractmethod
     def _retry_if_schema_moved(self, look: "Callable[[Schema], _Found]") -> "_Found": ...
 
+    @shown
     @checked(aggregates=mapping)
     def aggregate(
         self,
@@ -105,6 +106,7 @@ class Askable(Noting):
 
         return self._retry_if_schema_moved(look)
 
+    @shown
     @checked(aggregates=mapping)
     def partial(
         self,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, known, mapping
+from ..base.arguments import checked, known, mapping, shown
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column import datatype, decode
@@ -67,6 +67,7 @@ class Reducible(Stored):
     @abstractmethod
     def ndim(self) -> int: ...
 
+    @shown
     def sum(
         self,
         axis: Axis = None,
@@ -102,6 +103,7 @@ class Reducible(Stored):
         values = _zeroed(shaped[0]["sum"]) if self._counts_nothing(shaped) else shaped[0]["sum"]
         return _ended(_as_numpy(values, self._own(), dtype), out)
 
+    @shown
     def mean(
         self,
         axis: Axis = None,
@@ -117,6 +119,7 @@ class Reducible(Stored):
         made, _ = self._made("mean", axis, box, where, progress, keepdims)
         return _ended(_as_numpy(_nan_where_nothing(made["mean"], self.nullable), self._own(), dtype), out)
 
+    @shown
     def min(
         self,
         axis: Axis = None,
@@ -130,6 +133,7 @@ class Reducible(Stored):
         """The least value along axes; NaN if there is one. Arguments and errors as of `sum`; ValueError of no cell."""
         return self._extreme("min", out, self._made("min", axis, box, where, progress, keepdims))
 
+    @shown
     def max(
         self,
         axis: Axis = None,
@@ -143,6 +147,7 @@ class Reducible(Stored):
         """The greatest value along axes; NaN if there is one. Arguments and errors as of `min`."""
         return self._extreme("max", out, self._made("max", axis, box, where, progress, keepdims))
 
+    @shown
     def any(
         self,
         axis: Axis = None,
@@ -157,6 +162,7 @@ class Reducible(Stored):
         made, _ = self._made("bool_or", axis, box, where, progress, keepdims)
         return _ended(np.ma.filled(made["bool_or"], False), out)
 
+    @shown
     def all(
         self,
         axis: Axis = None,
@@ -171,6 +177,7 @@ class Reducible(Stored):
         made, _ = self._made("bool_and", axis, box, where, progress, keepdims)
         return _ended(np.ma.filled(made["bool_and"], True), out)
 
+    @shown
     def var(
         self,
         axis: Axis = None,
@@ -188,6 +195,7 @@ class Reducible(Stored):
         made, _ = self._made("var_pop", axis, box, where, progress, keepdims, more={"count": "count"})
         return _ended(_as_numpy(_scaled(made, ddof, self.nullable), self._own(), dtype), out)
 
+    @shown
     def std(
         self,
         axis: Axis = None,
@@ -298,6 +306,7 @@ class ReducibleArray(Reducible, Noting):
 
         return self._retry_if_schema_moved(look)
 
+    @shown
     @checked(aggregates=mapping)
     def reduce(
         self,
@@ -343,6 +352,8 @@ def axes_of(schema: Schema, axis: Axis) -> set[int]:
             places.append(names.index(one))
             continue
         place = index(one)
+        if not -(2**31) < place < 2**31:
+            raise InputError(f"axis={brief(axis)}: the array has {schema.ndim} dimensions")
         if not -schema.ndim <= place < schema.ndim:
             raise np.exceptions.AxisError(place, schema.ndim)
         places.append(place % schema.ndim)
@@ -389,6 +400,8 @@ def _nan_where_nothing(values: Any, nullable: bool) -> Any:
 
 def _scaled(made: Mapping[str, Any], ddof: float, nullable: bool) -> Any:
     """Variances of all values as those with `ddof` less."""
+    if isinstance(ddof, bool) or not isinstance(ddof, int | float | np.integer | np.floating) or abs(ddof) > 2**53:
+        raise InputError(f"ddof= takes a number, not {brief(ddof)}")
     count = made["count"]
     variances = _nan_where_nothing(made["var_pop"], nullable)
     if ddof == 0:
