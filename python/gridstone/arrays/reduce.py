@@ -400,7 +400,7 @@ def _nan_where_nothing(values: Any, nullable: bool) -> Any:
 
 def _scaled(made: Mapping[str, Any], ddof: float, nullable: bool) -> Any:
     """Variances of all values as those with `ddof` less."""
-    if isinstance(ddof, bool) or not isinstance(ddof, int | float | np.integer | np.floating) or abs(ddof) > 2**53:
+    if not _is_number(ddof):
         raise InputError(f"ddof= takes a number, not {brief(ddof)}")
     count = made["count"]
     variances = _nan_where_nothing(made["var_pop"], nullable)
@@ -419,3 +419,8 @@ def _ended(values: Any, out: AnyArray | None) -> Any:
         out[...] = values
         return out
     return values[()] if values.ndim == 0 else values
+
+
+def _is_number(value: Any) -> bool:
+    kinds = int | float | np.integer | np.floating
+    return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= 2**53
