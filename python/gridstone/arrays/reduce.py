@@ -422,5 +422,6 @@ def _ended(values: Any, out: AnyArray | None) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    kinds = int | float | np.integer | np.floating
-    return isinstance(value, kinds) and not isinstance(value, bool) and abs(value) <= 2**53
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):  # noqa: UP038
+        return False
+    return bool(-(2**53) <= value <= 2**53)
