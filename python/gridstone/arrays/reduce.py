@@ -422,6 +422,6 @@ def _ended(values: Any, out: AnyArray | None) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):  # noqa: UP038
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     return bool(-(2**53) <= value <= 2**53)
