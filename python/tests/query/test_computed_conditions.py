@@ -57,7 +57,7 @@ def test_reads_are_numpys_masks(tmp_path: Path, sparse: bool) -> None:
         if sparse:
             array.write_cells({"x": np.arange(start, start + 200)}, part)
         else:
-            array.write({"x": (start, start + 199)}, part)
+            array.write(part, {"x": (start, start + 199)})
     x = np.arange(_N)
     for where, mask in _masks(cells, x).items():
         assert 0 < mask.sum() < _N, where
