@@ -1,6 +1,6 @@
 //! The entry point for fuzzers: properties that hold for any text.
 
-use super::{Condition, Facts, Verdict};
+use super::{Condition, Expression, Facts, Verdict};
 use crate::base::{Error, Result};
 use crate::schema::Schema;
 
@@ -10,7 +10,7 @@ const SCHEMA: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","doma
     {"name":"d","dtype":"float64","nullable":true},{"name":"b","dtype":"bool"},{"name":"t","dtype":"datetime64[ns]"},
     {"name":"w","dtype":"timedelta64[W]"},{"name":"s","dtype":"string","nullable":true},{"name":"r","dtype":"bytes"}]}"#;
 
-/// Parses any bytes as a condition and as its JSON, and binds a valid one. An error says which property failed: text
+/// Parses any bytes as a condition, as its JSON and as an expression, and binds a valid condition. An error says which property failed: text
 /// and JSON parse to the same tree, bounds lie in the domain, and pruning zero rows gives `Verdict::None`.
 pub fn fuzz(data: &[u8]) -> Result<()> {
     let text = String::from_utf8_lossy(data);
@@ -30,6 +30,11 @@ pub fn fuzz(data: &[u8]) -> Result<()> {
         if let Some(sub) = bound.bounds(&schema) {
             schema.check_inside(&sub)?;
         }
+    }
+    let Ok(value) = Expression::parse(&text) else { return Ok(()) };
+    let (printed, json) = (value.to_string(), value.to_json());
+    if Expression::parse(&printed)? != value || Expression::from_json(&json)? != value {
+        return Err(Error::input(format!("{printed:?} or {json:?} is another expression")));
     }
     Ok(())
 }
