@@ -1,14 +1,13 @@
 """Questions to an array: aggregates of cells, by groups."""
 
-import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, label, mapping, several, shown
+from ..base.arguments import checked, mapping, several, utf8
 from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
@@ -32,8 +31,6 @@ _Found = TypeVar("_Found")
 By = str | Mapping[str, Any] | Sequence[Any] | None
 Keys = list[tuple[str, str, int | float | None]]
 
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
 
 class Askable(Noting):
     """The part of an array that answers questions."""
@@ -49,7 +46,6 @@ class Askable(Noting):
     @abstractmethod
     def _retry_if_schema_moved(self, look: "Callable[[Schema], _Found]") -> "_Found": ...
 
-    @shown
     @checked(aggregates=mapping)
     def aggregate(
         self,
@@ -106,7 +102,6 @@ class Askable(Noting):
 
         return self._retry_if_schema_moved(look)
 
-    @shown
     @checked(aggregates=mapping)
     def partial(
         self,
@@ -142,18 +137,21 @@ class Askable(Noting):
         return self._retry_if_schema_moved(look)
 
 
-def texts_of(aggregates: Mapping[str, str]) -> list[tuple[str, str]]:
+def texts_of(aggregates: Mapping[Any, Any]) -> list[tuple[str, str]]:
     """Names and texts of aggregates for the core."""
     for name, text in aggregates.items():
-        label("the name of an aggregate", name)
-        if not isinstance(text, str):
-            raise InputError(f'{name!r}: an aggregate is a text such as "mean(v)", not {brief(text)}')
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InputError(
+                f'aggregates= has names of columns and texts such as "mean(v)", found {brief(name)}: {brief(text)}'
+            )
+        utf8("aggregates", name)
+        utf8("aggregates", text)
     return list(aggregates.items())
 
 
 def whole(what: str, value: Any) -> int:
     """A whole number from 0 on."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
         raise InputError(f"{what}= is a whole number from 0 on, not {brief(value)}")
     return int(value)
 
@@ -165,7 +163,9 @@ def orders_of(order: str | Sequence[str] | None) -> list[tuple[str, bool]]:
     several("order", order)
     made = []
     for one in [order] if isinstance(order, str) else order:
-        label("order", one)
+        if not isinstance(one, str):
+            raise InputError(f'order= names columns of the answer, such as "n desc", not {brief(one)}')
+        utf8("order", one)
         name, _, way = one.rpartition(" ")
         known = way.lower() in ("asc", "desc") and name != ""
         made.append((name.strip() if known else one, known and way.lower() == "desc"))
@@ -192,12 +192,14 @@ def _flat(by: By) -> Iterator[tuple[str, Any]]:
 
 
 def quoted(name: str) -> str:
-    """A name as expressions have it."""
-    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    """A name as expressions have it: in quotes, since some words are no names without them."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _key(schema: Schema, name: Any, width: Any) -> tuple[str, str, int | float | None]:
-    label("by", name)
+    if not isinstance(name, str):
+        raise InputError(f"by= takes names, and widths of bins by name, not {brief(name)}")
+    utf8("by", name)
     known = {dim.name for dim in schema.dims} | {attr.name for attr in schema.attrs}
     text = quoted(name) if name in known else name
     if width is None:
@@ -205,10 +207,13 @@ def _key(schema: Schema, name: Any, width: Any) -> tuple[str, str, int | float |
     if isinstance(width, np.timedelta64):
         width = _period(name, width)
     if isinstance(width, str):
-        return name, f"period({text}, '{width}')", None
-    if isinstance(width, bool) or not isinstance(width, int | float | np.integer | np.floating) or not width > 0:
+        utf8("by", width)
+        length = width.replace("'", "''")
+        return name, f"period({text}, '{length}')", None
+    is_number = isinstance(width, int | float | np.integer | np.floating) and not isinstance(width, bool)
+    if not is_number or not 0 < width < 2**63:
         raise InputError(
-            f'by={{{name!r}: …}}: the width of a bin is a number above 0, or a length of time such as "1h", not '
+            f'by={{{name!r}: …}}: the width of a bin is a number from 0 to 2^63, or a length of time such as "1h", not '
             f"{brief(width)}"
         )
     dtype = schema.dim(name).dtype if name in {d.name for d in schema.dims} else _dtype(schema, name)

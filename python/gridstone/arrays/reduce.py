@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, known, mapping, shown
+from ..base.arguments import checked, flag, known, mapping
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column import datatype, decode
@@ -32,6 +32,36 @@ if TYPE_CHECKING:
 
 Axis = int | str | Sequence[int | str] | None
 _Found = TypeVar("_Found")
+
+
+def _axis(what: str, value: Any) -> None:
+    """Positions or names of dimensions."""
+    given = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(one, int | str | np.integer) and not isinstance(one, bool) for one in given):
+        raise InputError(f"{what}= takes positions or names of dimensions, not {brief(value)}")
+
+
+def _out(what: str, value: Any) -> None:
+    """An array to fill."""
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{what}= takes an array of NumPy to fill, found {brief(value)}")
+
+
+def _dtype(what: str, value: Any) -> None:
+    """A type of numbers."""
+    try:
+        kind = np.dtype(value).kind
+    except (TypeError, ValueError, OverflowError):
+        kind = ""
+    if kind not in "biufmM" or not kind:
+        raise InputError(f"{what}= takes a dtype of numbers or times, not {brief(value)}")
+
+
+def _ddof(what: str, value: Any) -> None:
+    """A number that is taken from the number of values."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or not -(2**53) <= value <= 2**53:
+        raise InputError(f"{what}= takes a number, not {brief(value)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +97,7 @@ class Reducible(Stored):
     @abstractmethod
     def ndim(self) -> int: ...
 
-    @shown
+    @checked(axis=_axis, dtype=_dtype, out=_out, keepdims=flag)
     def sum(
         self,
         axis: Axis = None,
@@ -103,7 +133,7 @@ class Reducible(Stored):
         values = _zeroed(shaped[0]["sum"]) if self._counts_nothing(shaped) else shaped[0]["sum"]
         return _ended(_as_numpy(values, self._own(), dtype), out)
 
-    @shown
+    @checked(axis=_axis, dtype=_dtype, out=_out, keepdims=flag)
     def mean(
         self,
         axis: Axis = None,
@@ -119,7 +149,7 @@ class Reducible(Stored):
         made, _ = self._made("mean", axis, box, where, progress, keepdims)
         return _ended(_as_numpy(_nan_where_nothing(made["mean"], self.nullable), self._own(), dtype), out)
 
-    @shown
+    @checked(axis=_axis, out=_out, keepdims=flag)
     def min(
         self,
         axis: Axis = None,
@@ -133,7 +163,7 @@ class Reducible(Stored):
         """The least value along axes; NaN if there is one. Arguments and errors as of `sum`; ValueError of no cell."""
         return self._extreme("min", out, self._made("min", axis, box, where, progress, keepdims))
 
-    @shown
+    @checked(axis=_axis, out=_out, keepdims=flag)
     def max(
         self,
         axis: Axis = None,
@@ -147,7 +177,7 @@ class Reducible(Stored):
         """The greatest value along axes; NaN if there is one. Arguments and errors as of `min`."""
         return self._extreme("max", out, self._made("max", axis, box, where, progress, keepdims))
 
-    @shown
+    @checked(axis=_axis, out=_out, keepdims=flag)
     def any(
         self,
         axis: Axis = None,
@@ -162,7 +192,7 @@ class Reducible(Stored):
         made, _ = self._made("bool_or", axis, box, where, progress, keepdims)
         return _ended(np.ma.filled(made["bool_or"], False), out)
 
-    @shown
+    @checked(axis=_axis, out=_out, keepdims=flag)
     def all(
         self,
         axis: Axis = None,
@@ -177,7 +207,7 @@ class Reducible(Stored):
         made, _ = self._made("bool_and", axis, box, where, progress, keepdims)
         return _ended(np.ma.filled(made["bool_and"], True), out)
 
-    @shown
+    @checked(axis=_axis, dtype=_dtype, out=_out, ddof=_ddof, keepdims=flag)
     def var(
         self,
         axis: Axis = None,
@@ -195,7 +225,7 @@ class Reducible(Stored):
         made, _ = self._made("var_pop", axis, box, where, progress, keepdims, more={"count": "count"})
         return _ended(_as_numpy(_scaled(made, ddof, self.nullable), self._own(), dtype), out)
 
-    @shown
+    @checked(axis=_axis, dtype=_dtype, out=_out, ddof=_ddof, keepdims=flag)
     def std(
         self,
         axis: Axis = None,
@@ -306,8 +336,7 @@ class ReducibleArray(Reducible, Noting):
 
         return self._retry_if_schema_moved(look)
 
-    @shown
-    @checked(aggregates=mapping)
+    @checked(aggregates=mapping, axis=_axis)
     def reduce(
         self,
         aggregates: Mapping[str, str],
@@ -400,8 +429,6 @@ def _nan_where_nothing(values: Any, nullable: bool) -> Any:
 
 def _scaled(made: Mapping[str, Any], ddof: float, nullable: bool) -> Any:
     """Variances of all values as those with `ddof` less."""
-    if not _is_number(ddof):
-        raise InputError(f"ddof= takes a number, not {brief(ddof)}")
     count = made["count"]
     variances = _nan_where_nothing(made["var_pop"], nullable)
     if ddof == 0:
@@ -419,9 +446,3 @@ def _ended(values: Any, out: AnyArray | None) -> Any:
         out[...] = values
         return out
     return values[()] if values.ndim == 0 else values
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return False
-    return bool(-(2**53) <= value <= 2**53)

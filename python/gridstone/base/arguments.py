@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..errors import GridstoneError, InputError
+from ..errors import InputError
 from .printable import brief
 
 Check = Callable[[str, Any], None]
@@ -187,22 +187,3 @@ def checked(**others: Check) -> Callable[[_Call], _Call]:
         return cast("_Call", wrapper)
 
     return made
-
-
-def shown(call: _Call) -> _Call:
-    """Makes an error of a library about an argument one that shows all arguments, by name."""
-
-    @functools.wraps(call)
-    def wrapper(*args: Any, **named: Any) -> Any:
-        try:
-            return call(*args, **named)
-        except GridstoneError:
-            raise
-        except (TypeError, ValueError, OverflowError, RecursionError, AttributeError) as error:
-            given = inspect.signature(call).bind(*args, **named).arguments
-            told = ", ".join(f"{name}={brief(value)}" for name, value in given.items() if name != "self")
-            if isinstance(error, ValueError) and str(error).startswith("there is no"):
-                raise
-            raise TypeError(f"{call.__name__}({told}): {brief(str(error))}") from error
-
-    return wrapper  # type: ignore[return-value]

@@ -5,14 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from ..column import datatype
 from ..context.settings import Context
 from ..errors import InputError
 from ..query.condition import Expression
 from ..result.cells import Result
 from ..schema.array_schema import Schema
+from ..schema.fields import asked_of_core
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +101,7 @@ class Cells:
         schema = pa.schema([self.schema.field(name) for name in names])
         attrs = [attr.name for attr in self.source.schema.attrs if attr.name in set(names)]
         if not attrs and not self.source.sparse:
-            attrs = [_narrowest(self.source.schema)]
+            attrs = asked_of_core(self.source.schema, attrs)
         scanned = Scanned(None if columns is None else names, where)
         with self._lock:
             self.last = scanned
@@ -171,13 +169,3 @@ def _delivered_as(kind: "pa.DataType", times: str) -> "pa.DataType":
 
     units = {"auto": ("s", "ms"), "us": ("s", "ms", "ns"), "keep": ()}[times]
     return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) and kind.unit in units else kind
-
-
-def _narrowest(schema: Schema) -> str:
-    """The attribute that costs least to read."""
-
-    def width(place: int) -> float:
-        attr = schema.attrs[place]
-        return np.inf if attr.var and attr.enumeration is None else datatype.cell_bytes(attr.codes or attr.dtype)
-
-    return schema.attrs[min(range(len(schema.attrs)), key=width)].name

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ..column import arrow, arrow_types, decode
 from ..column.columns import Field
 from ..column.datatype import AnyArray
-from ..errors import GridstoneError, InputError, UnsupportedError
+from ..errors import InputError, UnsupportedError
 from ..result.answer import answer_of
 from ..result.cells import Result
 from ..result.interop import Tabular
@@ -179,8 +179,3 @@ class Answers(Tabular):
     def __del__(self) -> None:
         if getattr(self, "_reader", None) is not None:
             self._end()
-
-
-def known_error(error: BaseException) -> bool:
-    """Whether an error already says what it should."""
-    return isinstance(error, GridstoneError | KeyboardInterrupt | MemoryError)

@@ -190,7 +190,10 @@ def parameters(params: Any) -> Any:
     if params is None:
         return None
     if isinstance(params, Mapping):
-        return {str(name): _plain(value) for name, value in params.items()}
+        strange = next((name for name in params if not isinstance(name, str)), None)
+        if strange is not None:
+            raise InputError(f"params= has names for $name, found {brief(strange)}")
+        return {name: _plain(value) for name, value in params.items()}
     if isinstance(params, str | bytes) or not isinstance(params, Iterable):
         raise InputError(
             f"params= takes a list of values for ? and $1, or a mapping for $name, found {brief(params)}; one value is "

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..arrays.array import Array
-from ..base.arguments import checked, flag
+from ..base.arguments import among, checked, flag, place, text
 from ..base.naming import target
 from ..base.printable import brief
 from ..context.settings import Context, default
@@ -24,7 +24,7 @@ _BATCH_ROWS = 1 << 17
 
 
 def _explained(what: str, value: Any) -> None:
-    if not (isinstance(value, bool) or value == "analyze"):
+    if not (isinstance(value, bool) or among(value, ("analyze",))):
         raise InputError(f'{what}= is True, False or "analyze", found {brief(value)}')
 
 
@@ -80,7 +80,7 @@ def sql(
     context: Context | None = ...,
     **frames: Any,
 ) -> Plan: ...
-@checked(explain=_explained, stream=flag)
+@checked(query=text, explain=_explained, stream=flag, to=place)
 def sql(
     query: str,
     params: Any = None,

@@ -71,9 +71,10 @@ impl Distribution {
             return (from + ((to - from) as f64 * part).round() as i128) as u64;
         }
         let (from, to) = (self.number(low), self.number(high));
-        // Both ends are exact, and equal infinities have no difference.
+        // Both ends are exact. Between a number and an infinity lies the infinity, between two opposite ones NaN.
         let value = match part {
             _ if from == to || part == 0.0 => from,
+            _ if from.is_infinite() || to.is_infinite() => from + to,
             part if part < 0.5 => from + (to - from) * part,
             part => to - (to - from) * (1.0 - part),
         };

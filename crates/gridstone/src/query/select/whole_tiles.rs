@@ -41,21 +41,16 @@ pub(super) fn take_whole_tiles(
     {
         let places = Places::of(sweep);
         let mut known = Known::default();
-        let given = roles.as_deref().map(Vec::as_slice);
-        for (at, unit) in sweep.units.iter().enumerate() {
-            let tile = (unit.queue, unit.at.tile);
-            let whole = given.is_none_or(|roles| roles.get(at).is_some_and(|role| role.verdict == Verdict::All));
-            if !whole {
-                taken.insert(tile, false);
-            }
-        }
+        let selected = selected_cells(sweep, roles.as_deref().map(Vec::as_slice));
         for unit in &sweep.units {
             let tile = (unit.queue, unit.at.tile);
             if taken.contains_key(&tile) {
                 continue;
             }
             sweep.context.cancel.check()?;
-            let took = match whole_tile(sweep, unit, &places, &mut known, attrs)? {
+            // A block that is not planned, since the condition or the box rules it out, is missing from the sum.
+            let whole = whole_tile(sweep, unit, &places, &mut known, attrs)?;
+            let took = match whole.filter(|whole| selected.get(&tile) == Some(&whole.cells)) {
                 Some(whole) => accept(&whole)?,
                 None => false,
             };
@@ -74,6 +69,17 @@ pub(super) fn take_whole_tiles(
         sweep.context.counters.tiles_read.fetch_sub(tiles, std::sync::atomic::Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// How many cells of each tile lie in planned blocks of which every row is selected.
+fn selected_cells(sweep: &SparseReader, roles: Option<&[BlockRole]>) -> HashMap<(usize, u64), u64> {
+    let mut selected = HashMap::new();
+    for (at, unit) in sweep.units.iter().enumerate() {
+        if roles.is_none_or(|roles| roles.get(at).is_some_and(|role| role.verdict == Verdict::All)) {
+            *selected.entry((unit.queue, unit.at.tile)).or_insert(0) += unit.at.cells as u64;
+        }
+    }
+    selected
 }
 
 /// The tile of a block, if its cells are all read as they are, and all that is asked for is known.
