@@ -1,6 +1,5 @@
 """Questions to an array: aggregates of cells, by groups."""
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,18 +11,15 @@ from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column.datatype import is_time
-from ..context.settings import Context
 from ..errors import InputError
 from ..query.box import BoxLike, region_of
 from ..query.condition import Where, condition_of
 from ..result.answer import answer_of, named_columns
 from ..result.cells import Result
 from ..schema.array_schema import Schema
-from .noting import Noting
+from .noting import Looking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
 _Found = TypeVar("_Found")
@@ -32,19 +28,8 @@ By = str | Mapping[str, Any] | Sequence[Any] | None
 Keys = list[tuple[str, str, int | float | None]]
 
 
-class Askable(Noting):
+class Askable(Looking):
     """The part of an array that answers questions."""
-
-    _schema: Schema
-    _context: Context
-    _stats: dict[str, int]
-
-    @property
-    @abstractmethod
-    def native(self) -> "_native.Array": ...
-
-    @abstractmethod
-    def _retry_if_schema_moved(self, look: "Callable[[Schema], _Found]") -> "_Found": ...
 
     @checked(aggregates=mapping)
     def aggregate(

@@ -10,7 +10,7 @@ from ..base.printable import brief
 from ..base.progress import Progress, Reporter, reporting
 from ..column import decode
 from ..column.datatype import AnyArray
-from ..context.settings import Context, size_bytes
+from ..context.settings import size_bytes
 from ..errors import BoundsError, GridstoneError, InputError
 from ..query.box import Box, BoxLike, Region, box_of, region_of
 from ..query.condition import Where, condition_of
@@ -20,7 +20,7 @@ from ..result.damage import CHOICES, Damaged
 from ..result.out import fill_out, needs_dense, of_targets, targets_of
 from ..schema.array_schema import Schema
 from ..schema.fields import asked_of_core, attr_field, column_of
-from .noting import Noting
+from .noting import Looking
 from .source import ArraySource
 
 if TYPE_CHECKING:
@@ -31,16 +31,8 @@ _Found = TypeVar("_Found")
 _ORDERS = ("row", "col", "global", "any")
 
 
-class Readable(Noting):
+class Readable(Looking):
     """The part of an array that reads boxes."""
-
-    _schema: Schema
-    _context: Context
-    _stats: dict[str, int]
-
-    @property
-    @abstractmethod
-    def native(self) -> "_native.Array": ...
 
     @property
     @abstractmethod

@@ -16,7 +16,6 @@ from ..column import datatype, decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..column.stored import Stored
-from ..context.settings import Context
 from ..errors import InputError, UnsupportedError
 from ..query.box import Box, BoxLike, box_of
 from ..query.condition import Expression, Where, condition_of
@@ -25,7 +24,7 @@ from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from .aggregate import quoted, texts_of
-from .noting import Noting
+from .noting import Looking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -282,19 +281,8 @@ class Reducible(Stored):
         return _ended(values, out)
 
 
-class ReducibleArray(Reducible, Noting):
+class ReducibleArray(Reducible, Looking):
     """The part of an array that is reduced along axes."""
-
-    _schema: Schema
-    _context: Context
-    _stats: dict[str, int]
-
-    @property
-    @abstractmethod
-    def native(self) -> "_native.Array": ...
-
-    @abstractmethod
-    def _retry_if_schema_moved(self, look: "Callable[[Schema], _Found]") -> "_Found": ...
 
     @property
     def nullable(self) -> bool:

@@ -414,7 +414,7 @@ WRITERS: dict[type, set[str]] = {
 
 NO_HANDLES = set(
     _words(
-        "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting "  # parts of handles
+        "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
         "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
         "Found Question LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "

@@ -1,8 +1,9 @@
 //! Operators and functions of numbers, a column at a time.
 
 use super::Operator;
-use super::vector::{Values, Vector, both};
+use super::vector::{Vector, both};
 use crate::base::{Error, Result};
+use crate::tile::Numbers;
 
 /// A function of one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,14 +43,14 @@ impl NumberFunction {
     /// The results; `text` is for errors.
     pub(super) fn of(self, arg: Vector, text: &str) -> Result<Vector> {
         let values = match (self, &arg.values) {
-            (Self::Abs, Values::Signed(values)) => {
+            (Self::Abs, Numbers::Signed(values)) => {
                 let each = values.iter().enumerate().map(|(row, value)| match value.checked_abs() {
                     None if arg.is_valid(row) => Err(too_large(text)),
                     found => Ok(found.unwrap_or(0)),
                 });
-                Values::Signed(each.collect::<Result<_>>()?)
+                Numbers::Signed(each.collect::<Result<_>>()?)
             }
-            (function, Values::Signed(_) | Values::Unsigned(_)) if function.keeps_integers() => return Ok(arg),
+            (function, Numbers::Signed(_) | Numbers::Unsigned(_)) if function.keeps_integers() => return Ok(arg),
             _ => {
                 let function = match self {
                     Self::Abs => f64::abs,
@@ -61,7 +62,7 @@ impl NumberFunction {
                     Self::Ln => f64::ln,
                     Self::Log10 => f64::log10,
                 };
-                Values::Float(arg.floats().into_iter().map(function).collect())
+                Numbers::Float(arg.values.into_floats().into_iter().map(function).collect())
             }
         };
         Ok(Vector { values, valid: arg.valid })
@@ -75,14 +76,14 @@ fn too_large(text: &str) -> Error {
 /// The opposite numbers.
 pub(super) fn negated(arg: Vector, text: &str) -> Result<Vector> {
     let values = match &arg.values {
-        Values::Float(values) => Values::Float(values.iter().map(|value| -value).collect()),
+        Numbers::Float(values) => Numbers::Float(values.iter().map(|value| -value).collect()),
         _ => {
             let mut made = Vec::with_capacity(arg.len());
             for row in 0..arg.len() {
                 let value = if arg.is_valid(row) { -arg.integer(row) } else { 0 };
                 made.push(i64::try_from(value).map_err(|_| too_large(text))?);
             }
-            Values::Signed(made)
+            Numbers::Signed(made)
         }
     };
     Ok(Vector { values, valid: arg.valid })
@@ -97,7 +98,7 @@ pub(super) fn joined(
 ) -> Result<Vector> {
     let valid = both(left.valid.as_ref(), right.valid.as_ref());
     if float {
-        let (left, right) = (left.floats(), right.floats());
+        let (left, right) = (left.values.into_floats(), right.values.into_floats());
         let pairs = left.into_iter().zip(right);
         let values = match operator {
             Operator::Add => pairs.map(|(a, b)| a + b).collect(),
@@ -107,7 +108,7 @@ pub(super) fn joined(
             Operator::FloorDivide => pairs.map(|(a, b)| (a / b).floor()).collect(),
             Operator::Remainder => pairs.map(|(a, b)| remainder(a, b)).collect(),
         };
-        return Ok(Vector { values: Values::Float(values), valid });
+        return Ok(Vector { values: Numbers::Float(values), valid });
     }
     integers(operator, (&left, &right), unsigned, valid, text)
 }
@@ -125,7 +126,7 @@ fn integers(
     valid: Option<Vec<u8>>,
     text: &str,
 ) -> Result<Vector> {
-    if let (Values::Signed(a), Values::Signed(b), None, false) = (&left.values, &right.values, &valid, unsigned) {
+    if let (Numbers::Signed(a), Numbers::Signed(b), None, false) = (&left.values, &right.values, &valid, unsigned) {
         let checked = match operator {
             Operator::Add => Some(i64::checked_add as fn(i64, i64) -> Option<i64>),
             Operator::Subtract => Some(i64::checked_sub as fn(i64, i64) -> Option<i64>),
@@ -134,7 +135,7 @@ fn integers(
         };
         if let Some(checked) = checked {
             let made: Option<Vec<i64>> = a.iter().zip(b).map(|(a, b)| checked(*a, *b)).collect();
-            let values = Values::Signed(made.ok_or_else(|| too_large(text))?);
+            let values = Numbers::Signed(made.ok_or_else(|| too_large(text))?);
             return Ok(Vector { values, valid });
         }
     }
@@ -158,8 +159,8 @@ fn integers(
         made.push(value);
     }
     let values = match unsigned {
-        true => made.into_iter().map(u64::try_from).collect::<std::result::Result<_, _>>().map(Values::Unsigned),
-        false => made.into_iter().map(i64::try_from).collect::<std::result::Result<_, _>>().map(Values::Signed),
+        true => made.into_iter().map(u64::try_from).collect::<std::result::Result<_, _>>().map(Numbers::Unsigned),
+        false => made.into_iter().map(i64::try_from).collect::<std::result::Result<_, _>>().map(Numbers::Signed),
     };
     let valid = Some(flags).filter(|flags| flags.contains(&0));
     Ok(Vector { values: values.map_err(|_| too_large(text))?, valid })

@@ -4,11 +4,11 @@ use super::super::batch::Batch;
 use super::super::bind::{Field, Place};
 use super::arithmetic::{joined, negated};
 use super::bind::{BoundExpression, Node, TextFunction};
-use super::vector::{Values, Vector};
+use super::vector::Vector;
 use crate::base::{AlignedBuf, Error, Result};
 use crate::schema::Datatype;
 use crate::tile::coordinates::coordinate_column;
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, Numbers};
 
 impl BoundExpression {
     /// The value of each row.
@@ -32,12 +32,12 @@ impl BoundExpression {
         Ok(match &self.node {
             Node::Integer(value) => {
                 let values = match u64::try_from(*value) {
-                    Ok(value) if self.datatype == Datatype::UInt64 => Values::Unsigned(vec![value; rows]),
-                    _ => Values::Signed(vec![i64::try_from(*value).unwrap_or(i64::MAX); rows]),
+                    Ok(value) if self.datatype == Datatype::UInt64 => Numbers::Unsigned(vec![value; rows]),
+                    _ => Numbers::Signed(vec![i64::try_from(*value).unwrap_or(i64::MAX); rows]),
                 };
                 Vector { values, valid: None }
             }
-            Node::Float(value) => Vector { values: Values::Float(vec![*value; rows]), valid: None },
+            Node::Float(value) => Vector { values: Numbers::Float(vec![*value; rows]), valid: None },
             Node::Negate(arg) if arg.datatype.is_time() => self.times(arg.vector(batch)?, i64::checked_neg)?,
             Node::Negate(arg) => negated(arg.vector(batch)?, &self.text)?,
             Node::Binary(operator, left, right, float) => {
@@ -52,10 +52,10 @@ impl BoundExpression {
             Node::Part(part, step, arg) => {
                 let found = arg.vector(batch)?;
                 let mut valid = found.valid.clone().unwrap_or_else(|| vec![1; found.len()]);
-                let Values::Signed(ticks) = &found.values else { return Err(unlike()) };
+                let Numbers::Signed(ticks) = &found.values else { return Err(unlike()) };
                 valid.iter_mut().zip(ticks).for_each(|(flag, tick)| *flag &= u8::from(*tick != i64::MIN));
                 let each = ticks.iter().zip(&valid).map(|(tick, ok)| if *ok == 0 { 0 } else { part.of(*tick, *step) });
-                Vector { values: Values::Signed(each.collect()), valid: Some(valid).filter(|v| v.contains(&0)) }
+                Vector { values: Numbers::Signed(each.collect()), valid: Some(valid).filter(|v| v.contains(&0)) }
             }
             Node::Period(period, arg) => self.times(arg.vector(batch)?, |tick| period.start(tick))?,
             Node::Cast(arg) => Vector::of(arg.vector(batch)?.into_column(self.datatype, &self.text)?.view()),
@@ -67,7 +67,7 @@ impl BoundExpression {
 
     /// The ticks that `each` makes of ticks; NaT stays.
     fn times(&self, found: Vector, each: impl Fn(i64) -> Option<i64>) -> Result<Vector> {
-        let Values::Signed(ticks) = &found.values else { return Err(unlike()) };
+        let Numbers::Signed(ticks) = &found.values else { return Err(unlike()) };
         let mut made = Vec::with_capacity(ticks.len());
         for (row, tick) in ticks.iter().enumerate() {
             made.push(match *tick {
@@ -81,7 +81,7 @@ impl BoundExpression {
                 },
             });
         }
-        Ok(Vector { values: Values::Signed(made), valid: found.valid })
+        Ok(Vector { values: Numbers::Signed(made), valid: found.valid })
     }
 
     /// The first of several values that is not null.
@@ -120,7 +120,7 @@ fn unlike() -> Error {
 
 /// The rows at which a time is NaT.
 fn nats(sides: &[&Vector]) -> Vec<usize> {
-    let is_nat = |vector: &Vector, row: usize| matches!(&vector.values, Values::Signed(ticks) if ticks.get(row) == Some(&i64::MIN));
+    let is_nat = |vector: &Vector, row: usize| matches!(&vector.values, Numbers::Signed(ticks) if ticks.get(row) == Some(&i64::MIN));
     let rows = sides.first().map_or(0, |side| side.len());
     (0..rows).filter(|row| sides.iter().any(|side| is_nat(side, *row))).collect()
 }
@@ -137,7 +137,7 @@ fn with_nats(mut vector: Vector, rows: &[usize]) -> Vector {
 }
 
 fn put(vector: &mut Vector, rows: &[usize], tick: i64) {
-    if let Values::Signed(ticks) = &mut vector.values {
+    if let Numbers::Signed(ticks) = &mut vector.values {
         rows.iter().for_each(|row| ticks.get_mut(*row).into_iter().for_each(|slot| *slot = tick));
     }
 }
@@ -166,7 +166,7 @@ fn of_text(function: TextFunction, view: ColumnView<'_>) -> Result<Column> {
         TextFunction::Upper => texts(rows.map(|row| text_at(view, row).to_uppercase()), valid),
         TextFunction::Length => {
             let count = |row: usize| text_at(view, row).chars().count() as i64;
-            Vector { values: Values::Signed(rows.map(count).collect()), valid }.into_column(Datatype::Int64, "length")
+            Vector { values: Numbers::Signed(rows.map(count).collect()), valid }.into_column(Datatype::Int64, "length")
         }
     }
 }

@@ -2,77 +2,36 @@
 
 use crate::base::{AlignedBuf, ElementKind, Error, Result};
 use crate::schema::Datatype;
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, Numbers};
 use half::f16;
-
-/// Numbers of one kind.
-#[derive(Debug, Clone)]
-pub(super) enum Values {
-    Signed(Vec<i64>),
-    Unsigned(Vec<u64>),
-    Float(Vec<f64>),
-}
 
 /// Numbers, and which of them there are.
 #[derive(Debug, Clone)]
 pub(super) struct Vector {
-    pub(super) values: Values,
+    pub(super) values: Numbers,
     pub(super) valid: Option<Vec<u8>>,
 }
 
 impl Vector {
     /// The numbers of a column of single numbers, booleans or times.
     pub(super) fn of(view: ColumnView<'_>) -> Self {
-        let bytes = view.values();
-        macro_rules! each {
-            ($kind:ident, $width:literal, $value:expr) => {
-                Values::$kind(bytes.as_chunks::<$width>().0.iter().copied().map($value).collect())
-            };
-        }
-        let element = view.datatype().element();
-        let values = match (element.kind, element.width) {
-            (ElementKind::Unsigned, 1) => each!(Signed, 1, |w| i64::from(u8::from_le_bytes(w))),
-            (ElementKind::Unsigned, 2) => each!(Signed, 2, |w| i64::from(u16::from_le_bytes(w))),
-            (ElementKind::Unsigned, 4) => each!(Signed, 4, |w| i64::from(u32::from_le_bytes(w))),
-            (ElementKind::Unsigned, _) => each!(Unsigned, 8, u64::from_le_bytes),
-            (ElementKind::Signed, 1) => each!(Signed, 1, |w| i64::from(i8::from_le_bytes(w))),
-            (ElementKind::Signed, 2) => each!(Signed, 2, |w| i64::from(i16::from_le_bytes(w))),
-            (ElementKind::Signed, 4) => each!(Signed, 4, |w| i64::from(i32::from_le_bytes(w))),
-            (ElementKind::Signed, _) => each!(Signed, 8, i64::from_le_bytes),
-            (ElementKind::Float, 2) => each!(Float, 2, |w| f64::from(f16::from_le_bytes(w))),
-            (ElementKind::Float, 4) => each!(Float, 4, |w| f64::from(f32::from_le_bytes(w))),
-            (ElementKind::Float, _) => each!(Float, 8, f64::from_le_bytes),
-        };
-        Self { values, valid: view.validity().map(<[u8]>::to_vec) }
+        Self { values: Numbers::of(view), valid: view.validity().map(<[u8]>::to_vec) }
     }
 
     pub(super) fn len(&self) -> usize {
-        match &self.values {
-            Values::Signed(values) => values.len(),
-            Values::Unsigned(values) => values.len(),
-            Values::Float(values) => values.len(),
-        }
+        self.values.len()
     }
 
     pub(super) fn is_valid(&self, row: usize) -> bool {
         self.valid.as_ref().is_none_or(|valid| valid.get(row).is_some_and(|v| *v != 0))
     }
 
-    /// The numbers as floats.
-    pub(super) fn floats(&self) -> Vec<f64> {
-        match &self.values {
-            Values::Signed(values) => values.iter().map(|v| *v as f64).collect(),
-            Values::Unsigned(values) => values.iter().map(|v| *v as f64).collect(),
-            Values::Float(values) => values.clone(),
-        }
-    }
-
     /// One of the numbers, an integer.
     pub(super) fn integer(&self, row: usize) -> i128 {
         match &self.values {
-            Values::Signed(values) => values.get(row).copied().unwrap_or(0).into(),
-            Values::Unsigned(values) => values.get(row).copied().unwrap_or(0).into(),
-            Values::Float(values) => values.get(row).copied().unwrap_or(0.0) as i128,
+            Numbers::Signed(values) => values.get(row).copied().unwrap_or(0).into(),
+            Numbers::Unsigned(values) => values.get(row).copied().unwrap_or(0).into(),
+            Numbers::Float(values) => values.get(row).copied().unwrap_or(0.0) as i128,
         }
     }
 
@@ -108,13 +67,13 @@ impl Vector {
             Ok(())
         };
         match (&self.values, kind) {
-            (Values::Signed(values), ElementKind::Signed | ElementKind::Unsigned) => {
+            (Numbers::Signed(values), ElementKind::Signed | ElementKind::Unsigned) => {
                 values.iter().enumerate().try_for_each(|(row, value)| push(row, i128::from(*value)))?;
             }
-            (Values::Unsigned(values), ElementKind::Signed | ElementKind::Unsigned) => {
+            (Numbers::Unsigned(values), ElementKind::Signed | ElementKind::Unsigned) => {
                 values.iter().enumerate().try_for_each(|(row, value)| push(row, i128::from(*value)))?;
             }
-            (Values::Float(values), ElementKind::Signed | ElementKind::Unsigned) => {
+            (Numbers::Float(values), ElementKind::Signed | ElementKind::Unsigned) => {
                 for (row, value) in values.iter().enumerate() {
                     if is_valid(row) && (value.is_nan() || value.abs() >= 1e38) {
                         return Err(unfit(value));
@@ -123,8 +82,7 @@ impl Vector {
                 }
             }
             (_, ElementKind::Float) => {
-                let floats = Self { values: self.values, valid: None }.floats();
-                for value in floats {
+                for value in self.values.into_floats() {
                     match width {
                         2 => bytes.extend(f16::from_f64(value).to_le_bytes()),
                         4 => bytes.extend((value as f32).to_le_bytes()),

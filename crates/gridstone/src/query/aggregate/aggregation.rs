@@ -29,6 +29,9 @@ pub struct Aggregation {
     gathering: Gathering,
     /// Cells taken so far.
     taken: u64,
+    /// Cells of a stream that do not fill a chunk yet. Chunks end at the same cells whatever the batches are, so that the bits of
+    /// float sums do not depend on these.
+    rest: Option<Cells>,
 }
 
 impl Aggregation {
@@ -40,7 +43,7 @@ impl Aggregation {
         let plan = Plan::new(&schema, question)?;
         let gathering = Gathering::new(plan.stages.fresh());
         let attrs = plan.columns_needed(schema.ndim()).attrs;
-        Ok(Self { asked: Asked { schema, plan, attrs }, gathering, taken: 0 })
+        Ok(Self { asked: Asked { schema, plan, attrs }, gathering, taken: 0, rest: None })
     }
 
     /// The attributes that it looks at, by place.
@@ -61,6 +64,9 @@ impl Aggregation {
             self.take(context, &cells)?;
             self.gathering.check_size(context)?;
         }
+        if let Some(rest) = self.rest.take() {
+            self.take_chunks(context, vec![(&rest, 0, rest.count)])?;
+        }
         self.gathering.settle()
     }
 
@@ -72,11 +78,13 @@ impl Aggregation {
         let mut cells = DenseCells::new(context, target, request, index::can_answer(&self.asked))?;
         let units_max = context.pool.threads() * 16;
         let mut group = Vec::with_capacity(units_max);
+        // Merged at the end: how many units go before a tile depends on the number of threads.
+        let mut whole = self.asked.plan.stages.fresh();
         loop {
             let next = cells.next()?;
             let ended = next.is_none();
             match next {
-                Some(DensePart::Whole(tile)) if index::take_tile(&self.asked, &mut self.gathering.stages, &tile)? => {
+                Some(DensePart::Whole(tile)) if index::take_tile(&self.asked, &mut whole, &tile)? => {
                     Counters::add(&context.counters.tiles_from_index, 1);
                 }
                 Some(DensePart::Whole(tile)) => cells.cut(&tile.bounds),
@@ -92,7 +100,8 @@ impl Aggregation {
                 self.gathering.check_size(context)?;
             }
             if ended {
-                return self.gathering.settle();
+                self.gathering.settle()?;
+                return self.gathering.stages.absorb(&whole);
             }
         }
     }
@@ -117,15 +126,44 @@ impl Aggregation {
         context.batch_bytes().min(BATCH_BYTES_MAX)
     }
 
-    /// Takes in cells.
+    /// Takes in cells, in whole chunks; what is left of them waits for the next ones.
     fn take(&mut self, context: &ReadContext, cells: &Cells) -> Result<()> {
-        let ranges: Vec<(usize, usize)> =
-            (0..cells.count).step_by(CHUNK_ROWS).map(|from| (from, (from + CHUNK_ROWS).min(cells.count))).collect();
-        let first = self.taken;
-        self.taken += cells.count as u64;
+        let (mut from, mut chunks) = (0, Vec::new());
+        let first = match self.rest.take() {
+            None => None,
+            Some(mut rest) => {
+                from = (CHUNK_ROWS - rest.count).min(cells.count);
+                rest.append(part(cells, 0, from))?;
+                if rest.count < CHUNK_ROWS {
+                    self.rest = Some(rest);
+                    return Ok(());
+                }
+                Some(rest)
+            }
+        };
+        chunks.extend(first.as_ref().map(|rest| (rest, 0, rest.count)));
+        while from + CHUNK_ROWS <= cells.count {
+            chunks.push((cells, from, from + CHUNK_ROWS));
+            from += CHUNK_ROWS;
+        }
+        if from < cells.count {
+            self.rest = Some(part(cells, from, cells.count));
+        }
+        self.take_chunks(context, chunks)
+    }
+
+    /// Takes chunks in, side by side.
+    fn take_chunks(&mut self, context: &ReadContext, chunks: Vec<(&Cells, usize, usize)>) -> Result<()> {
+        let mut numbered = Vec::with_capacity(chunks.len());
+        for (cells, from, to) in chunks {
+            numbered.push((cells, (from, to), self.taken));
+            self.taken += (to - from) as u64;
+        }
         let asked = &self.asked;
-        let take = |stages: &mut Stages, range| asked.take_chunk(stages, &Chunk::of(cells, range, first));
-        self.gathering.take_each(context, ranges, take)
+        let take = |stages: &mut Stages, (cells, range, first): (&Cells, (usize, usize), u64)| {
+            asked.take_chunk(stages, &Chunk::of(cells, range, first))
+        };
+        self.gathering.take_each(context, numbered, take)
     }
 
     /// What it holds, as tables that can be sent and merged.
@@ -186,4 +224,10 @@ impl Aggregation {
             }
         }
     }
+}
+
+/// Some of the cells of a batch.
+fn part(cells: &Cells, from: usize, to: usize) -> Cells {
+    let cut = |columns: &[Column]| columns.iter().map(|column| column.view().copy_range(from, to)).collect();
+    Cells { count: to - from, dims: cut(&cells.dims), attrs: cut(&cells.attrs) }
 }

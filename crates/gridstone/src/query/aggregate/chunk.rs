@@ -151,7 +151,7 @@ impl<'a> Chunk<'a> {
             None => Held::Own(column.view().copy_range(from, to)),
         };
         let (dims, attrs) = (cells.dims.iter().map(part).collect(), cells.attrs.iter().map(part).collect());
-        Self { rows: to - from, first: first + from as u64, places: Places::Columns(dims), attrs }
+        Self { rows: to - from, first, places: Places::Columns(dims), attrs }
     }
 
     /// The cells of a dense box, a column per attribute.

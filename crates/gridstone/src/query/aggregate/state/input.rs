@@ -1,9 +1,8 @@
 //! What states are given, what they give, and the columns of numbers that they read and write.
 
-use crate::base::{AlignedBuf, ElementKind, Error, Result};
+use crate::base::{AlignedBuf, Error, Result};
 use crate::schema::Datatype;
 use crate::tile::{Column, ColumnView, Sum};
-use half::f16;
 
 /// The groups that rows belong to.
 #[derive(Debug, Clone, Copy)]
@@ -112,49 +111,6 @@ pub(in crate::query) fn for_each_valid(rows: Rows<'_>, validity: Option<&[u8]>, 
 /// How many rows have a value.
 pub(in crate::query) fn valid_count(rows: usize, validity: Option<&[u8]>) -> u64 {
     validity.map_or(rows, |valid| valid.iter().filter(|v| **v != 0).count()) as u64
-}
-
-/// A column of numbers, widened.
-#[derive(Debug)]
-pub(in crate::query) enum Numbers {
-    Signed(Vec<i64>),
-    Unsigned(Vec<u64>),
-    Float(Vec<f64>),
-}
-
-impl Numbers {
-    /// Those of a column of single numbers, booleans or times.
-    pub(in crate::query) fn of(view: ColumnView<'_>) -> Self {
-        let values = view.values();
-        macro_rules! each {
-            ($kind:ident, $width:literal, $value:expr) => {
-                Self::$kind(values.as_chunks::<$width>().0.iter().copied().map($value).collect())
-            };
-        }
-        let element = view.datatype().element();
-        match (element.kind, element.width) {
-            (ElementKind::Unsigned, 1) => each!(Signed, 1, |w| i64::from(u8::from_le_bytes(w))),
-            (ElementKind::Unsigned, 2) => each!(Signed, 2, |w| i64::from(u16::from_le_bytes(w))),
-            (ElementKind::Unsigned, 4) => each!(Signed, 4, |w| i64::from(u32::from_le_bytes(w))),
-            (ElementKind::Unsigned, _) => each!(Unsigned, 8, u64::from_le_bytes),
-            (ElementKind::Signed, 1) => each!(Signed, 1, |w| i64::from(i8::from_le_bytes(w))),
-            (ElementKind::Signed, 2) => each!(Signed, 2, |w| i64::from(i16::from_le_bytes(w))),
-            (ElementKind::Signed, 4) => each!(Signed, 4, |w| i64::from(i32::from_le_bytes(w))),
-            (ElementKind::Signed, _) => each!(Signed, 8, i64::from_le_bytes),
-            (ElementKind::Float, 2) => each!(Float, 2, |w| f64::from(f16::from_le_bytes(w))),
-            (ElementKind::Float, 4) => each!(Float, 4, |w| f64::from(f32::from_le_bytes(w))),
-            (ElementKind::Float, _) => each!(Float, 8, f64::from_le_bytes),
-        }
-    }
-
-    /// The same as floats.
-    pub(in crate::query) fn into_floats(self) -> Vec<f64> {
-        match self {
-            Self::Signed(values) => values.into_iter().map(|v| v as f64).collect(),
-            Self::Unsigned(values) => values.into_iter().map(|v| v as f64).collect(),
-            Self::Float(values) => values,
-        }
-    }
 }
 
 /// A field of unsigned numbers.

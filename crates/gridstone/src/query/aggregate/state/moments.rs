@@ -3,13 +3,11 @@
 //! Each group has the number of its values, their mean, and the sum of squared distances from it. A run of one group is looked at
 //! twice; single values are added as Welford does (1962); states are merged as Chan, Golub and LeVeque do (1979).
 
-use super::input::{
-    Input, Numbers, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick,
-};
+use super::input::{Input, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick};
 use super::sums::sum_of;
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, Sorting};
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, Numbers};
 
 /// What becomes of the moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

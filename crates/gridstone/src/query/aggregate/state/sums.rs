@@ -5,12 +5,12 @@
 //! added in lanes first.
 
 use super::input::{
-    Input, Known, Numbers, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick,
-    strange, valid_count, words_column,
+    Input, Known, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick, strange,
+    valid_count, words_column,
 };
 use crate::base::{ElementKind, Error, Result};
 use crate::schema::Datatype;
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, Numbers};
 
 /// Sums of floats that are added side by side.
 const LANES: usize = 8;

@@ -1,9 +1,9 @@
 //! Whether some values, or all, are not zero. NaN is not zero.
 
-use super::input::{Input, Numbers, Rows, State, field, for_each_valid, longs_field, pick};
+use super::input::{Input, Rows, State, field, for_each_valid, longs_field, pick};
 use crate::base::{AlignedBuf, Error, Result};
 use crate::schema::{Datatype, Sorting};
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, Numbers};
 
 /// How many values there are per group, and how many of them are not zero.
 #[derive(Debug)]
