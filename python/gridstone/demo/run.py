@@ -19,6 +19,8 @@ from .outcome import Outcome, Tell, check
 SIDE = 2_000
 UPDATES = 100_000
 _GRID = 48
+SQUARE = 0.5
+"""Degrees of a side."""
 
 
 def run(
@@ -33,8 +35,8 @@ def run(
     """Loads ship positions, updates a chart, appends from several processes, and draws all of it.
 
     The positions are of several days, each of which reaches further; a busy and a quiet box of them are read. The chart
-    is updated at random cells, and read by box, step and point. Every number is compared with what it should be before
-    it is shown.
+    is updated at random cells, and read by box, step and point. Positions are counted in squares. Every number is
+    compared with what it should be before it is shown.
 
     Args:
         out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.
@@ -86,6 +88,7 @@ def _positions(folder: Path, data: Path, outcome: Outcome, progress: Progress, t
         with outcome.step(name, tell) as counters:
             found = array.read(box, order="any")
             counters.update(cells=len(found), **found.stats)
+    _count(array, outcome, tell)
     for name, mbrs, title in (
         ("positions.png", False, "Ship positions, cells per pixel"),
         ("tiles.png", True, "The bounding rectangles of the data tiles over them"),
@@ -94,6 +97,25 @@ def _positions(folder: Path, data: Path, outcome: Outcome, progress: Progress, t
             target = plot.plot(array, folder / name, dims=("LON", "LAT"), mbrs=mbrs, title=title)
         outcome.pictures.append(str(target))
     return array
+
+
+def _count(array: Array, outcome: Outcome, tell: Tell) -> None:
+    """Counts the positions in squares, and compares the busiest one with a read of it."""
+    by = {"LON": SQUARE, "LAT": SQUARE}
+    with outcome.step("count positions in squares of half a degree", tell) as counters:
+        squares = array.aggregate({"n": "count(*)"}, by=by, order="n desc")
+        counters.update(cells=len(squares), **squares.stats)
+    with outcome.step("count all positions", tell) as counters:
+        whole = array.aggregate({"n": "count(*)"})
+        counters.update(cells=1, **whole.stats)
+    total, (lon, lat) = int(whole["n"][0]), (float(squares["LON"][0]), float(squares["LAT"][0]))
+    square = array.read(where=f"LON >= {lon} and LON < {lon + SQUARE} and LAT >= {lat} and LAT < {lat + SQUARE}")
+    check(int(squares["n"].sum()) == total, array.uri, "the positions of all squares together")
+    check(int(squares["n"][0]) == len(square), array.uri, "the positions in the busiest square")
+    outcome.found.append(
+        f"{len(squares):,} squares of half a degree have positions; the busiest begins at {lon:g}, {lat:g} and has "
+        f"{len(square):,} of {total:,}. The index alone counted {whole.stats['tiles_from_index']} tiles."
+    )
 
 
 def boxes(array: Array) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
