@@ -143,7 +143,7 @@ def whole(what: str, value: Any) -> int:
 
 def orders_of(order: str | Sequence[str] | None) -> list[tuple[str, bool]]:
     """Columns, and whether each descends."""
-    if order is None or order == "any":
+    if order is None or (isinstance(order, str) and order == "any"):
         return []
     several("order", order)
     made = []
