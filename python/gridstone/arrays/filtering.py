@@ -5,6 +5,7 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, Self
 
 from .. import _native
@@ -102,11 +103,14 @@ def _copy_cells(
     names: Sequence[str],
     progress: Progress,
 ) -> None:
-    """Streams cells with their coordinates, values as they are stored: NaT stays NaT."""
+    """Streams cells with their coordinates in global order, values as they are stored: NaT stays NaT."""
     if region.empty:
         return
-    stream = source.scan(box, names, where)
-    with new.writer(order="any", attrs=names, progress=progress) as writer:
+    # Tiles and orders are the same in both arrays, so that nothing is sorted.
+    with (
+        closing(source.scan(box, names, where, order="global")) as stream,
+        new.writer(attrs=names, progress=progress) as writer,
+    ):
         while (found := stream._next_columns()) is not None:
             dims = [found[dim.name] for dim in source._schema.dims]
             writer.append_columns(dims, {name: found[name] for name in names})
@@ -114,8 +118,6 @@ def _copy_cells(
 
 def _copy_box(source: Any, new: Any, box: BoxLike, names: Sequence[str], progress: Progress) -> None:
     """Streams a dense box; without one what was written."""
-    from ..column import arrow
-
     if box is None:
         ends = source.nonempty_domain
         if ends is None:
@@ -123,10 +125,12 @@ def _copy_box(source: Any, new: Any, box: BoxLike, names: Sequence[str], progres
         box = {dim.name: pair for dim, pair in zip(source._schema.dims, ends, strict=True)}
     if box_of(source._schema, box).empty:
         return
-    stream = source.scan(box, names, order="global")
-    with new.writer(box, attrs=names, progress=progress) as writer:
+    with (
+        closing(source.scan(box, names, order="global")) as stream,
+        new.writer(box, attrs=names, progress=progress) as writer,
+    ):
         while (found := stream._next_columns()) is not None:
-            writer.append({name: arrow.array_of(found[name], keep_nat=True) for name in names})
+            writer.append_columns(None, {name: found[name] for name in names})
 
 
 def _copy_names(source: Any, new: Any, names: Sequence[str]) -> None:

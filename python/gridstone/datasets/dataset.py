@@ -5,7 +5,6 @@ reads what a filter needs and has pyarrow filter each batch once more, so that p
 """
 
 import importlib
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -63,8 +62,10 @@ class ArrayDataset(ds.FileSystemDataset):  # type: ignore[misc]
     """
 
     def __init__(self, source: Source, times: str, title: str, mask: Any = None) -> None:
-        self.offered: deque[Expression] = deque(maxlen=_OFFERED_MAX)
-        """The conditions that were taken over from DuckDB last."""
+        self.offered: dict[str, Expression] = {}
+        """The conditions that were taken over from DuckDB last, by their text in its plans."""
+        self.rows_added = 0
+        """What is added to the number of rows for DuckDB's planner, which shows it: the mark of the array in plans."""
         self._cells, self._mask, self._times = Cells(source, times, title), mask, times
         # pyarrow's own part has one file, which cannot be opened: without it that part would be a null pointer.
         files, form = fs.PyFileSystem(_NoFiles()), ds.IpcFileFormat()
@@ -181,7 +182,8 @@ class _ForDuckDB:
 
     _cells: Cells
     _mask: Any
-    offered: deque[Expression]
+    offered: dict[str, Expression]
+    rows_added: int
     schema_is_stable = True
     pull_under_gil = False
     one_shot = False
@@ -193,7 +195,7 @@ class _ForDuckDB:
 
     def rows(self) -> int | None:
         """The number of rows for the planner, which is an upper bound where cells may be deleted."""
-        return self._cells.rows()
+        return self._cells.rows() + self.rows_added
 
     def __arrow_c_schema__(self) -> object:
         return self._cells.schema.__arrow_c_schema__()
@@ -201,7 +203,9 @@ class _ForDuckDB:
     def accepts(self, predicate: Any) -> bool:
         """Whether a scan gives just the rows for which DuckDB would find the predicate true."""
         try:
-            self.offered.append(self._condition(predicate))
+            self.offered[str(predicate.fragment())] = self._condition(predicate)
+            if len(self.offered) > _OFFERED_MAX:
+                self.offered.pop(next(iter(self.offered)))
         except (Untranslatable, ValueError, AttributeError, RecursionError):
             return False
         return True
@@ -250,6 +254,11 @@ def _duckdb_source() -> type | None:
         return None
     known = all(callable(getattr(found, name, None)) for name in ("rows", "accepts", "stream"))
     return found if known and isinstance(found, type) else None
+
+
+def again(data: ArrayDataset) -> ArrayDataset:
+    """The same data set, with counters and errors of its own."""
+    return dataset_of(*data._cells.parts, data._mask)
 
 
 def dataset_of(source: Source, times: str, title: str, mask: Any = None) -> ArrayDataset:

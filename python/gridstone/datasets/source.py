@@ -11,6 +11,7 @@ from ..query.condition import Expression
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.fields import asked_of_core
+from . import coordinates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 BATCH_BYTES_MAX = 16 << 20
 """Bytes of a batch: small enough that a result which is dropped half read stops soon."""
 _BUDGET_PARTS = 16
+_BARE_ROWS = 1 << 20
 TIMES = ("auto", "us", "keep")
 """Units of times of day: seconds and milliseconds as microseconds; nanoseconds too; each as it is."""
 
@@ -80,11 +82,6 @@ class Cells:
         with self._lock:
             self._watchers.append(watcher)
 
-    def unwatch(self, watcher: Callable[[Scanned], None]) -> None:
-        """Tells `watcher` no more."""
-        with self._lock:
-            self._watchers = [one for one in self._watchers if one is not watcher]
-
     def rows(self) -> int:
         """The number of cells of a dense array; of a sparse one so many at most."""
         return self.source._cells_held() if self.source.sparse else self.source.size
@@ -95,23 +92,53 @@ class Cells:
 
     def batches(self, columns: Sequence[str] | None, where: Expression | None) -> "Iterator[pa.RecordBatch]":
         """Batches with these columns in this order; None: all. The scan begins with the first one."""
-        import pyarrow as pa
-
         names = self.schema.names if columns is None else list(columns)
-        schema = pa.schema([self.schema.field(name) for name in names])
-        attrs = [attr.name for attr in self.source.schema.attrs if attr.name in set(names)]
-        if not attrs and not self.source.sparse:
-            attrs = asked_of_core(self.source.schema, attrs)
         scanned = Scanned(None if columns is None else names, where)
         with self._lock:
             self.last = scanned
             watchers = list(self._watchers)
         for watcher in watchers:
             watcher(scanned)
-        size = min(BATCH_BYTES_MAX, max(1 << 16, self.source.context.memory_budget // _BUDGET_PARTS))
-        stream: Stream | None = None
         try:
-            stream = self.source.scan(attrs=attrs, where=where, batch_bytes=size)
+            if where is None and self._is_known(names):
+                yield from self._known(names)
+            else:
+                yield from self._read(names, scanned)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _is_known(self, names: Sequence[str]) -> bool:
+        """Whether these columns follow from the domain, or from the number of cells."""
+        if not names:
+            return True
+        dims, dense = {dim.name for dim in self.source.schema.dims}, not self.source.sparse
+        return dense and dims.issuperset(names) and self.source.size < coordinates.CELLS_MAX
+
+    def _known(self, names: Sequence[str]) -> "Iterator[pa.RecordBatch]":
+        """Batches for which no cell is read."""
+        import pyarrow as pa
+
+        if not names:
+            yield from _bare(self.count())
+            return
+        schema = self._schema_of(names)
+        for found in coordinates.batches(self.source.schema, names):
+            yield pa.RecordBatch.from_arrays([self._delivered(*one) for one in found.items()], schema=schema)
+
+    def _read(self, names: Sequence[str], scanned: Scanned) -> "Iterator[pa.RecordBatch]":
+        """Batches of a scan."""
+        import pyarrow as pa
+
+        schema = self._schema_of(names)
+        attrs = [attr.name for attr in self.source.schema.attrs if attr.name in set(names)]
+        if not attrs and not self.source.sparse:
+            attrs = asked_of_core(self.source.schema, attrs)
+        size = min(BATCH_BYTES_MAX, max(1 << 16, self.source.context.memory_budget // _BUDGET_PARTS))
+        stream = self.source.scan(attrs=attrs, where=scanned.where, batch_bytes=size)
+        try:
             for batch in stream:
                 scanned.stats = stream.stats
                 if not names:
@@ -120,22 +147,20 @@ class Cells:
                 arrays = [self._delivered(name, batch.column(name)) for name in names]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             scanned.stats = stream.stats
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self.error = error
-            raise
         finally:
-            if stream is not None:
-                stream.close()
+            stream.close()
+
+    def _schema_of(self, names: Sequence[str]) -> "pa.Schema":
+        import pyarrow as pa
+
+        return pa.schema([self.schema.field(name) for name in names])
 
     def reader(self, columns: Sequence[str] | None, where: Expression | None) -> "pa.RecordBatchReader":
         """The same as an Arrow stream."""
         import pyarrow as pa
 
         names = self.schema.names if columns is None else list(columns)
-        schema = pa.schema([self.schema.field(name) for name in names])
-        return pa.RecordBatchReader.from_batches(schema, self.batches(names, where))
+        return pa.RecordBatchReader.from_batches(self._schema_of(names), self.batches(names, where))
 
     def _delivered(self, name: str, array: "pa.Array") -> "pa.Array":
         import pyarrow as pa
@@ -151,6 +176,15 @@ class Cells:
                 f"column {name!r} of {self.title} holds a time that is no int64 of whole microseconds: {error}; "
                 f'to_pyarrow_dataset(times="keep") gives times in their own unit'
             ) from error
+
+
+def _bare(count: int) -> "Iterator[pa.RecordBatch]":
+    """Batches without columns, of so many rows together."""
+    import pyarrow as pa
+
+    whole = pa.RecordBatch.from_arrays([pa.nulls(min(count, _BARE_ROWS))], ["none"]).select([])
+    for first in range(0, count, _BARE_ROWS):
+        yield whole.slice(0, min(_BARE_ROWS, count - first))
 
 
 def _cleared(array: "pa.Array") -> "pa.Array":

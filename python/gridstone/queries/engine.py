@@ -1,19 +1,20 @@
 """A DuckDB connection over arrays: tables by name, errors of this package, what was read of each array."""
 
 import contextlib
+import functools
 import os
 import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..arrays.array import Array
 from ..base.extras import needed
 from ..base.printable import brief
 from ..context.settings import Context
-from ..datasets.dataset import ArrayDataset
+from ..datasets.dataset import ArrayDataset, again
 from ..datasets.source import Scanned
 from ..errors import BudgetError, GridstoneError, InputError, NotFoundError, StorageError
 from ..result.cells import Result
@@ -48,7 +49,6 @@ class Engine:
         self._names: dict[str, str] = {}
         self.datasets: dict[str, ArrayDataset] = {}
         self.scans: list[tuple[str, Scanned]] = []
-        self._watched: list[tuple[ArrayDataset, Callable[[Scanned], None]]] = []
         try:
             for name, data in tables.items():
                 self._add(name, data)
@@ -72,8 +72,12 @@ class Engine:
         elif isinstance(data, Mapping):
             data = needed("pyarrow", "sql", "gs.sql()").table(dict(data))
         if isinstance(data, ArrayDataset):
-            self.datasets[name] = data
-            self._watch(name, data)
+            # Counters and errors of this query alone; a number of rows that no other array has.
+            data = self.datasets[name] = again(data)
+            known = {one._cells.rows() + one.rows_added for one in self.datasets.values() if one is not data}
+            while data._cells.rows() + data.rows_added in known:
+                data.rows_added += 1
+            data._cells.watch(functools.partial(self._noted, name))
         try:
             self.con.register(name, data)
         except self.duckdb.Error as error:
@@ -82,16 +86,8 @@ class Engine:
                 f"array, a result, a data frame, or Arrow's table, stream or data set"
             ) from error
 
-    def _watch(self, name: str, data: ArrayDataset) -> None:
-        """Notes the scans of a data set until the connection is closed; those of earlier queries do not count."""
-
-        def noted(scanned: Scanned) -> None:
-            self.scans.append((name, scanned))
-
-        data._cells.error = None
-        data.offered.clear()
-        data._cells.watch(noted)
-        self._watched.append((data, noted))
+    def _noted(self, name: str, scanned: Scanned) -> None:
+        self.scans.append((name, scanned))
 
     def statements(self, query: str) -> list[Any]:
         """The statements of a query, of which there is at least one."""
@@ -148,9 +144,6 @@ class Engine:
             self.con.interrupt()
         with contextlib.suppress(Exception):
             self.con.close()
-        for data, noted in self._watched:
-            data._cells.unwatch(noted)
-        self._watched.clear()
         shutil.rmtree(self._spill, ignore_errors=True)
 
     def error_of(self, error: BaseException) -> BaseException:

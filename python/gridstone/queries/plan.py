@@ -1,15 +1,33 @@
 """`Plan`: how DuckDB answers a query, and what reaches each array."""
 
+import functools
 import json
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..arrays.array import Array
+from ..datasets.dataset import ArrayDataset
+from ..datasets.source import Scanned
 from ..query.condition import Expression
 
-_SHOWN = ("fragments_pruned", "tiles_pruned", "blocks_rejected", "bytes_fetched", "cells_returned")
-_INFO = ("Projections", "Filters", "Expression", "Groups", "Aggregates", "Conditions", "Join Type", "Order By", "Table")
+_SHOWN = ("fragments_pruned", "tiles_pruned", "blocks_rejected", "blocks_decoded", "bytes_fetched", "cells_returned")
+_SCAN = "PYTHON_ARROW_SCAN"
+_INFO = (
+    "Array",
+    "Projections",
+    "Filters",
+    "Expression",
+    "Groups",
+    "Aggregates",
+    "Conditions",
+    "Join Type",
+    "Order By",
+    "Table",
+    "Condition",
+    "Counters",
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +59,9 @@ class Plan:
 
     Args:
         tree: DuckDB's plan, a mapping for each step: `name`, `extra_info`, `children`; with "analyze" rows and times.
-        scans: what reaches each array.
+            Steps that read arrays have three entries more in `extra_info`: `Array`, its name; `Condition`, what it is
+            read with; `Counters`, with "analyze", what was pruned and read.
+        scans: what reaches each array, in the order of the tree.
     """
 
     tree: Sequence[Mapping[str, Any]]
@@ -77,6 +97,8 @@ def _lines(node: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _joined(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{value[name]:,} {name}" for name in _SHOWN if name in value)
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -95,6 +117,71 @@ def plan_of_condition(array: Array, condition: str, *, analyze: bool) -> Plan:
             pass
         stats = stream.stats
     return Plan([], (ArrayScan(array.uri, None, repr(parsed), stats),))
+
+
+def scans_of(
+    tree: Sequence[Mapping[str, Any]],
+    datasets: Mapping[str, ArrayDataset],
+    scanned: Sequence[tuple[str, Scanned]] | None,
+) -> tuple[ArrayScan, ...]:
+    """The scans of arrays in a plan, whose steps are told of them.
+
+    DuckDB names no table in such a step. An array is known by the number of rows that it gave the planner.
+
+    Args:
+        tree: the plan.
+        datasets: the arrays by name.
+        scanned: the scans of the query that ran, as they began; None: it did not run.
+    """
+    marks = {str(data._cells.rows() + data.rows_added): name for name, data in datasets.items()}
+    left, found = list(scanned or ()), []
+    for told in _scan_steps(tree):
+        name = marks.get(str(told.get("Estimated Cardinality")), next(iter(datasets)) if len(datasets) == 1 else None)
+        if name is None:
+            continue
+        columns, conditions = _listed(told.get("Projections")), datasets[name].offered
+        parts = [conditions[text] for text in _listed(told.get("Filters")) if text in conditions]
+        where, stats = repr(functools.reduce(operator.and_, parts)) if parts else None, dict[str, int]()
+        one = _begun(left, name, columns)
+        if one is not None:
+            left.remove(one)
+            where, stats = _where(one[1]), dict(one[1].stats)
+        told |= {
+            "Array": name,
+            **({} if where is None else {"Condition": where}),
+            **({"Counters": stats} if stats else {}),
+        }
+        found.append(ArrayScan(name, tuple(columns), where, stats))
+    # A scan that fits no step is not left out.
+    return (*found, *(ArrayScan(name, _columns(one), _where(one), one.stats) for name, one in left))
+
+
+def _columns(scan: Scanned) -> tuple[str, ...] | None:
+    return None if scan.columns is None else tuple(scan.columns)
+
+
+def _where(scan: Scanned) -> str | None:
+    return None if scan.where is None else repr(scan.where)
+
+
+def _begun(scans: Sequence[tuple[str, Scanned]], name: str, columns: Sequence[str]) -> tuple[str, Scanned] | None:
+    """The first scan of that array with these columns, or else of that array."""
+    of_array = [one for one in scans if one[0] == name]
+    same = [one for one in of_array if set(one[1].columns or ()) == set(columns)]
+    return next(iter([*same, *of_array]), None)
+
+
+def _scan_steps(tree: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What is told of each step that reads from Python."""
+    for node in tree:
+        if str(node.get("name", "")).strip() == _SCAN:
+            yield node["extra_info"]
+        yield from _scan_steps(node.get("children", ()))
+
+
+def _listed(value: Any) -> list[str]:
+    """One text, or several."""
+    return [] if not value else [value] if isinstance(value, str) else list(value)
 
 
 def tree_of(text: str) -> list[Mapping[str, Any]]:

@@ -15,7 +15,7 @@ from . import answers
 from .answers import Answers
 from .engine import Engine, all_tables, duckdb_module, parameters
 from .places import arrays_of
-from .plan import ArrayScan, Plan, tree_of
+from .plan import Plan, scans_of, tree_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -195,22 +195,8 @@ def _plan(engine: Engine, query: str, bound: Any, *, analyze: bool) -> Plan:
         rows = engine.con.execute(f"explain ({options}) {query}", bound).fetchall()
     except BaseException as error:
         raise engine.error_of(error) from error
-    if analyze:
-        scans = [
-            ArrayScan(
-                name,
-                None if one.columns is None else tuple(one.columns),
-                None if one.where is None else repr(one.where),
-                dict(one.stats),
-            )
-            for name, one in engine.scans
-        ]
-    else:
-        scans = [
-            ArrayScan(name, None, " and ".join(map(repr, dataset.offered)) or None, {})
-            for name, dataset in engine.datasets.items()
-        ]
-    return Plan(tree_of(rows[0][1]), tuple(scans))
+    tree = tree_of(rows[0][1])
+    return Plan(tree, scans_of(tree, engine.datasets, engine.scans if analyze else None))
 
 
 @checked()

@@ -97,12 +97,13 @@ class Writer:
         self._native.append(None, {name: column.native() for name, column in made.items()})
         self._reporter.more(len(next(iter(made.values()))))
 
-    def append_columns(self, dims: Sequence[Column], values: Mapping[str, Column]) -> None:
-        """Appends cells from columns that fit the schema, one per dimension and attribute."""
+    def append_columns(self, dims: Sequence[Column] | None, values: Mapping[str, Column]) -> None:
+        """Appends cells from columns that fit the schema, one per dimension and attribute; without those of dimensions
+        values of a dense box in global order."""
         self._check_attrs(values)
         native = {name: column.native() for name, column in values.items()}
-        self._native.append([column.native() for column in dims], native)
-        self._reporter.more(len(dims[0]))
+        self._native.append(None if dims is None else [column.native() for column in dims], native)
+        self._reporter.more(len(next(iter(values.values())) if dims is None else dims[0]))
 
     def _check_attrs(self, given: Iterable[str]) -> None:
         if set(given) != set(self._attrs):

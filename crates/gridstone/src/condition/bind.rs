@@ -1,7 +1,9 @@
 //! Binds a condition to a schema: resolves names, converts literals, and pushes `not` down to the leaves.
 
 use super::complaint::nearest;
+use super::computed::{self, Computed};
 use super::enumerated::{self, Asked};
+use super::expression::BoundExpression;
 use super::pair::Pair;
 use super::simplify;
 use super::tree::Condition;
@@ -61,6 +63,8 @@ pub(super) enum Node {
     /// Rows with a value in the set.
     In(Field, Values),
     Pair(Pair),
+    /// Rows whose computed values pass a test.
+    Computed(Box<Computed>),
     /// Rows whose cells lie in the region.
     Within(Arc<Region>),
     And(Vec<Node>),
@@ -123,6 +127,11 @@ fn gather(node: &Node, places: &mut Vec<Place>) {
     match node {
         Node::Constant(_) => {}
         Node::Valid(field) | Node::Null(field) | Node::In(field, _) => places.push(field.place),
+        Node::Computed(computed) => {
+            for needed in computed.expressions().into_iter().map(BoundExpression::columns) {
+                places.extend(needed.dims.into_iter().map(Place::Dim).chain(needed.attrs.into_iter().map(Place::Attr)));
+            }
+        }
         Node::Pair(pair) => places.extend([pair.left.place, pair.right.place]),
         Node::Within(region) => places.extend((0..region.ndim()).map(Place::Dim)),
         Node::And(args) | Node::Or(args) => args.iter().for_each(|a| gather(a, places)),
@@ -150,6 +159,11 @@ fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> 
             enumerated::check_pair(*is, (left, categories(a)), (right, categories(b)))?;
             Pair::node(*is, (left, a), (right, b), negated)?
         }
+        Condition::CompareValues { is, left, right } => computed::compared(*is, (left, right), schema, negated)?,
+        Condition::InValues { value, values } => computed::tested(value, schema, Asked::Among(values), negated)?,
+        Condition::Holds { value } => computed::tested(value, schema, Asked::Flag, negated)?,
+        Condition::ValueIsNull { value } => computed::nulls(value, schema, !negated)?,
+        Condition::ValueIsNotNull { value } => computed::nulls(value, schema, negated)?,
         Condition::IsNull { column } => nulls(find(column)?, !negated),
         Condition::IsNotNull { column } => nulls(find(column)?, negated),
         Condition::Not { arg } => build(arg, schema, !negated)?,

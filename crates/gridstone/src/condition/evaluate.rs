@@ -30,6 +30,7 @@ fn evaluate(node: &Node, batch: &Batch<'_>) -> Result<Selection> {
         Node::Null(field) => Ok(valid(*field, batch)?.not()),
         Node::In(field, values) => members(*field, values, batch),
         Node::Pair(pair) => pair.evaluate(batch),
+        Node::Computed(computed) => computed.evaluate(batch),
         Node::Within(region) => within(region, batch),
         Node::And(args) => folded(args, batch, true),
         Node::Or(args) => folded(args, batch, false),
@@ -74,15 +75,20 @@ fn members(field: Field, values: &Values, batch: &Batch<'_>) -> Result<Selection
         let keys = batch.keys(field)?;
         return Ok(Selection::of_words(in_keys(values, &keys), batch.rows()));
     };
+    Ok(members_of(values, view, batch.rows()))
+}
+
+/// The rows of a column whose value is in `values`.
+pub(super) fn members_of(values: &Values, view: ColumnView<'_>, rows: usize) -> Selection {
     let found = match values {
         Values::Keys(set, nan) => in_fixed(set, *nan, view),
         Values::Texts(set) => in_texts(set, view),
     };
-    let found = Selection::of_words(found, batch.rows());
-    Ok(match view.validity() {
+    let found = Selection::of_words(found, rows);
+    match view.validity() {
         Some(validity) => found.and(&of_validity(validity)),
         None => found,
-    })
+    }
 }
 
 /// A bit per value, 64 per word. It is a plain loop: it is inlined into functions that are compiled for a processor,

@@ -34,15 +34,15 @@ pub fn fuzz(data: &[u8]) -> Result<()> {
     fuzz_expression(&text)
 }
 
-/// The same as an expression and as an aggregate: what is printed parses to the same tree, and the type of values is the type that
-/// was promised.
+/// The same as an expression and as an aggregate: text and JSON parse to the same tree, and the type of values is the type that was
+/// promised.
 fn fuzz_expression(text: &str) -> Result<()> {
     let aggregate = Call::parse(text).map(|call| call.args).unwrap_or_default();
     for expression in Expression::parse(text).into_iter().chain(aggregate) {
-        let printed = expression.to_string();
+        let (printed, json) = (expression.to_string(), expression.to_json());
         // What is printed has more parentheses, and so may be nested too deep.
-        if Expression::parse(&printed).is_ok_and(|again| again != expression) {
-            return Err(Error::input(format!("{printed:?} is another expression")));
+        if Expression::parse(&printed).is_ok_and(|again| again != expression) || Expression::from_json(&json)? != expression {
+            return Err(Error::input(format!("{printed:?} or {json:?} is another expression")));
         }
         let Ok(bound) = expression.bind(&Schema::from_json(SCHEMA)?) else { continue };
         let needed = bound.columns();

@@ -18,6 +18,7 @@
 mod batch;
 mod bind;
 mod complaint;
+mod computed;
 mod enumerated;
 mod evaluate;
 mod exact;

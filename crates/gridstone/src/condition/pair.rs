@@ -13,6 +13,7 @@ use super::tree::Comparison;
 use super::values::{Values, keys_of, number_of};
 use crate::base::{Element, ElementKind, Error, Result};
 use crate::schema::{Datatype, Sorting, key};
+use crate::tile::ColumnView;
 use std::cmp::Ordering;
 
 /// The outcomes of comparing two values, as bits of a set.
@@ -83,18 +84,7 @@ impl Pair {
         (right_name, right): (&str, Field),
         negated: bool,
     ) -> Result<Node> {
-        check_comparable(left_name, left.datatype)?;
-        check_comparable(right_name, right.datatype)?;
-        if family(left.datatype) != family(right.datatype) {
-            return Err(Error::input(format!(
-                "{left_name:?} is {} and {right_name:?} is {}: these cannot be compared with each other",
-                left.datatype, right.datatype
-            )));
-        }
-        let mut outcomes = accepted(is);
-        if negated {
-            outcomes ^= LESS | EQUAL | GREATER | UNORDERED;
-        }
+        let outcomes = outcomes_of(is, (left_name, left.datatype), (right_name, right.datatype), negated)?;
         if left == right {
             return Ok(with_itself(left, outcomes));
         }
@@ -104,10 +94,31 @@ impl Pair {
     /// The rows whose two values compare with an accepted outcome; rows with a null are not selected.
     pub(super) fn evaluate(&self, batch: &Batch<'_>) -> Result<Selection> {
         let (left, right) = (Side::new(self.left, batch)?, Side::new(self.right, batch)?);
-        let found = Selection::of_words(left.wide.compare(&right.wide, self.outcomes), batch.rows());
-        let valid = [left.valid, right.valid];
-        Ok(valid.iter().flatten().fold(found, |found, valid| found.and(valid)))
+        Ok(left.compare(&right, self.outcomes, batch.rows()))
     }
+}
+
+/// The outcomes that `left is right` accepts, or its opposite; an Input error if the two types cannot be compared.
+pub(super) fn outcomes_of(
+    is: Comparison,
+    (left_name, left): (&str, Datatype),
+    (right_name, right): (&str, Datatype),
+    negated: bool,
+) -> Result<u8> {
+    check_comparable(left_name, left)?;
+    check_comparable(right_name, right)?;
+    if family(left) != family(right) {
+        return Err(Error::input(format!(
+            "{left_name:?} is {left} and {right_name:?} is {right}: these cannot be compared with each other"
+        )));
+    }
+    let all = LESS | EQUAL | GREATER | UNORDERED;
+    Ok(if negated { accepted(is) ^ all } else { accepted(is) })
+}
+
+/// The rows of two columns that compare with an accepted outcome; rows with a null are not selected.
+pub(super) fn compare_views(left: ColumnView<'_>, right: ColumnView<'_>, outcomes: u8, rows: usize) -> Selection {
+    Side::of_view(left).compare(&Side::of_view(right), outcomes, rows)
 }
 
 /// A value equals itself unless it is NaN.
@@ -149,11 +160,20 @@ impl<'a> Side<'a> {
             let bytes = bytes_of_keys(field.datatype, &batch.keys(field)?);
             return Ok(Self { wide: widened(field.datatype, &bytes), valid: None });
         };
-        let wide = match field.datatype.sorting() {
+        Ok(Self::of_view(view))
+    }
+
+    fn of_view(view: ColumnView<'a>) -> Self {
+        let wide = match view.datatype().sorting() {
             Sorting::Bytes => Wide::Texts(Texts::Given(view)),
-            Sorting::Keys | Sorting::None => widened(field.datatype, view.values()),
+            Sorting::Keys | Sorting::None => widened(view.datatype(), view.values()),
         };
-        Ok(Self { wide, valid: view.validity().map(of_validity) })
+        Self { wide, valid: view.validity().map(of_validity) }
+    }
+
+    fn compare(&self, other: &Self, outcomes: u8, rows: usize) -> Selection {
+        let found = Selection::of_words(self.wide.compare(&other.wide, outcomes), rows);
+        [&self.valid, &other.valid].into_iter().flatten().fold(found, |found, valid| found.and(valid))
     }
 }
 

@@ -74,6 +74,17 @@ impl Display for Condition {
             Self::Between { column, low, high } => write!(f, "{} between {low} and {high}", Name(column)),
             Self::IsNull { column } => write!(f, "{} is null", Name(column)),
             Self::IsNotNull { column } => write!(f, "{} is not null", Name(column)),
+            Self::CompareValues { is, left, right } => write!(f, "{left} {} {right}", is.symbol()),
+            Self::InValues { value, values } => {
+                write!(f, "{value} in (")?;
+                for (i, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")
+            }
+            Self::ValueIsNull { value } => write!(f, "{value} is null"),
+            Self::ValueIsNotNull { value } => write!(f, "{value} is not null"),
+            Self::Holds { value } => value.fmt(f),
             Self::Not { arg } => write!(f, "not {}", Part(arg)),
             Self::And { args } => joined(f, args, "and"),
             Self::Or { args } => joined(f, args, "or"),

@@ -86,6 +86,7 @@ fn verdict(node: &Node, facts: &Facts<'_>) -> Verdict {
         Node::Null(field) => by_nulls(*field, facts, Verdict::All, Verdict::None),
         Node::In(field, values) => Spread::of(*field, facts).map_or(Verdict::Some, |s| s.verdict(values)),
         Node::Pair(pair) => of_pair(pair, facts),
+        Node::Computed(_) => Verdict::Some,
         Node::Within(region) => match facts.sub {
             Some(sub) if region.covers(sub) => Verdict::All,
             Some(sub) if !region.touches(sub) => Verdict::None,

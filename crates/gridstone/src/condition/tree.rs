@@ -11,8 +11,10 @@
 //!   {"op": "not", "arg": {"op": "is_null", "column": "name"}},
 //!   {"op": "or", "args": [{"op": "is_not_null", "column": "v"}, {"op": "column", "column": "flag"}, {"op": "true"}]}]}
 //! ```
-//! Literals: `int`, `float`, `bool`, `text`, `bytes` (hexadecimal), `datetime` and `timedelta` (ticks, NumPy's unit).
+//! Computed values have nodes of their own, `compare_values`, `in_values`, `value_is_null`, `value_is_not_null`, `holds`:
+//! `{"op": "holds", "value": {"op": "function", "name": "like", "args": […]}}`. Literals: `int`, `float`, `bool`, `text`, `bytes` (hexadecimal), `datetime` and `timedelta` (ticks, NumPy's unit).
 
+use super::expression::Expression;
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, TimeUnit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -159,6 +161,37 @@ pub enum Condition {
         /// Its name.
         column: String,
     },
+    /// Two values compared, of which one at least is computed.
+    CompareValues {
+        /// The comparison.
+        is: Comparison,
+        /// The left one.
+        left: Expression,
+        /// The right one.
+        right: Expression,
+    },
+    /// A computed value that equals one of some literals.
+    InValues {
+        /// The value.
+        value: Expression,
+        /// The literals.
+        values: Vec<Literal>,
+    },
+    /// A computed value that is null.
+    ValueIsNull {
+        /// The value.
+        value: Expression,
+    },
+    /// A computed value that is not null.
+    ValueIsNotNull {
+        /// The value.
+        value: Expression,
+    },
+    /// A computed value that is true, such as `name like 'a%'`.
+    Holds {
+        /// The value, a boolean.
+        value: Expression,
+    },
     /// The negation; if the argument is unknown because of a null, unknown again.
     Not {
         /// The argument.
@@ -235,6 +268,11 @@ impl Condition {
                 Err(Error::input("\"and\" and \"or\" need two parts at least"))
             }
             Self::And { args } | Self::Or { args } => args.iter().try_for_each(|arg| arg.check_parts()),
+            Self::CompareValues { left, right, .. } => computed(&[left, right]),
+            Self::InValues { value, .. }
+            | Self::ValueIsNull { value }
+            | Self::ValueIsNotNull { value }
+            | Self::Holds { value } => computed(&[value]),
             _ => Ok(()),
         }
     }
@@ -245,9 +283,24 @@ impl Condition {
             Self::Not { arg } => Measure::around(std::slice::from_ref(arg)),
             Self::And { args } | Self::Or { args } => Measure::around(args),
             Self::In { values, .. } => Measure { levels: 1, parts: values.len() + 1 },
+            Self::CompareValues { left, right, .. } => Measure::of(&[left, right], 0),
+            Self::InValues { value, values } => Measure::of(&[value], values.len()),
+            Self::ValueIsNull { value } | Self::ValueIsNotNull { value } | Self::Holds { value } => {
+                Measure::of(&[value], 0)
+            }
             _ => Measure { levels: 1, parts: 1 },
         }
     }
+}
+
+/// An Input error unless one of `values` at least is computed, and each is well formed.
+fn computed(values: &[&Expression]) -> Result<()> {
+    if !values.iter().any(|value| value.is_computed()) {
+        return Err(Error::input(
+            "a condition on computed values has none; use compare, compare_columns, in, is_null or column",
+        ));
+    }
+    values.iter().try_for_each(|value| value.check())
 }
 
 /// How large a condition is.
@@ -263,6 +316,12 @@ impl Measure {
     fn around(args: &[Branch]) -> Self {
         let levels = args.iter().map(|arg| arg.measure.levels).max().unwrap_or(0);
         Self { levels: levels + 1, parts: args.iter().map(|arg| arg.measure.parts).sum::<usize>() + 1 }
+    }
+
+    /// That of a node with these values and as many literals.
+    fn of(values: &[&Expression], literals: usize) -> Self {
+        let levels = values.iter().map(|value| value.levels()).max().unwrap_or(0);
+        Self { levels: levels + 1, parts: values.iter().map(|value| value.parts()).sum::<usize>() + literals + 1 }
     }
 
     fn check(self) -> Result<()> {

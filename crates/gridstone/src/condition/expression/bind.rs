@@ -4,6 +4,7 @@ use super::super::bind::{Field, Needed, Place, find};
 use super::super::tree::Literal;
 use super::arithmetic::NumberFunction;
 use super::period::{Part, Period};
+use super::search::Search;
 use super::{Expression, Operator};
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, Schema, Sorting, TimeStep};
@@ -30,6 +31,10 @@ pub(super) enum Node {
     Binary(Operator, Box<BoundExpression>, Box<BoundExpression>, bool),
     Number(NumberFunction, Box<BoundExpression>),
     OfText(TextFunction, Box<BoundExpression>),
+    /// Whether a text has something.
+    Search(Search, Box<BoundExpression>),
+    /// The texts of the categories of a column of codes.
+    Category(Field, Vec<String>),
     Part(Part, TimeStep, Box<BoundExpression>),
     Period(Period, Box<BoundExpression>),
     Coalesce(Vec<BoundExpression>),
@@ -122,6 +127,24 @@ impl Expression {
     }
 
     fn function(&self, schema: &Schema, name: &str, args: &[Self]) -> Result<(Node, Datatype, bool)> {
+        if let ("date", [value]) = (name, args) {
+            let value = value.bind(schema)?;
+            let (period, datatype, nullable) = (Period::new(value.datatype, "1D")?, value.datatype, value.nullable);
+            return Ok((Node::Period(period, Box::new(value)), datatype, nullable));
+        }
+        if Search::is_known(name) {
+            let [value, Self::Literal { value: Literal::Text(sought) }] = args else {
+                return Err(Error::input(format!(
+                    "{self}: {name} takes a text and a pattern, as in {name}(name, 'a')"
+                )));
+            };
+            let value = value.bind(schema)?.decoded(schema)?;
+            if value.datatype != Datatype::String {
+                return Err(self.unfit(&[&value]));
+            }
+            let (search, nullable) = (Search::new(name, sought)?, value.nullable);
+            return Ok((Node::Search(search, Box::new(value)), Datatype::Bool, nullable));
+        }
         if name == "period" {
             let [value, Self::Literal { value: Literal::Text(length) }] = args else {
                 return Err(Error::input(format!("{self}: period takes a time and a length, as in period(t, '1h')")));
@@ -132,6 +155,7 @@ impl Expression {
         }
         let bound = args.iter().map(|arg| arg.bind(schema)).collect::<Result<Vec<_>>>()?;
         if name == "coalesce" {
+            let bound = bound.into_iter().map(|arg| arg.decoded(schema)).collect::<Result<Vec<_>>>()?;
             return self.coalesce(bound);
         }
         let [arg] = <[BoundExpression; 1]>::try_from(bound).map_err(|_| self.unknown(name, args.len()))?;
@@ -156,7 +180,8 @@ impl Expression {
             "length" | "len" => (TextFunction::Length, Datatype::Int64),
             _ => return Err(self.unknown(name, args.len())),
         };
-        if datatype != Datatype::String {
+        let arg = arg.decoded(schema)?;
+        if arg.datatype != Datatype::String {
             return Err(self.unfit(&[&arg]));
         }
         Ok((Node::OfText(function, Box::new(arg)), result, nullable))
@@ -181,7 +206,8 @@ impl Expression {
     fn unknown(&self, name: &str, given: usize) -> Error {
         Error::input(format!(
             "{self}: there is no function {name:?} of {given} values; there are abs, floor, ceil, round, sqrt, exp, ln, log10, lower, \
-             upper, length, year, month, day, hour, minute, second, period(t, '1h'), coalesce(a, b, …) and cast(x as type)"
+             upper, length, like(a, 'b%'), ilike, starts_with, ends_with, contains, regexp_matches, year, month, day, hour, \
+             minute, second, dayofweek, date, period(t, '1h'), coalesce(a, b, …) and cast(x as type)"
         ))
     }
 }
@@ -220,6 +246,29 @@ fn of_literal(value: &Literal) -> Result<(Node, Datatype, bool)> {
 }
 
 impl BoundExpression {
+    /// A column of categories that are texts as these texts, any other expression as it is.
+    ///
+    /// # Errors
+    /// Input: the categories are no texts.
+    pub(in crate::condition) fn decoded(self, schema: &Schema) -> Result<Self> {
+        let Node::Column(field @ Field { place: Place::Attr(place), .. }) = self.node else { return Ok(self) };
+        let Some(categories) = schema.attrs().get(place).and_then(|attr| attr.categories()) else { return Ok(self) };
+        if categories.datatype() != Datatype::String {
+            return Err(Error::input(format!(
+                "{} has categories of {}; only those of texts are computed with",
+                self.text,
+                categories.datatype()
+            )));
+        }
+        let texts = categories.values().map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+        Ok(Self { node: Node::Category(field, texts), datatype: Datatype::String, ..self })
+    }
+
+    /// As it was written.
+    pub(in crate::condition) fn text(&self) -> &str {
+        &self.text
+    }
+
     fn kind(&self, schema: &Schema) -> Result<Kind> {
         if let Node::Column(Field { place: Place::Attr(place), .. }) = &self.node
             && schema.attrs().get(*place).is_some_and(|attr| attr.categories().is_some())
@@ -261,7 +310,7 @@ impl BoundExpression {
 
     fn gather(&self, needed: &mut Needed) {
         match &self.node {
-            Node::Column(field) => match field.place {
+            Node::Column(field) | Node::Category(field, _) => match field.place {
                 Place::Dim(axis) => needed.dims.push(axis),
                 Place::Text { axis, words } => needed.dims.extend(axis..axis + words),
                 Place::Attr(place) => needed.attrs.push(place),
@@ -274,6 +323,7 @@ impl BoundExpression {
             Node::Negate(arg)
             | Node::Number(_, arg)
             | Node::OfText(_, arg)
+            | Node::Search(_, arg)
             | Node::Part(_, _, arg)
             | Node::Period(_, arg)
             | Node::Cast(arg) => arg.gather(needed),
@@ -287,12 +337,7 @@ impl fmt::Display for Expression {
         match self {
             Self::Column { column } if super::super::token::is_plain(column) => f.write_str(column),
             Self::Column { column } => write!(f, "\"{}\"", column.replace('"', "\"\"")),
-            Self::Literal { value: Literal::Text(text) } => write!(f, "'{}'", text.replace('\'', "''")),
-            Self::Literal { value: Literal::Int(value) } => write!(f, "{value}"),
-            Self::Literal { value: Literal::Float(value) } if value.is_nan() => f.write_str("nan"),
-            Self::Literal { value: Literal::Float(value) } => write!(f, "{value:?}"),
-            Self::Literal { value: Literal::Bool(value) } => write!(f, "{value}"),
-            Self::Literal { .. } => f.write_str("a value"),
+            Self::Literal { value } => write!(f, "{value}"),
             Self::Negate { arg } => write!(f, "-({arg})"),
             Self::Binary { operator, left, right } => write!(f, "({left} {} {right})", operator.symbol()),
             Self::Cast { arg, to } => write!(f, "cast({arg} as {to})"),

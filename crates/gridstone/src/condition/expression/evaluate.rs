@@ -4,6 +4,7 @@ use super::super::batch::Batch;
 use super::super::bind::{Field, Place};
 use super::arithmetic::{joined, negated};
 use super::bind::{BoundExpression, Node, TextFunction};
+use super::search::Search;
 use super::vector::Vector;
 use crate::base::{AlignedBuf, Error, Result};
 use crate::schema::Datatype;
@@ -21,6 +22,8 @@ impl BoundExpression {
             Node::Column(field) => column_of(*field, batch),
             Node::Text(text) => texts(std::iter::repeat_n(text.as_str(), rows), None),
             Node::OfText(function, arg) => of_text(*function, arg.evaluate(batch)?.view()),
+            Node::Search(search, arg) => found_in(search, arg.evaluate(batch)?.view()),
+            Node::Category(field, names) => categories(names, column_of(*field, batch)?.view()),
             Node::Coalesce(args) => self.coalesced(args, batch),
             _ => self.vector(batch)?.into_column(self.datatype, &self.text),
         }
@@ -59,9 +62,12 @@ impl BoundExpression {
             }
             Node::Period(period, arg) => self.times(arg.vector(batch)?, |tick| period.start(tick))?,
             Node::Cast(arg) => Vector::of(arg.vector(batch)?.into_column(self.datatype, &self.text)?.view()),
-            Node::Column(_) | Node::Text(_) | Node::OfText(..) | Node::Coalesce(_) => {
-                Vector::of(self.evaluate(batch)?.view())
-            }
+            Node::Column(_)
+            | Node::Text(_)
+            | Node::OfText(..)
+            | Node::Search(..)
+            | Node::Category(..)
+            | Node::Coalesce(_) => Vector::of(self.evaluate(batch)?.view()),
         })
     }
 
@@ -169,6 +175,23 @@ fn of_text(function: TextFunction, view: ColumnView<'_>) -> Result<Column> {
             Vector { values: Numbers::Signed(rows.map(count).collect()), valid }.into_column(Datatype::Int64, "length")
         }
     }
+}
+
+/// A byte per text: whether it has what is sought.
+fn found_in(search: &Search, view: ColumnView<'_>) -> Result<Column> {
+    let mut found = Vec::with_capacity(view.len());
+    for row in 0..view.len() {
+        found.push(u8::from(search.holds(&String::from_utf8_lossy(view.value(row)))));
+    }
+    let valid = view.validity().map(<[u8]>::to_vec);
+    Column::new(Datatype::Bool, AlignedBuf::from_slice(&found), None, valid)
+}
+
+/// The texts of codes; a code without a category has an empty one.
+fn categories(names: &[String], view: ColumnView<'_>) -> Result<Column> {
+    let codes = Vector::of(view);
+    let name = |row: usize| usize::try_from(codes.integer(row)).ok().and_then(|code| names.get(code));
+    texts((0..view.len()).map(|row| name(row).map_or("", String::as_str)), view.validity().map(<[u8]>::to_vec))
 }
 
 fn texts(all: impl Iterator<Item = impl AsRef<str>>, valid: Option<Vec<u8>>) -> Result<Column> {

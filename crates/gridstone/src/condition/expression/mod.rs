@@ -12,26 +12,38 @@ mod bind;
 mod evaluate;
 mod parse;
 mod period;
+mod search;
 mod vector;
 
 pub use bind::BoundExpression;
+pub(super) use parse::Parser;
 
-use super::tree::Literal;
+use super::token::is_plain;
+use super::tree::{DEPTH_MAX, Literal};
+use crate::base::{Error, Result};
+use crate::schema::{Datatype, Sorting};
+use serde::{Deserialize, Serialize};
 
 /// An operator of two numbers, or of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Operator {
     /// `+`
+    #[serde(rename = "+")]
     Add,
     /// `-`
+    #[serde(rename = "-")]
     Subtract,
     /// `*`
+    #[serde(rename = "*")]
     Multiply,
     /// `/`: a float64, whatever the sides are.
+    #[serde(rename = "/")]
     Divide,
     /// `//`: the quotient rounded down; by 0, of integers, null.
+    #[serde(rename = "//")]
     FloorDivide,
     /// `%`: what `//` leaves, with the sign of the right side; by 0, of integers, null.
+    #[serde(rename = "%")]
     Remainder,
 }
 
@@ -50,7 +62,8 @@ impl Operator {
 }
 
 /// A value per cell, by the names of dimensions and attributes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expression {
     /// A column.
     Column {
@@ -90,6 +103,72 @@ pub enum Expression {
         /// The name of the type.
         to: String,
     },
+}
+
+impl Expression {
+    /// Parses an expression from its JSON form.
+    ///
+    /// # Errors
+    /// Input: it says what is wrong with it.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let found: Self = serde_json::from_str(text)
+            .map_err(|e| Error::input(format!("this is no expression in JSON: {e}")).with_source(e))?;
+        found.check()?;
+        Ok(found)
+    }
+
+    /// The expression as JSON on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Whether it is neither a column nor a literal.
+    pub(super) fn is_computed(&self) -> bool {
+        !matches!(self, Self::Column { .. } | Self::Literal { .. })
+    }
+
+    fn args(&self) -> Vec<&Self> {
+        match self {
+            Self::Column { .. } | Self::Literal { .. } => Vec::new(),
+            Self::Negate { arg } | Self::Cast { arg, .. } => vec![arg],
+            Self::Binary { left, right, .. } => vec![left, right],
+            Self::Function { args, .. } => args.iter().collect(),
+        }
+    }
+
+    /// How many levels it has.
+    pub(super) fn levels(&self) -> usize {
+        self.args().into_iter().map(Self::levels).max().unwrap_or(0) + 1
+    }
+
+    /// How many nodes it has.
+    pub(super) fn parts(&self) -> usize {
+        self.args().into_iter().map(Self::parts).sum::<usize>() + 1
+    }
+
+    /// An Input error if it is too deep, or a node could not be written as text.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.levels() > DEPTH_MAX {
+            return Err(Error::input(format!("an expression of more than {DEPTH_MAX} levels; compute it in steps")));
+        }
+        self.check_parts()
+    }
+
+    fn check_parts(&self) -> Result<()> {
+        match self {
+            Self::Function { name, .. } if !is_plain(name) || name == "cast" || *name != name.to_lowercase() => {
+                return Err(Error::input(format!("{name:?} is no name of a function; it is written in lower case")));
+            }
+            Self::Cast { to, .. } => {
+                let datatype = Datatype::parse(to)?;
+                if datatype.to_string() != *to || datatype.sorting() != Sorting::Keys || datatype.is_time() {
+                    return Err(Error::input(format!("nothing is cast to {to}; cast to a number such as float64")));
+                }
+            }
+            _ => {}
+        }
+        self.args().into_iter().try_for_each(Self::check_parts)
+    }
 }
 
 /// An aggregate as it is written: `mean(sog * 1.852)`, `count(*)`, `count(distinct x)`, `quantile(x, 0.5)`.

@@ -1,25 +1,26 @@
 //! Text to expression.
 //!
 //! ```text
-//! sum     = product (("+" | "-") product)*
+//! sum     = product (("+" | "-") product)*      (at most 50 operators in a row)
 //! product = unary (("*" | "/" | "//" | "%") unary)*
 //! unary   = ("-" | "+") unary | cast
 //! cast    = atom ("::" type)*
-//! atom    = number | 'text' | name | name "(" sum, … ")" | "cast" "(" sum "as" type ")" | "(" sum ")"
+//! atom    = literal | name | name "(" sum, … ")" | "cast" "(" sum "as" type ")" | "(" sum ")"
 //! call    = name "(" ["distinct"] (sum, … | "*") ")"
 //! type    = name ["[" name "]"]
 //! ```
 
 use super::super::complaint::complaint;
+use super::super::time;
 use super::super::token::{Token, Tokens};
-use super::super::tree::Literal;
+use super::super::tree::{DEPTH_MAX, Literal};
 use super::{Call, Expression, Operator};
 use crate::base::{Error, Result};
+use crate::schema::Datatype;
 
-/// The longest text, the deepest nesting, and the most operators: a chain of them is as deep a tree.
+/// The longest text, and the deepest nesting.
 const TEXT_BYTES_MAX: usize = 1 << 16;
 const NESTING_MAX: usize = 100;
-const OPERATORS_MAX: usize = 500;
 
 impl Expression {
     /// The expression in `text`.
@@ -27,9 +28,10 @@ impl Expression {
     /// # Errors
     /// Input: it shows the position of the mistake and what was expected.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut parser = Parser::new(text)?;
+        let mut parser = Parser::short(text)?;
         let found = parser.sum()?;
         parser.ends()?;
+        found.check()?;
         Ok(found)
     }
 }
@@ -40,7 +42,7 @@ impl Call {
     /// # Errors
     /// As [`Expression::parse`].
     pub fn parse(text: &str) -> Result<Self> {
-        let mut parser = Parser::new(text)?;
+        let mut parser = Parser::short(text)?;
         let Token::Name(name, true) = parser.next.clone() else {
             return Err(parser.expected("an aggregate such as mean(x)"));
         };
@@ -55,40 +57,54 @@ impl Call {
             call.args = parser.list()?;
         }
         parser.ends()?;
+        call.args.iter().try_for_each(Expression::check)?;
         Ok(call)
     }
 }
 
-struct Parser<'a> {
-    text: &'a str,
+/// Reads values, and with [`super::super::parse`] conditions.
+pub(in crate::condition) struct Parser<'a> {
+    pub(in crate::condition) text: &'a str,
     tokens: Tokens<'a>,
-    next: Token,
-    at: usize,
+    pub(in crate::condition) next: Token,
+    /// The position of `next`.
+    pub(in crate::condition) at: usize,
     nesting: usize,
-    operators: usize,
+    /// What the next value is called if there is none.
+    pub(in crate::condition) wanted: &'static str,
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Result<Self> {
+    fn short(text: &'a str) -> Result<Self> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(Error::input(format!("an expression of {} bytes; {TEXT_BYTES_MAX} are allowed", text.len())));
         }
-        let mut parser = Self { text, tokens: Tokens::new(text), next: Token::End, at: 0, nesting: 0, operators: 0 };
+        Self::new(text)
+    }
+
+    pub(in crate::condition) fn new(text: &'a str) -> Result<Self> {
+        let tokens = Tokens::new(text);
+        let mut parser = Self { text, tokens, next: Token::End, at: 0, nesting: 0, wanted: "a value" };
         parser.advance()?;
         Ok(parser)
     }
 
-    fn advance(&mut self) -> Result<Token> {
+    pub(in crate::condition) fn wrong(&self, message: impl AsRef<str>) -> Error {
+        complaint(self.text, self.at, message)
+    }
+
+    pub(in crate::condition) fn advance(&mut self) -> Result<Token> {
         let (next, at) = self.tokens.next()?;
         self.at = at;
         Ok(std::mem::replace(&mut self.next, next))
     }
 
-    fn expected(&self, what: &str) -> Error {
+    pub(in crate::condition) fn expected(&self, what: &str) -> Error {
         complaint(self.text, self.at, format!("expected {what}, found {}", self.next.describe()))
     }
 
-    fn takes(&mut self, token: &Token) -> Result<bool> {
+    /// Takes the next token if it is this word or sign.
+    pub(in crate::condition) fn takes(&mut self, token: &Token) -> Result<bool> {
         let found = self.next == *token;
         if found {
             self.advance()?;
@@ -96,7 +112,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn needs(&mut self, token: &Token) -> Result<()> {
+    pub(in crate::condition) fn needs(&mut self, token: &Token) -> Result<()> {
         if self.takes(token)? { Ok(()) } else { Err(self.expected(&token.describe())) }
     }
 
@@ -116,8 +132,17 @@ impl<'a> Parser<'a> {
     }
 
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.nesting == NESTING_MAX {
-            return Err(complaint(self.text, self.at, format!("more than {NESTING_MAX} levels")));
+        self.within(NESTING_MAX, inner)
+    }
+
+    /// Reads one level deeper, up to `most` levels.
+    pub(in crate::condition) fn within<T>(
+        &mut self,
+        most: usize,
+        inner: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.nesting >= most {
+            return Err(self.wrong(format!("more than {most} levels of parentheses, signs or \"not\"")));
         }
         self.nesting += 1;
         let made = inner(self);
@@ -125,32 +150,42 @@ impl<'a> Parser<'a> {
         made
     }
 
-    /// Takes an operator.
-    fn operator(&mut self) -> Result<()> {
-        self.operators += 1;
-        if self.operators > OPERATORS_MAX {
-            return Err(complaint(self.text, self.at, format!("more than {OPERATORS_MAX} operators")));
-        }
-        self.advance().map(drop)
-    }
-
-    fn sum(&mut self) -> Result<Expression> {
+    /// A value.
+    pub(in crate::condition) fn sum(&mut self) -> Result<Expression> {
         self.deeper(|p| {
-            let mut left = p.product()?;
-            loop {
-                let operator = match p.next {
-                    Token::Sign("+") => Operator::Add,
-                    Token::Sign("-") => Operator::Subtract,
-                    _ => return Ok(left),
-                };
-                p.operator()?;
-                left = joined(operator, left, p.product()?);
-            }
+            let first = p.unary()?;
+            p.rest(first)
         })
     }
 
-    fn product(&mut self) -> Result<Expression> {
-        let mut left = self.unary()?;
+    /// The value that begins with `first`.
+    pub(in crate::condition) fn rest(&mut self, first: Expression) -> Result<Expression> {
+        let first = self.casts(first)?;
+        let mut left = self.products(first)?;
+        let mut count = 0;
+        loop {
+            let operator = match self.next {
+                Token::Sign("+") => Operator::Add,
+                Token::Sign("-") => Operator::Subtract,
+                _ => return Ok(left),
+            };
+            count = self.counted(count)?;
+            self.advance()?;
+            let right = self.unary()?;
+            left = joined(operator, left, self.products(right)?);
+        }
+    }
+
+    fn counted(&self, operators: usize) -> Result<usize> {
+        if operators < DEPTH_MAX {
+            return Ok(operators + 1);
+        }
+        Err(self
+            .wrong(format!("more than {DEPTH_MAX} operators in a row; an expression has {DEPTH_MAX} levels at most")))
+    }
+
+    fn products(&mut self, first: Expression) -> Result<Expression> {
+        let (mut left, mut count) = (first, 0);
         loop {
             let operator = match self.next {
                 Token::Sign("*") => Operator::Multiply,
@@ -159,60 +194,99 @@ impl<'a> Parser<'a> {
                 Token::Sign("%") => Operator::Remainder,
                 _ => return Ok(left),
             };
-            self.operator()?;
+            count = self.counted(count)?;
+            self.advance()?;
             left = joined(operator, left, self.unary()?);
         }
     }
 
     fn unary(&mut self) -> Result<Expression> {
         if self.takes(&Token::Sign("-"))? {
-            return Ok(match self.deeper(Self::unary)? {
-                Expression::Literal { value: Literal::Int(value) } => literal(Literal::Int(-value)),
-                Expression::Literal { value: Literal::Float(value) } => literal(Literal::Float(-value)),
-                arg => Expression::Negate { arg: Box::new(arg) },
-            });
+            if let Some(number) = self.number(true)? {
+                return self.casts(literal(number));
+            }
+            return Ok(Expression::Negate { arg: Box::new(self.deeper(Self::unary)?) });
         }
         if self.takes(&Token::Sign("+"))? {
             return self.deeper(Self::unary);
         }
-        let mut found = self.atom()?;
-        while self.next == Token::Sign("::") {
-            self.operator()?;
+        let found = self.atom()?;
+        self.casts(found)
+    }
+
+    fn casts(&mut self, arg: Expression) -> Result<Expression> {
+        let (mut found, mut count) = (arg, 0);
+        while self.takes(&Token::Sign("::"))? {
+            count = self.counted(count)?;
             found = Expression::Cast { arg: Box::new(found), to: self.type_name()? };
         }
         Ok(found)
     }
 
+    /// A number, if one is next.
+    fn number(&mut self, negative: bool) -> Result<Option<Literal>> {
+        let sign = if negative { -1.0 } else { 1.0 };
+        let made = match self.next {
+            Token::Int(value) => {
+                let made = if negative { 0i128.checked_sub_unsigned(value) } else { i128::try_from(value).ok() };
+                made.map(Literal::Int).ok_or_else(|| self.wrong("an integer has 128 bits at most"))?
+            }
+            Token::Float(value) => Literal::Float(sign * value),
+            Token::Word("inf" | "infinity") => Literal::Float(sign * f64::INFINITY),
+            Token::Word("nan") => Literal::Float(f64::NAN),
+            _ => return Ok(None),
+        };
+        self.advance()?;
+        Ok(Some(made))
+    }
+
     fn atom(&mut self) -> Result<Expression> {
+        let wanted = std::mem::replace(&mut self.wanted, "a value");
         if self.takes(&Token::Sign("("))? {
             let inner = self.sum()?;
             self.needs(&Token::Sign(")"))?;
             return Ok(inner);
         }
+        if let Some(number) = self.number(false)? {
+            return Ok(literal(number));
+        }
         let made = match &self.next {
-            Token::Int(value) => match i128::try_from(*value) {
-                Ok(value) => literal(Literal::Int(value)),
-                Err(_) => return Err(complaint(self.text, self.at, "an integer has 128 bits at most")),
-            },
-            Token::Float(value) => literal(Literal::Float(*value)),
-            Token::Text(text) => literal(Literal::Text(text.clone())),
-            Token::Word("nan") => literal(Literal::Float(f64::NAN)),
-            Token::Word("inf" | "infinity") => literal(Literal::Float(f64::INFINITY)),
-            Token::Word("true") => literal(Literal::Bool(true)),
-            Token::Word("false") => literal(Literal::Bool(false)),
+            Token::Text(text) => Literal::Text(text.clone()),
+            Token::Bytes(bytes) => Literal::Bytes(bytes.clone()),
+            Token::Word("true") => Literal::Bool(true),
+            Token::Word("false") => Literal::Bool(false),
+            Token::Word("null" | "none") => {
+                return Err(self.wrong("nothing equals null; write: column is null, or: column is not null"));
+            }
             Token::Name(name, plain) => {
                 let (name, plain) = (name.clone(), *plain);
                 self.advance()?;
                 return self.named(name, plain);
             }
-            _ => return Err(self.expected("a value")),
+            _ => return Err(self.expected(wanted)),
         };
         self.advance()?;
-        Ok(made)
+        Ok(literal(made))
+    }
+
+    /// A time, written as `timestamp '…'`, `date '…'` or `timedelta '…'`.
+    fn time(&mut self, word: &str, text: &str) -> Result<Expression> {
+        let made = match word.to_lowercase().as_str() {
+            "timestamp" | "datetime" | "datetime64" => time::datetime(text),
+            "date" => time::date(text),
+            "timedelta" | "timedelta64" | "interval" => time::timedelta(text),
+            _ => return Err(self.expected("a comparison, \"in\", \"between\" or \"is\" after the column")),
+        };
+        let made = made.map_err(|e| self.wrong(e))?;
+        self.advance()?;
+        Ok(literal(made))
     }
 
     /// A column, or a function.
     fn named(&mut self, name: String, plain: bool) -> Result<Expression> {
+        if let (true, Token::Text(text)) = (plain, self.next.clone()) {
+            return self.time(&name, &text);
+        }
         if !plain || !self.takes(&Token::Sign("("))? {
             return Ok(Expression::Column { column: name });
         }
@@ -241,14 +315,19 @@ impl<'a> Parser<'a> {
         Ok(args)
     }
 
+    /// The name of a type, as types print theirs.
     fn type_name(&mut self) -> Result<String> {
-        let Token::Name(name, true) = self.advance()? else { return Err(self.expected("a type such as float64")) };
-        if !self.takes(&Token::Sign("["))? {
-            return Ok(name.to_lowercase());
+        let Token::Name(mut name, true) = self.advance()? else {
+            return Err(self.expected("a type such as float64"));
+        };
+        if self.takes(&Token::Sign("["))? {
+            let Token::Name(unit, true) = self.advance()? else { return Err(self.expected("a unit of time")) };
+            self.needs(&Token::Sign("]"))?;
+            name = format!("{}[{unit}]", name.to_lowercase());
+        } else {
+            name = name.to_lowercase();
         }
-        let Token::Name(unit, true) = self.advance()? else { return Err(self.expected("a unit of time")) };
-        self.needs(&Token::Sign("]"))?;
-        Ok(format!("{}[{unit}]", name.to_lowercase()))
+        Ok(Datatype::parse(&name)?.to_string())
     }
 }
 

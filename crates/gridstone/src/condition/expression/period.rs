@@ -28,6 +28,8 @@ pub(in crate::condition) enum Part {
     Hour,
     Minute,
     Second,
+    /// From 0, Monday.
+    DayOfWeek,
 }
 
 /// How long a period is.
@@ -147,6 +149,7 @@ impl Part {
             "hour" => Self::Hour,
             "minute" => Self::Minute,
             "second" => Self::Second,
+            "dayofweek" => Self::DayOfWeek,
             _ => return None,
         })
     }
@@ -162,6 +165,7 @@ impl Part {
             Self::Hour => clock / HOUR,
             Self::Minute => clock / MINUTE % 60,
             Self::Second => clock / SECOND % 60,
+            Self::DayOfWeek => (days + AFTER_MONDAY).rem_euclid(7),
         };
         i64::try_from(part).unwrap_or(i64::MAX)
     }
