@@ -474,18 +474,21 @@ impl Schema {
         }
     }
 
-    /// Returns `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names
-    /// both.
+    /// A Bounds error that names both unless `sub` has the right number of dimensions and lies in the domain, as a box without
+    /// coordinates along a dimension does.
     pub fn check_inside(&self, sub: &Subarray) -> Result<()> {
         self.check_axes(sub)?;
-        if let Some(dim) = self.dims.iter().find(|dim| dim.range().is_empty()) {
+        let parts = || self.dims.iter().zip(sub.ranges());
+        if let Some((dim, _)) = parts().find(|(dim, range)| dim.range().is_empty() && !range.is_empty()) {
             return Err(Error::bounds(format!(
                 "the array has no coordinate along dimension {:?} yet, so no box is inside of it; write or append to it first",
                 dim.name()
             )));
         }
-        let outside = |(r, d): (&KeyRange, &Dimension)| !(d.range().contains(r.lo) && d.range().contains(r.hi));
-        if sub.ranges().iter().zip(&self.dims).any(outside) {
+        let outside = |(d, r): (&Dimension, &KeyRange)| {
+            !r.is_empty() && !(d.range().contains(r.lo) && d.range().contains(r.hi))
+        };
+        if parts().any(outside) {
             return Err(Error::bounds(format!(
                 "the box {} is not inside the domain {}",
                 self.describe(sub),
