@@ -29,6 +29,7 @@ pub(super) const PARTS: [Part; 3] = [
         tests: &[
             "oracle",
             "crash",
+            "kill",
             "power",
             "doubles",
             "covered",

@@ -7,6 +7,7 @@ use super::model::Model;
 use gridstone::base::Keys;
 use gridstone::engine::Context;
 use gridstone::storage::Storage;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -47,6 +48,21 @@ pub(crate) struct Script {
 pub(crate) struct Step {
     pub(crate) kind: usize,
     pub(crate) seed: u64,
+}
+
+/// Of so many points at which work is cut short one is tried, unless `GRIDSTONE_TEST_DEEP` asks for each.
+const SHARE: u64 = 4;
+
+/// The seed that says which points are tried.
+pub(crate) fn seed() -> u64 {
+    std::env::var("GRIDSTONE_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(2_016)
+}
+
+/// Whether a point is tried.
+pub(crate) fn is_tried(point: impl Hash) -> bool {
+    let mut hasher = DefaultHasher::new();
+    (seed(), point).hash(&mut hasher);
+    is_deep() || hasher.finish().is_multiple_of(SHARE)
 }
 
 fn is_deep() -> bool {
