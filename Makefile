@@ -33,8 +33,8 @@ demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pic
 	$(BIN)/gridstone demo --out demo-out $(if $(DATA),--data '$(DATA)')
 
 test: $(VENV)/.test ## run all tests, Rust and Python
-	@echo "== test: Rust, in the profile of the wheel"
-	cargo test --release --workspace --exclude gridstone-python
+	@echo "== test: Rust, in the profile and with the dependencies of the wheel"
+	$(AS_WHEEL) cargo test --release --workspace
 	@echo "== test: Python and vectors"
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) python/tests vectors
 

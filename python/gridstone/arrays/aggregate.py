@@ -50,8 +50,8 @@ class Askable(Looking):
 
         Args:
             aggregates: names of columns, and what they hold: `count(*)`, or `count sum mean min max var std var_pop
-                std_pop any_value first last arg_max arg_min count_distinct median quantile quantile_disc` of
-                expressions, such as "mean(sog * 1.852)", "arg_max(lat, t)" and "quantile(sog, 0.9)".
+                std_pop any_value first last arg_max arg_min count_distinct approx_count_distinct median quantile
+                quantile_disc` of expressions, such as "mean(sog * 1.852)", "arg_max(lat, t)" and "quantile(sog, 0.9)".
             by: what cells are grouped by: names of attributes and dimensions, or a mapping of names to widths of bins
                 (`{"lon": 0.5, "t": "1h"}`), or a list of both. A bin begins at a whole multiple of its width (times: at
                 whole hours, days, weeks from Monday, months, years); the key is its low edge. None: one group.

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,8 @@ from ..errors import InputError, UnsupportedError
 from ..result.answer import answer_of
 from ..result.cells import Result
 from ..result.interop import Tabular
+
+_Made = TypeVar("_Made")
 
 
 def schema_of(given: Any) -> Any:
@@ -90,20 +92,23 @@ def _is_unsigned(given: Any) -> bool:
     return ends["min"] is not None and ends["min"] >= 0 and 2**63 <= ends["max"] < 2**64
 
 
+class Source(Protocol):
+    """The query that gives the rows."""
+
+    def apart(self, work: Callable[[], _Made]) -> _Made: ...
+    def error_of(self, error: BaseException) -> BaseException: ...
+    def stats(self) -> dict[str, int]: ...
+    def close(self) -> None: ...
+
+
 class Answers(Tabular):
     """The rows of an answer as they come, in bounded memory: an iterator of `pyarrow.RecordBatch`es.
 
     It can be read once, as a stream of `Array.scan`. Dropped or closed half read, it ends the query at once.
     """
 
-    def __init__(
-        self,
-        reader: Any,
-        stop: Callable[[], None],
-        failed: Callable[[BaseException], BaseException],
-        stats: Callable[[], dict[str, int]],
-    ) -> None:
-        self._reader, self._stop, self._failed, self._counted = reader, stop, failed, stats
+    def __init__(self, reader: Any, source: Source) -> None:
+        self._reader, self._source = reader, source
         self._schema = schema_of(reader.schema)
         self._lock = threading.Lock()
 
@@ -119,7 +124,7 @@ class Answers(Tabular):
     @property
     def stats(self) -> dict[str, int]:
         """Counters of the scans so far, of all arrays together."""
-        return self._counted()
+        return self._source.stats()
 
     def __iter__(self) -> "Iterator[pa.RecordBatch]":
         return self
@@ -129,15 +134,21 @@ class Answers(Tabular):
             if self._reader is None:
                 raise StopIteration
             try:
-                batch = self._reader.read_next_batch()
+                batch = self._source.apart(self._next)
+                if batch is None:
+                    raise StopIteration
                 arrays = [column(f.name, one, f.type) for f, one in zip(self._schema, batch.columns, strict=True)]
             except StopIteration:
                 self._end()
                 raise
             except BaseException as error:
                 self._end()
-                raise self._failed(error) from error
+                raise self._source.error_of(error) from error
             return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _next(self) -> "pa.RecordBatch | None":
+        """The next batch; None at the end."""
+        return next(self._reader, None)
 
     def to_arrow(self) -> "pa.Table":
         """All rows that are left, as one table."""
@@ -163,7 +174,7 @@ class Answers(Tabular):
         # A reader that is dropped half read drains its query first, unless that is interrupted.
         reader, self._reader = self._reader, None
         if reader is not None:
-            self._stop()
+            self._source.close()
 
     def close(self) -> None:
         """Ends the query early."""

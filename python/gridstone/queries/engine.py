@@ -7,8 +7,8 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from ..arrays.array import Array
 from ..base.extras import needed
@@ -19,6 +19,9 @@ from ..datasets.source import Scanned
 from ..errors import BudgetError, GridstoneError, InputError, NotFoundError, StorageError
 from ..result.cells import Result
 from .places import Arrays
+from .waiting import beside
+
+_Made = TypeVar("_Made")
 
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
 _FILES = (".parquet", ".csv", ".csv.gz", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")
@@ -79,7 +82,7 @@ class Engine:
                 data.rows_added += 1
             data._cells.watch(functools.partial(self._noted, name))
         try:
-            self.con.register(name, data)
+            self.apart(lambda: self.con.register(name, data))
         except self.duckdb.Error as error:
             raise InputError(
                 f"table {name!r} is {brief(data)} of type {type(data).__name__}, which DuckDB does not read; give an "
@@ -92,7 +95,7 @@ class Engine:
     def statements(self, query: str) -> list[Any]:
         """The statements of a query, of which there is at least one."""
         try:
-            found = list(self.con.extract_statements(query))
+            found = self.apart(lambda: list(self.con.extract_statements(query)))
         except self.duckdb.Error as error:
             raise self.error_of(error) from error
         if not found:
@@ -111,7 +114,7 @@ class Engine:
     def _named(self, query: str) -> list[str]:
         """The tables that a statement may mean."""
         try:
-            return sorted(self.con.get_table_names(query))
+            return self.apart(lambda: sorted(self.con.get_table_names(query)))
         except self.duckdb.Error:
             # DuckDB cannot tell those of some statements (PIVOT, CREATE, joins with USING): every text in quotes may be
             # one, if there is an array by that name.
@@ -126,9 +129,13 @@ class Engine:
     def run(self, statement: str, params: Any) -> Any:
         """The relation of a statement, which is not computed yet; None if it gives no rows."""
         try:
-            return self.con.sql(statement, params=params)
+            return self.apart(lambda: self.con.sql(statement, params=params))
         except BaseException as error:
             raise self.error_of(error) from error
+
+    def apart(self, work: Callable[[], _Made]) -> _Made:
+        """What DuckDB gives; Ctrl-C ends it at once."""
+        return beside(work, self.con.interrupt)
 
     def stats(self) -> dict[str, int]:
         """Counters of all scans together."""

@@ -166,15 +166,15 @@ def _last_of(engine: Engine, query: str) -> str:
 def _fetched(engine: Engine, rows: Any) -> Any:
     """All rows of a relation as an Arrow table."""
     try:
-        return rows.to_arrow_table()
+        return engine.apart(rows.to_arrow_table)
     except BaseException as error:
         raise engine.error_of(error) from error
 
 
 def _stream(engine: Engine, rows: Any) -> Answers:
     try:
-        reader = rows.to_arrow_reader(_BATCH_ROWS)
-        return Answers(reader, engine.close, engine.error_of, engine.stats)
+        reader = engine.apart(lambda: rows.to_arrow_reader(_BATCH_ROWS))
+        return Answers(reader, engine)
     except BaseException as error:
         raise engine.error_of(error) from error
 
@@ -192,7 +192,7 @@ def _written(engine: Engine, rows: Any, to: str, dims: Any, context: Context) ->
 def _plan(engine: Engine, query: str, bound: Any, *, analyze: bool) -> Plan:
     options = "analyze, format json" if analyze else "format json"
     try:
-        rows = engine.con.execute(f"explain ({options}) {query}", bound).fetchall()
+        rows = engine.apart(lambda: engine.con.execute(f"explain ({options}) {query}", bound).fetchall())
     except BaseException as error:
         raise engine.error_of(error) from error
     tree = tree_of(rows[0][1])

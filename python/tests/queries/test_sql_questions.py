@@ -244,10 +244,10 @@ def test_a_stream_gives_batches(wide: gs.Array) -> None:
 
 @pytest.mark.parametrize("how", ["del", "close", "with"])
 def test_a_half_read_stream_is_dropped_at_once(wide: gs.Array, how: str) -> None:
-    data = wide.to_pyarrow_dataset()
     query = "select x, v from wide where v % 7 <> 3"
-    rows: Any = gs.sql(query, stream=True, wide=data)
+    rows: Any = gs.sql(query, stream=True, wide=wide)
     assert next(rows).num_rows > 0
+    counted = rows._source.stats
     begun = time.monotonic()
     if how == "del":
         del rows
@@ -258,7 +258,7 @@ def test_a_half_read_stream_is_dropped_at_once(wide: gs.Array, how: str) -> None
         with rows:
             next(rows)
     assert time.monotonic() - begun < 1
-    assert data.stats["cells_returned"] < 3_000_000, "the array was not read to its end"
+    assert counted()["cells_returned"] < 3_000_000, "the array was not read to its end"
 
 
 def test_it_answers_within_the_budget(tmp_path: Path) -> None:
@@ -291,6 +291,23 @@ def test_an_interrupt_comes_up(wide: gs.Array) -> None:
     slow = "select a.v from wide a, wide b where a.x + b.x = -1"
     assert _interrupted(0.5, lambda: gs.sql(slow, stream=True, wide=wide).to_arrow()) < 20
     assert _one("select count(*) from wide", wide=wide) == 3_000_000, "what comes after is not touched"
+
+
+@pytest.mark.parametrize("call", ["rows", "accepts", "stream", "__arrow_c_schema__"])
+def test_an_interrupt_comes_up_while_duckdb_asks_of_an_array(
+    wide: gs.Array, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    kind = type(wide.to_pyarrow_dataset())
+    asked = getattr(kind, call)
+
+    def slow(*given: Any) -> Any:
+        time.sleep(0.4)
+        return asked(*given)
+
+    monkeypatch.setattr(kind, call, slow)
+    endless = "select sum(a.v * b.v) from wide a, wide b where a.x % 3 <> b.x % 5 and a.x >= 1"
+    for after in (0.2, 0.6, 1.0):
+        assert _interrupted(after, lambda: gs.sql(endless, wide=wide)) < 20
 
 
 # Writing.

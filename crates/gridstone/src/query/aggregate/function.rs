@@ -1,7 +1,7 @@
 //! Aggregates by name.
 
 use super::state::input::State;
-use super::state::{Counts, Extremes, Moments, Picks, Rank, Spread, Sums, Total, Truths};
+use super::state::{Counts, Extremes, Moments, Picks, Rank, Sketches, Spread, Sums, Total, Truths};
 use crate::base::{Error, Result};
 use crate::condition::{Call, Expression, Literal};
 use crate::schema::Datatype;
@@ -26,6 +26,8 @@ pub(super) enum Function {
     /// Whether none is zero.
     All,
     CountDistinct,
+    /// Roughly how many different values there are.
+    ApproxCountDistinct,
     /// A share of the values, from 0 to 1; whether the result is one of them.
     Quantile {
         share: f64,
@@ -34,7 +36,7 @@ pub(super) enum Function {
 }
 
 /// Every name that is known, and how many arguments it takes.
-const NAMES: [(&str, usize); 39] = [
+const NAMES: [(&str, usize); 41] = [
     ("count", 1),
     ("sum", 1),
     ("mean", 1),
@@ -60,6 +62,8 @@ const NAMES: [(&str, usize); 39] = [
     ("last_value", 1),
     ("count_distinct", 1),
     ("nunique", 1),
+    ("approx_count_distinct", 1),
+    ("approx_distinct", 1),
     ("arg_max", 2),
     ("argmax", 2),
     ("max_by", 2),
@@ -103,8 +107,8 @@ impl Function {
         let function = match (function, call.distinct) {
             (function, false) => function,
             (Self::Count | Self::CountDistinct, true) => Self::CountDistinct,
-            // Repeated values change neither.
-            (function @ (Self::Min | Self::Max | Self::Any), true) => function,
+            // Repeated values change none of these.
+            (function @ (Self::Min | Self::Max | Self::Any | Self::ApproxCountDistinct), true) => function,
             _ => return Err(Error::input(format!("{name}(distinct …) is not known; count(distinct …) is"))),
         };
         let values = if matches!(function, Self::ArgMax | Self::ArgMin) { 2 } else { 1 };
@@ -127,6 +131,7 @@ impl Function {
             "first" | "first_value" => Self::First,
             "last" | "last_value" => Self::Last,
             "count_distinct" | "nunique" => Self::CountDistinct,
+            "approx_count_distinct" | "approx_distinct" => Self::ApproxCountDistinct,
             "arg_max" | "argmax" | "max_by" => Self::ArgMax,
             "arg_min" | "argmin" | "min_by" => Self::ArgMin,
             "bool_or" => Self::Some,
@@ -160,6 +165,7 @@ impl Function {
             Self::All => Box::new(Truths::new(value, true, text)?),
             Self::Min => Box::new(Extremes::new(value, false, text)?),
             Self::Max => Box::new(Extremes::new(value, true, text)?),
+            Self::ApproxCountDistinct => Box::new(Sketches::new(value, text)?),
             Self::Any => picks(Rank::Any)?,
             Self::First => picks(Rank::Place { last: false })?,
             Self::Last => picks(Rank::Place { last: true })?,
@@ -184,6 +190,6 @@ fn share_of(name: &str, second: Option<&Expression>) -> Result<f64> {
 fn unknown(name: &str) -> Error {
     Error::input(format!(
         "there is no aggregate {name:?}; there are count, sum, mean, min, max, var, std, var_pop, std_pop, any_value, first, last, \
-         arg_max, arg_min, bool_or, bool_and, count_distinct, median, quantile and quantile_disc"
+         arg_max, arg_min, bool_or, bool_and, count_distinct, approx_count_distinct, median, quantile and quantile_disc"
     ))
 }

@@ -213,8 +213,10 @@ impl Made<'_> {
         self.asks_places |= function.asks_places();
         if let Some(state) = function.state(&types, self.schema.ndim(), &asked.text)? {
             self.states.push((state, places));
-            let gives_value =
-                !matches!(function, Function::CountAll | Function::Count | Function::Some | Function::All);
+            let gives_value = !matches!(
+                function,
+                Function::CountAll | Function::Count | Function::ApproxCountDistinct | Function::Some | Function::All
+            );
             return Ok((Outcome::State(self.states.len() - 1), codes.filter(|_| gives_value)));
         }
         let place = places.first().copied().unwrap_or(0);

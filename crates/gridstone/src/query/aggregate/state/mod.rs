@@ -13,6 +13,7 @@ pub(super) mod input;
 mod moments;
 mod payload;
 mod picks;
+mod sketches;
 mod sums;
 mod truths;
 
@@ -20,5 +21,6 @@ pub(super) use counts::Counts;
 pub(super) use extremes::Extremes;
 pub(super) use moments::{Moments, Spread};
 pub(super) use picks::{Picks, Rank};
+pub(super) use sketches::Sketches;
 pub(super) use sums::{Sums, Total};
 pub(super) use truths::Truths;
