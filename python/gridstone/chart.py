@@ -149,15 +149,7 @@ def _names_of(values: AnyArray) -> list[str]:
     """Names in a row, as they are written beside an axis."""
     shown = []
     for value, gone in zip(np.ma.getdata(values).tolist(), _missing(values), strict=True):
-        text = (
-            "null"
-            if gone
-            else value
-            if isinstance(value, str)
-            else f"{value:g}"
-            if isinstance(value, float)
-            else str(value)
-        )
+        text = "null" if gone else f"{value:g}" if isinstance(value, float) else str(value)
         shown.append(text if len(text) <= 24 else f"{text[:23]}…")
     return shown
 
@@ -195,9 +187,8 @@ def _alone(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, st
             _line(axes, key, places, values, _COLOURS[0], None)
         else:
             step = key.width or _step(places)
-            axes.bar(
-                places.astype(np.float64), values, step * 0.92, align="edge" if key.width else "center", color=_BAR
-            )
+            start = places.astype(np.float64) + (0 if key.width else -step / 2)
+            axes.bar(start, values, step * 0.92, align="edge", color=_BAR)
         _upright(axes, told[name], values)
     _along(panels[-1], key, told, left_out=int((~kept).sum()))
     return figure
@@ -230,15 +221,14 @@ def _upright(axes: "Axes", label: str, values: AnyArray) -> None:
         axes.set_ylim(bottom=0)
 
 
-def _number(value: float, _place: int | None) -> str:
+def _number(value: float, _place: float) -> str:
     """A number beside an axis: with separators, and no more digits than it needs."""
     return f"{value:,.0f}" if abs(value) >= 10 and float(value).is_integer() else f"{value:,.6g}"
 
 
 def _along(axes: "Axes", key: _Key, told: Mapping[str, str], *, left_out: int = 0, upright: bool = False) -> None:
     """The axis of a key of numbers or times."""
-    from matplotlib import dates
-
+    dates = needed("matplotlib.dates", "plot", "a chart")
     axis = axes.yaxis if upright else axes.xaxis
     note = f"   ({left_out} without a value left out)" if left_out else ""
     axis.set_label_text(told[key.name] + note, color=PAPER, fontsize=10)
@@ -322,7 +312,7 @@ def _heat(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mappi
         shown = axes.pcolormesh(right, top, cells, cmap=glow(), norm=_norm(cells), rasterized=True)
         bar = axes.figure.colorbar(shown, ax=axes, fraction=0.035, pad=0.015)
         bar.ax.tick_params(colors=PAPER, labelsize=9)
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
         bar.set_label(told[name], color=PAPER)
         _sided(axes, y, kept, told, upright=True)
     _sided(panels[-1], x, kept, told, left_out=int((~kept).sum()))
@@ -350,10 +340,8 @@ def _edges(key: _Key, kept: AnyArray) -> tuple[AnyArray, AnyArray]:
         if places.max() < 4_000:
             return places, low + key.width * np.arange(places.max() + 2)
     starts, places = np.unique(values, return_inverse=True)
-    last = starts[-1] + (
-        np.diff(starts).min() if len(starts) > 1 else np.ones(1, starts.dtype.str.replace("M", "m"))[0]
-    )
-    return places, np.append(starts, last)
+    step = np.diff(starts).min() if len(starts) > 1 else 1
+    return places, np.append(starts, starts[-1] + step)
 
 
 def _norm(cells: AnyArray) -> Any:

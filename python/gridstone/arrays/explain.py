@@ -185,10 +185,11 @@ def _names(schema: Schema, texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for one in found if (name := (one[1] or "").replace('""', '"') or one[2] or ""))
 
 
-def _columns_of(schema: Schema, *names: Iterable[str]) -> tuple[str, ...]:
+def _columns_of(schema: Schema, *given: Iterable[str]) -> tuple[str, ...]:
     """Those of the schema's columns that are among the names, in the order of the schema."""
-    wanted = set(itertools.chain.from_iterable(names))
-    return tuple(one.name for one in (*schema.dims, *schema.attrs) if one.name in wanted)
+    wanted = set(itertools.chain.from_iterable(given))
+    names = [*(dim.name for dim in schema.dims), *(attr.name for attr in schema.attrs)]
+    return tuple(name for name in names if name in wanted)
 
 
 def _answered(source: Any, question: str, given: Mapping[str, Any]) -> dict[str, int]:
