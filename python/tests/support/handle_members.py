@@ -206,6 +206,7 @@ _ARRAY_READS: Uses = {
     "nullable": lambda w: w.dense.nullable,
     "reduce": lambda w: w.dense.reduce({"s": "sum(v)"}, axis="x"),
     "aggregate": lambda w: (w.sparse.aggregate({"n": "count(*)"}, by="v"), w.dense.aggregate({"s": "sum(v)"})),
+    "explain": lambda w: (w.sparse.explain("read", analyze=True), w.dense.explain("sum", "x")),
     "partial": lambda w: w.sparse.partial({"n": "count(*)"}),
     "__copy__": lambda w: copy.copy(w.dense),
     "__deepcopy__": lambda w: copy.deepcopy(w.dense),
