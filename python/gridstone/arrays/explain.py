@@ -49,7 +49,7 @@ class Explainable(Looking):
     @abstractmethod
     def _pinned(self) -> "Array": ...
 
-    @checked(question=text, analyze=flag)
+    @checked(question=text)
     def explain(self, question: str, *arguments: Any, analyze: bool = False, **named: Any) -> Plan:
         """How a question to this array is answered, as a `Plan` that prints readably.
 
@@ -77,6 +77,7 @@ class Explainable(Looking):
             BoundsError: the box is not inside the domain.
         """
         known("question", question, QUESTIONS)
+        flag("analyze", analyze)
         source = self if self.native.in_transaction else self._pinned()
         if question == "filter":
             named = {"to": "", **named}
@@ -100,10 +101,9 @@ class Explainable(Looking):
 
 def _tree(asked: _Asked, scan: ArrayScan, region: Region | None) -> list[Mapping[str, Any]]:
     """The steps, each the only child of the one before; the last one reads."""
-    info: dict[str, Any] = {"Array": scan.table, "Projections": list(scan.columns or ())}
+    info: dict[str, Any] = {"Projections": list(scan.columns or ())}
     info |= {} if region is None else {"Box": str(region)}
     info |= {} if scan.where is None else {"Condition": scan.where}
-    info |= {} if not scan.stats else {"Counters": dict(scan.stats)}
     node: dict[str, Any] = {"name": "READ", "extra_info": info, "children": []}
     for name, told in reversed(asked.steps):
         node = {"name": name, "extra_info": told, "children": [node]}

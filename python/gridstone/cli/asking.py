@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..arrays.array import Array
-from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError
+from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError, SchemaError
 from . import export, options
 from .output import emit_json, emit_table, error_text, note
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _CODES: tuple[tuple[type[GridstoneError], int], ...] = (
-    (NotFoundError, 4), (ExistsError, 5), (ConflictError, 5), (InputError, 2),
+    (NotFoundError, 4), (ExistsError, 5), (ConflictError, 5), (InputError, 2), (SchemaError, 2),
 )  # fmt: skip
 _ROWS_SHOWN = 100
 _TABLE = "cells"
