@@ -119,7 +119,9 @@ def _key(found: Result, name: str, width: float | str | None) -> _Key:
 
 
 def _many(values: AnyArray) -> bool:
-    return len(np.unique(np.ma.compressed(values))) > _BARS_MAX
+    """Whether there are too many numbers for a bar each; not where another order than theirs was asked for."""
+    plain = np.ma.compressed(values)
+    return len(np.unique(plain)) > _BARS_MAX and bool((plain[1:] >= plain[:-1]).all())
 
 
 def _numbers(values: AnyArray) -> AnyArray:
@@ -188,7 +190,7 @@ def _alone(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, st
         else:
             step = key.width or _step(places)
             start = places.astype(np.float64) + (0 if key.width else -step / 2)
-            axes.bar(start, values, step * 0.92, align="edge", color=_BAR)
+            axes.bar(start, values, step * (0.92 if len(places) <= 100 else 1), align="edge", color=_BAR)
         _upright(axes, told[name], values)
     _along(panels[-1], key, told, left_out=int((~kept).sum()))
     return figure

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,19 +131,20 @@ def _draw(array: Array, question: dict[str, Any], target: Path, form: str | None
     keys = [key if isinstance(key, str) else next(iter(key)) for key in question["by"]]
     widths = dict(itertools.chain.from_iterable(key.items() for key in question["by"] if isinstance(key, dict)))
     found = array.aggregate(**question)
-    made = chart(found, target, keys=keys, widths=widths, labels=labels_of(array, question, keys))
+    made = chart(found, target, keys=keys, widths=widths, labels=labels_of(array, question, keys, widths))
     if form == "json":
         emit_json({"picture": str(made)})
     else:
         click.echo(str(made))
 
 
-def labels_of(array: Array, question: dict[str, Any], keys: Sequence[str]) -> dict[str, str]:
+def labels_of(array: Array, question: dict[str, Any], keys: Sequence[str], widths: Mapping[str, Any]) -> dict[str, str]:
     """What is written beside axes: names, with the units that the array's metadata have."""
     found = {}
     for key in keys:
-        unit = _unit(array, key)
-        found[key] = f"{key} ({unit})" if unit else key
+        unit, width = _unit(array, key), widths.get(key)
+        said = key if width is None else f"{key}, bins of {width}"
+        found[key] = f"{said} ({unit})" if unit else said
     for name, text in question["aggregates"].items():
         unit = _unit(array, *re.findall(r"(?:mean|avg|sum|min|max|median|first|last|any_value|std)\((\w+)\)", text))
         said = name if name == text else f"{name} = {text}"
