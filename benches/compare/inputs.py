@@ -104,7 +104,7 @@ class Size:
     @property
     def cube(self) -> tuple[int, int, int]:
         """Days and places of the cube: 365 x 1,000 x 1,000 at scale 1."""
-        side = max(4, round(10 * math.sqrt(self.scale))) * 100
+        side = max(2, round(100 * math.sqrt(self.scale))) * 10
         return 365, side, side
 
     @property

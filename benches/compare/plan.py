@@ -324,7 +324,7 @@ def _questions() -> list[Case]:
     for axes, words in (((0,), "axis 0"), ((1, 2), "axes 1 and 2")):
         title = _cubed(words)
         found.append(Case(f"Q3-{len(axes)}", "question", title, cubes, questions.mean(axes), "cube", (faster(2),)))
-    return found
+    return sorted(found, key=lambda case: case.key)
 
 
 def _cubed(words: str) -> Callable[[Size], str]:

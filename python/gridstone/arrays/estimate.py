@@ -12,7 +12,6 @@ from .. import _native
 from ..column import datatype
 from ..column.datatype import AnyArray
 from ..query.box import Region
-from ..result import listings
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
 
@@ -75,6 +74,8 @@ def planned(array: "_native.Array", schema: Schema, region: Region, told: Mappin
 
     Reads the log and the indexes of fragments that the region touches, no cell.
     """
+    from ..result import listings  # which takes long to load, as pyarrow does
+
     listed = [json.loads(text) for text in array.fragments()]
     holds = np.array([one["kind"] in _HOLD for one in listed], bool)
     is_empty = region.empty or (told is not None and (told["box"] is None or told["constant"] is False))

@@ -416,10 +416,10 @@ WRITERS: dict[type, set[str]] = {
 NO_HANDLES = set(
     _words(
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
-        "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray "
+        "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
-        "Found Question LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "
-        "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
+        "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
+        "Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )
 """Classes of the same packages that are something else."""
