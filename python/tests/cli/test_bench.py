@@ -68,7 +68,7 @@ def test_every_row_is_listed() -> None:
         "O1",
         "O2",
         "M1",
-        *"M2 M3 M4 Q1 Q2 Q3 Q6".split(),
+        *["M2", "M3", "M4", "Q1", "Q2", "Q3", "Q6"],
         "import",
         "warmup",
     }
