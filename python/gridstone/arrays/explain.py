@@ -122,7 +122,7 @@ def _asked(source: Any, question: str, given: Mapping[str, Any]) -> _Asked:
     if question in ("aggregate", "partial"):
         mapping("aggregates", given["aggregates"])
         keys, texts = keys_of(schema, given["by"]), texts_of(given["aggregates"])
-        info = {"Groups": [_key_text(key) for key in keys], "Aggregates": [f"{text} as {name}" for name, text in texts]}
+        info = {"Groups": [_key_text(key) for key in keys], "Aggregates": [_aggregate_text(*one) for one in texts]}
         ending = _ending(schema, keys, texts, given) if question == "aggregate" else {}
         names = _names(schema, [*(text for _, text in texts), *(text for _, text, _ in keys)])
         from_index = keys if all(estimate.is_known(text) for _, text in texts) else None
@@ -136,7 +136,7 @@ def _asked(source: Any, question: str, given: Mapping[str, Any]) -> _Asked:
         _answer_schema(schema, [], texts)
         gone = axes_of(schema, given["axis"])
         axes = [schema.dims[place].name for place in sorted(gone)]
-        info = {"Aggregates": [f"{text} as {name}" for name, text in texts], "Axes": axes}
+        info = {"Aggregates": [_aggregate_text(*one) for one in texts], "Axes": axes}
         return _Asked((("REDUCE", info),), _names(schema, [text for _, text in texts]), None)
     attrs = tuple(source._names(given["attrs"]))
     places = tuple(dim.name for dim in schema.dims) if schema.sparse or given["where"] is not None else ()
@@ -145,6 +145,10 @@ def _asked(source: Any, question: str, given: Mapping[str, Any]) -> _Asked:
 
 
 _CALLS: Mapping[str, str] = {"any": "bool_or", "all": "bool_and", "var": "var_pop", "std": "std_pop"}
+
+
+def _aggregate_text(name: str, text: str) -> str:
+    return text if name == text else f"{text} as {name}"
 
 
 def _key_text(key: tuple[str, str, int | float | None]) -> str:
