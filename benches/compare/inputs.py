@@ -39,9 +39,32 @@ BATCHES = 12
 COMMIT = 1_000
 """Cells of a small commit."""
 
+TRACKS_DOMAIN, TRACKS_TILE = (3_600_000, 1_800_000), 100
+"""Positions of ships in ten-thousandths of a degree."""
+DAY = 86_400
+
 _SEED = 20261121
 _HARBOURS = 50
 _ATTRS = ("sog", "cog", "heading", "rot", "status", "voyage", "mmsi")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The domain, 0 to these ends, the tile and the type of two dimensions."""
+
+    domain: Shape
+    tile: int
+    dtype: str
+
+    @staticmethod
+    def rows() -> "Layout":
+        """Of the table."""
+        return Layout((TABLE_MAX, TABLE_MAX), TABLE_TILE, "int32")
+
+    @staticmethod
+    def tracks() -> "Layout":
+        """Of the positions."""
+        return Layout(TRACKS_DOMAIN, TRACKS_TILE, "int64")
 
 
 @dataclass(frozen=True)
@@ -79,6 +102,18 @@ class Size:
         return max(24_000, round(5_000_000 * self.scale))
 
     @property
+    def cube(self) -> tuple[int, int, int]:
+        """Days and places of the cube: 365 x 1,000 x 1,000 at scale 1."""
+        side = max(2, round(100 * math.sqrt(self.scale))) * 10
+        return 365, side, side
+
+    @property
+    def cube_tile(self) -> tuple[int, int, int]:
+        """The tile of the cube: 73 x 200 x 200 at scale 1."""
+        _, side, _ = self.cube
+        return 73, side // 5, side // 5
+
+    @property
     def rows(self) -> int:
         """Rows of the CSV file."""
         return max(20_000, round(10_000_000 * self.scale))
@@ -91,7 +126,7 @@ class Inputs:
         self.folder, self.size = folder, size
 
     def make(self, kinds: Iterable[str]) -> None:
-        """Writes the files of the kinds needed: "field", "cells", "csv"."""
+        """Writes the files of the kinds needed: "field", "cells", "csv", "rows", "tracks", "cube"."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for kind in sorted(set(kinds)):
             getattr(self, f"_make_{kind}")(np.random.default_rng(_SEED))
@@ -200,6 +235,47 @@ class Inputs:
         }
         _save(self.folder / "table.npz", table)
         pyarrow.csv.write_csv(pa.table(table), self.csv)
+
+    # What questions are asked of.
+
+    def _make_rows(self, rng: np.random.Generator) -> None:
+        count = self.size.rows
+        rows = {
+            "x": rng.integers(0, TABLE_MAX + 1, count, dtype=np.int32),
+            "y": rng.integers(0, TABLE_MAX + 1, count, dtype=np.int32),
+            "a": rng.integers(0, max(1_000, count // 10), count, dtype=np.int32),
+            "b": np.round(rng.normal(0.5, 0.2, count), 4),
+        }
+        _save(self.folder / "rows.npz", rows)
+
+    def rows(self) -> Columns:
+        """The table: x, y, a of one value per ten rows, b around its median of 0.5."""
+        return _columns(self.folder / "rows.npz")
+
+    def _make_tracks(self, rng: np.random.Generator) -> None:
+        centres = rng.integers(2_000_000, [n - 2_000_000 for n in CELLS_DOMAIN], (_HARBOURS, 2))
+        cells = _cells(rng, self.size.cells, centres)
+        places = {name: cells.pop(name) // 100 for name in "xy"}
+        _save(self.folder / "tracks.npz", {**places, "t": rng.integers(0, DAY, self.size.cells), **cells})
+
+    def tracks(self) -> Columns:
+        """The positions of ships over a day, in no order: x, y, t in seconds and seven attributes."""
+        return _columns(self.folder / "tracks.npz")
+
+    def _make_cube(self, rng: np.random.Generator) -> None:
+        days, side, _ = self.size.cube
+        along = np.linspace(0, 6 * np.pi, side, dtype=np.float32)
+        field = 15 * np.sin(along)[:, None] * np.cos(0.7 * along)[None, :] + 280
+        cube = np.empty((days, side, side), np.float32)
+        for day in range(days):
+            noise = rng.standard_normal((side, side), dtype=np.float32)
+            cube[day] = np.round(field + np.float32(10 * math.sin(day / 58)) + noise, 2)
+        np.save(self.folder / "cube.npy", cube)
+
+    def cube(self) -> Array:
+        """Temperatures of days and places, float32, as hundredths."""
+        found: Array = np.load(self.folder / "cube.npy", mmap_mode="r")
+        return found
 
 
 def joined(parts: list[Columns]) -> Columns:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import cells
 import dense
 import parallel
+import questions
 import startup
 import upkeep
 from inputs import MANY, WARMUP_READS, Size
@@ -68,12 +69,14 @@ STORES: dict[str, Builder] = {
     "cells+merged": upkeep.merged(cells.build_loaded(1_000)),
     "piled": upkeep.piled,
     "specks": upkeep.specks(100_000),
+    **questions.BUILDERS,
     "commits1": cells.build_commits(1),
     "commits100": cells.build_commits(100),
     "commits1000": cells.build_commits(1_000),
 }
 
 STORE_NEEDS = {name: () if name.startswith(("dense", "specks")) else ("cells",) for name in STORES}
+STORE_NEEDS |= {name: (name,) for name in questions.BUILDERS}
 
 
 def _text(text: str) -> Callable[[Size], str]:
@@ -294,6 +297,40 @@ def _tables() -> list[Case]:
     ]  # fmt: skip
 
 
+def _questions() -> list[Case]:
+    own = gridstone.Table("auto")
+    tables = [own, duckdb.Table("unsorted"), duckdb.Table("sorted")]
+    hours = questions.Question({"n": ("count", ""), "mean": ("mean", "sog")}, {"t": 3_600, "x": 10_000, "y": 10_000})
+    bins = questions.Question({"n": ("count", ""), "total": ("sum", "b")}, {"x": 10_000})
+    values = questions.Question({"n": ("count", ""), "total": ("sum", "b")}, {"a": None})
+    cubes = [gridstone.Cube("auto"), gridstone.Cube("zstd:3"), zarr.Cube(), zarr.ZarrsCube(), zarr.DaskCube()]
+    in_half = questions.ask_half("tracks", hours)
+    found = [
+        Case("M2", "question", _text("coordinates and an attribute where that is above its median, of {rows:,} cells"),
+             tables, questions.select, "rows", (faster(2),)),
+        Case("M4", "question", _text("count and sum by bins of a dimension, of {rows:,} cells"), tables,
+             questions.ask("rows", bins), "rows", (faster(1.5),)),
+        Case("Q1", "question", _text("count and sum by an attribute of one value per ten cells, of {rows:,} cells"),
+             tables, questions.ask("rows", values), "rows", (faster(1),)),
+        Case("Q2", "question", _text("count and mean by hour and square of a degree, half of {cells:,} positions"),
+             tables, in_half, "tracks", (faster(1.5),)),
+        Case("Q6", "question", _text("the same in SQL, through gridstone.sql"),
+             [gridstone.Table("auto, SQL"), own, *tables[1:]], in_half, "tracks", (faster(0.8),)),
+    ]  # fmt: skip
+    for call, times in (("max", 2), ("sum", 10)):
+        question = questions.Question({"found": (call, "b")})
+        found.append(Case(f"M3-{call}", "question", _text(f"{call} of an attribute of {{rows:,}} cells"), tables,
+                          questions.ask("rows", question), "rows", (faster(times),)))  # fmt: skip
+    for axes, words in (((0,), "axis 0"), ((1, 2), "axes 1 and 2")):
+        title = _cubed(words)
+        found.append(Case(f"Q3-{len(axes)}", "question", title, cubes, questions.mean(axes), "cube", (faster(2),)))
+    return sorted(found, key=lambda case: case.key)
+
+
+def _cubed(words: str) -> Callable[[Size], str]:
+    return lambda size: f"mean along {words} of {' x '.join(f'{n:,}' for n in size.cube)} float32"
+
+
 def _startups() -> list[Case]:
     packages = [
         package.Package(name) for name in ("gridstone", "tiledb", "h5py", "zarr", "tensorstore", "duckdb", "numpy")
@@ -374,5 +411,6 @@ PLAN: tuple[Case, ...] = (
     *_cell_cases(),
     *_merges(),
     *_tables(),
+    *_questions(),
     *_startups(),
 )

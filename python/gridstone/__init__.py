@@ -53,14 +53,15 @@ from .stores.transaction import Transaction, commit, transaction
 from .version.receipt import Receipt
 
 if TYPE_CHECKING:
+    from . import chart as chart
     from . import io as io
     from . import partials as partials
     from . import plot as plot
     from .advice.advise import advise
-    from .queries.plan import Plan
     from .queries.sql import connect, sql
     from .result.buffers import Filling
     from .result.cells import Result
+    from .result.plan import Plan
     from .result.stream import Stream
 
 __all__ = [
@@ -103,6 +104,7 @@ __all__ = [
     "__version__",
     "advise",
     "array",
+    "chart",
     "col",
     "commit",
     "connect",
@@ -131,10 +133,10 @@ __all__ = [
     "verify",
 ]
 
-_LAZY_MODULES = ("io", "partials", "plot")
+_LAZY_MODULES = ("chart", "io", "partials", "plot")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
-    "Plan": "queries.plan",
+    "Plan": "result.plan",
     "Result": "result.cells",
     "Stream": "result.stream",
     "advise": "advice.advise",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .base.extras import needed
 from .column import datatype
 from .column.datatype import AnyArray
 from .errors import InputError, UnsupportedError
@@ -57,6 +58,7 @@ def plot(
         fragments: draw the boxes of the fragments over it.
         title: above the picture.
     """
+    needed("matplotlib.figure", "plot", "a plot")
     if array.ndim < 2:
         raise UnsupportedError("a plot needs two dimensions; the array has one")
     draw = _draw_density if array.sparse else _draw_dense

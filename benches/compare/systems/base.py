@@ -10,7 +10,7 @@ from threading import Barrier
 from typing import Any
 
 from disk import sync_tree
-from inputs import Array, Box, Columns, Shape, Spans
+from inputs import Array, Box, Columns, Layout, Shape, Spans
 
 
 def threads_started(count: int) -> ThreadPoolExecutor:
@@ -177,6 +177,56 @@ class CellsSystem(System, ABC):
         found = handle.read(box)
         handle.close()
         return found
+
+
+class TableHandle(ABC):
+    """An open table of cells at (x, y)."""
+
+    @abstractmethod
+    def ask(self, question: Any) -> Columns:
+        """The answer to a `Question`: a row per group, in any order."""
+
+    def select(self, name: str, above: float) -> Columns:
+        """x, y and one attribute of the cells at which that is greater, in any order."""
+        raise NotImplementedError
+
+    def close(self) -> None:  # noqa: B027 -- some hold none
+        """Lets go of the files."""
+
+
+class TableSystem(System, ABC):
+    """A system that answers questions to cells at (x, y)."""
+
+    @abstractmethod
+    def load(self, folder: Path, cells: Columns, layout: Layout) -> None:
+        """Writes the cells into a folder that does not exist yet; durable when it returns."""
+
+    @abstractmethod
+    def open(self, folder: Path, prepared: Any) -> TableHandle:
+        """Opens them, with no data cached from earlier."""
+
+
+class CubeHandle(ABC):
+    """An open cube of float32."""
+
+    @abstractmethod
+    def mean(self, axes: tuple[int, ...]) -> Array:
+        """The mean along axes, in the memory of a few tiles."""
+
+    def close(self) -> None:  # noqa: B027 -- some hold none
+        """Lets go of the files."""
+
+
+class CubeSystem(System, ABC):
+    """A system that stores a dense cube of float32."""
+
+    @abstractmethod
+    def load(self, folder: Path, cube: Array, tile: tuple[int, int, int]) -> None:
+        """Creates the array and writes all of it; durable when it returns."""
+
+    @abstractmethod
+    def open(self, folder: Path, prepared: Any) -> CubeHandle:
+        """Opens it, with no data cached from earlier."""
 
 
 class CsvSystem(System, ABC):

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 
 from disk import sync, sync_tree
-from inputs import CELLS_TILE, TABLE_TILE, Columns, Spans
-from systems.base import CellsHandle, CellsSystem, CsvSystem, System, threads_started
+from inputs import CELLS_TILE, TABLE_TILE, Columns, Layout, Spans
+from systems.base import (
+    CellsHandle,
+    CellsSystem,
+    CsvSystem,
+    System,
+    TableHandle,
+    TableSystem,
+    threads_started,
+)
 
 _BATCH, _MANY = 122_880, 100_000
 """Rows per batch of Arrow, and from how many rows on two threads take the columns. The candidates were fetchnumpy (of a
@@ -226,6 +234,41 @@ class _Files(CellsHandle):
         if self.durable:
             sync(path)
             sync(self.folder)
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+class Table(_DuckDb, TableSystem):
+    """One table in a database file; `variant`: "unsorted", as the cells come, or "sorted" by tiles."""
+
+    def load(self, folder: Path, cells: Columns, layout: Layout) -> None:
+        folder.mkdir()
+        in_order = self.variant == "sorted"
+        engine = self.connect(folder / "a.db", preserve_insertion_order=in_order)
+        engine.register("given", cells)
+        engine.execute(f"CREATE TABLE cells AS SELECT * FROM given {_sorted_by(layout.tile) if in_order else ''}")
+        engine.unregister("given")
+        engine.execute("CHECKPOINT")
+        engine.close()
+        self.finish(folder)
+
+    def open(self, folder: Path, prepared: Any) -> "_Table":
+        engine = self.connect(folder / "a.db", access_mode="READ_ONLY", preserve_insertion_order=False)
+        return _Table(engine, self.pool)
+
+
+class _Table(TableHandle):
+    def __init__(self, engine: Any, pool: Executor) -> None:
+        self.engine, self.pool = engine, pool
+        engine.execute("SELECT * FROM cells LIMIT 0").fetchall()
+
+    def ask(self, question: Any) -> Columns:
+        many = len(question.by) > 1 or None in question.by.values()
+        return _fetched(self.engine, question.sql, self.pool if many else None)
+
+    def select(self, name: str, above: float) -> Columns:
+        return _fetched(self.engine, f"SELECT x, y, {name} FROM cells WHERE {name} > {above}", self.pool)
 
     def close(self) -> None:
         self.engine.close()

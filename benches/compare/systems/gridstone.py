@@ -5,8 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from inputs import CELLS_DOMAIN, CELLS_TILE, TABLE_MAX, TABLE_TILE, Array, Box, Columns, Shape, Spans
-from systems.base import CellsHandle, CellsSystem, CsvSystem, DenseHandle, DenseSystem, System
+from inputs import CELLS_DOMAIN, CELLS_TILE, TABLE_MAX, TABLE_TILE, Array, Box, Columns, Layout, Shape, Spans
+from systems.base import (
+    CellsHandle,
+    CellsSystem,
+    CsvSystem,
+    CubeHandle,
+    CubeSystem,
+    DenseHandle,
+    DenseSystem,
+    System,
+    TableHandle,
+    TableSystem,
+)
 
 _WARM = "mem://bench-warm"
 
@@ -180,6 +191,75 @@ class _Cells(CellsHandle):
 def _split(cells: Columns) -> tuple[Columns, Columns]:
     dims = {name: cells[name] for name in "xy"}
     return dims, {name: column for name, column in cells.items() if name not in dims}
+
+
+class Table(_Gridstone, TableSystem):
+    """A sparse array that allows duplicates; `variant`: filters, and "SQL", asked through `gridstone.sql`."""
+
+    @property
+    def kept_as(self) -> str:
+        return f"{self.family}, {self.variant.partition(',')[0]}"
+
+    def load(self, folder: Path, cells: Columns, layout: Layout) -> None:
+        import gridstone as gs
+
+        dims = [gs.Dim(name, (0, n), layout.tile, layout.dtype) for name, n in zip("xy", layout.domain, strict=True)]
+        names = [name for name in cells if name not in ("x", "y")]
+        attrs = [gs.Attr(name, cells[name].dtype.name, filters=self.filters) for name in names]
+        schema = gs.Schema(dims, attrs, sparse=True, duplicates=True, coord_filters=self.filters)
+        with gs.create(folder, schema, context=self.writing) as array:
+            array.write_cells(*_split(cells))
+
+    def open(self, folder: Path, prepared: Any) -> "_Table":
+        return _Table(self.opened(folder, prepared, writable=False, durable=True), "SQL" in self.flags)
+
+
+class _Table(TableHandle):
+    def __init__(self, array: Any, in_sql: bool) -> None:
+        self.array, self.in_sql = array, in_sql
+
+    def ask(self, question: Any) -> Columns:
+        import gridstone as gs
+
+        if self.in_sql:
+            found: Columns = gs.sql(question.sql, tables={"cells": self.array}, context=self.array.context).to_numpy()
+            return found
+        asked = {n: "count(*)" if call == "count" else f"{call}({of})" for n, (call, of) in question.aggregates.items()}
+        by = [name if width is None else {name: width} for name, width in question.by.items()]
+        box = None if question.box is None else dict(zip("xy", question.box, strict=True))
+        found = self.array.aggregate(asked, by, box, order="any").to_numpy()
+        return found
+
+    def select(self, name: str, above: float) -> Columns:
+        found: Columns = self.array.read(attrs=name, where=f"{name} > {above}", order="any").to_numpy()
+        return found
+
+    def close(self) -> None:
+        self.array.close()
+
+
+class Cube(_Gridstone, CubeSystem):
+    """A dense array; `variant`: filters."""
+
+    def load(self, folder: Path, cube: Array, tile: tuple[int, int, int]) -> None:
+        import gridstone as gs
+
+        gs.array(folder, cube, tile=tile, filters=self.filters, context=self.writing).close()
+
+    def open(self, folder: Path, prepared: Any) -> "_Cube":
+        return _Cube(self.opened(folder, prepared, writable=False, durable=True))
+
+
+class _Cube(CubeHandle):
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def mean(self, axes: tuple[int, ...]) -> Array:
+        found: Array = self.array.mean(axis=axes)
+        return found
+
+    def close(self) -> None:
+        self.array.close()
 
 
 class Csv(_Gridstone, CsvSystem):

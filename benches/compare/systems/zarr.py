@@ -7,7 +7,7 @@ import numpy as np
 
 from disk import sync_tree
 from inputs import Array, Box, Shape
-from systems.base import DenseHandle, DenseSystem
+from systems.base import CubeHandle, CubeSystem, DenseHandle, DenseSystem, System
 
 
 class Dense(DenseSystem):
@@ -89,3 +89,85 @@ class Zarrs(Dense):
         import zarrs  # noqa: F401 -- registers the pipeline
 
         zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
+
+
+class Cube(CubeSystem):
+    """A cube of zarr-python, whose means NumPy takes slab by slab: a row of chunks at a time."""
+
+    family, module = "zarr", "zarr"
+    durability = Dense.durability
+    settings = (
+        "chunks as the tiles, zstd:3; NumPy adds in float64, slabs of a row of chunks along the first axis that stays"
+    )
+
+    def prepare(self, threads: int) -> None:
+        System.prepare(self, threads)
+        import zarr
+
+        zarr.config.set({"threading.max_workers": threads})
+
+    def load(self, folder: Path, cube: Array, tile: tuple[int, int, int]) -> None:
+        import zarr
+        from zarr.codecs import ZstdCodec
+
+        array: Any = zarr.create_array(
+            folder, shape=cube.shape, dtype="float32", chunks=tile, compressors=ZstdCodec(level=3)
+        )
+        array[...] = cube
+        self.finish(folder)
+
+    def open(self, folder: Path, prepared: Any) -> "_Cube":
+        return _Cube(folder)
+
+
+class _Cube(CubeHandle):
+    def __init__(self, folder: Path) -> None:
+        import zarr
+
+        self.array: Any = zarr.open_array(folder, mode="r")
+
+    def mean(self, axes: tuple[int, ...]) -> Array:
+        stays = next(axis for axis in range(3) if axis not in axes)
+        step, count = self.array.chunks[stays], self.array.shape[stays]
+        parts = []
+        for low in range(0, count, step):
+            slab = self.array[(slice(None),) * stays + (slice(low, low + step),)]
+            parts.append(slab.mean(axis=axes, dtype=np.float64))
+        return np.concatenate(parts)
+
+
+class ZarrsCube(Cube):
+    """The same, with codecs, chunks and threads in Rust."""
+
+    family, module = "zarrs", "zarrs"
+    settings = Cube.settings + "; codec_pipeline.path: zarrs.ZarrsCodecPipeline (RAYON_NUM_THREADS: the threads)"
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import zarr
+        import zarrs  # noqa: F401 -- registers the pipeline
+
+        zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
+
+
+class DaskCube(Cube):
+    """The same cube through xarray and Dask: chunks as the tiles, threads of Dask."""
+
+    family, module = "xarray", "dask"
+    settings = "xarray over dask.array.from_zarr, chunks as the tiles, the threaded scheduler"
+
+    def open(self, folder: Path, prepared: Any) -> "_DaskCube":
+        return _DaskCube(folder, self.threads)
+
+
+class _DaskCube(CubeHandle):
+    def __init__(self, folder: Path, threads: int) -> None:
+        import dask.array
+        import xarray as xr
+
+        self.threads = threads
+        self.array = xr.DataArray(dask.array.from_zarr(str(folder)), dims=("day", "y", "x"))
+
+    def mean(self, axes: tuple[int, ...]) -> Array:
+        found = self.array.mean([("day", "y", "x")[axis] for axis in axes], dtype=np.float64)
+        return np.asarray(found.compute(scheduler="threads", num_workers=self.threads))

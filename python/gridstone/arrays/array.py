@@ -37,6 +37,7 @@ from . import conversion, display, pickling
 from .aggregate import Askable
 from .delete import Erasable
 from .evolution import Evolvable
+from .explain import Explainable
 from .filtering import Filterable
 from .frames import Tabled
 from .labelled import Labelled
@@ -54,6 +55,7 @@ class Array(
     Labelled,
     Askable,
     ReducibleArray,
+    Explainable,
     Tabled,
     Filterable,
     Evolvable,

@@ -1,4 +1,4 @@
-"""The command line: `gridstone create load export info ls read sql query filter write delete resize alter history …`.
+"""The command line: `gridstone create load export info ls read sql query aggregate filter write delete history …`.
 
 Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
 """
@@ -10,7 +10,20 @@ import click
 
 from .._native import __version__
 from ..errors import GridstoneError
-from . import advice, asking, bench, commands, completion, drawing, evolution, files, places, retention, upkeep
+from . import (
+    advice,
+    asking,
+    bench,
+    commands,
+    completion,
+    drawing,
+    evolution,
+    files,
+    grouping,
+    places,
+    retention,
+    upkeep,
+)
 from .output import error_text
 
 _INTERRUPTED = 130
@@ -23,7 +36,20 @@ def cli() -> None:
     """Dense and sparse multi-dimensional arrays, stored."""
 
 
-for module in (commands, asking, files, evolution, places, advice, upkeep, retention, drawing, bench, completion):
+for module in (
+    commands,
+    asking,
+    grouping,
+    files,
+    evolution,
+    places,
+    advice,
+    upkeep,
+    retention,
+    drawing,
+    bench,
+    completion,
+):
     for command in module.COMMANDS:
         cli.add_command(command)
 

@@ -7,18 +7,21 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..arrays.array import Array
-from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError
+from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError, SchemaError
 from . import export, options
 from .output import emit_json, emit_table, error_text, note
 
+if TYPE_CHECKING:
+    from ..result.plan import Plan
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _CODES: tuple[tuple[type[GridstoneError], int], ...] = (
-    (NotFoundError, 4), (ExistsError, 5), (ConflictError, 5), (InputError, 2),
+    (NotFoundError, 4), (ExistsError, 5), (ConflictError, 5), (InputError, 2), (SchemaError, 2),
 )  # fmt: skip
 _ROWS_SHOWN = 100
 _TABLE = "cells"
@@ -26,7 +29,7 @@ _TABLE = "cells"
 _IS_SQL = re.compile(r"\s*(?:select|from|with|summarize|describe|pivot|explain)\b", re.IGNORECASE)
 
 
-def _telling_errors(command: _Command) -> _Command:
+def telling_errors(command: _Command) -> _Command:
     """Exit codes of what can go wrong: 2 a mistake in the question, 4 nothing there, 5 something there, else 1."""
 
     @functools.wraps(command)
@@ -44,7 +47,7 @@ def _telling_errors(command: _Command) -> _Command:
     return told  # type: ignore[return-value]
 
 
-def _as_form(command: _Command) -> _Command:
+def as_form(command: _Command) -> _Command:
     """`--json`, `--csv`, `--out` and `--limit`."""
     limit_help = f"At most this many rows.  [default: {_ROWS_SHOWN} in a table]"
     for option in (
@@ -64,7 +67,7 @@ def _as_target(command: _Command) -> _Command:
     return click.option("--to", metavar="STORE[:/PATH]", help="Write the rows into this array, in one commit.")(command)
 
 
-def _as_plan(command: _Command) -> _Command:
+def as_plan(command: _Command) -> _Command:
     """`--explain` and `--analyze`."""
     command = click.option("--explain", is_flag=True, help="Show how it would be answered.")(command)
     return click.option("--analyze", is_flag=True, help="Answer it, and show what was read.")(command)
@@ -73,10 +76,10 @@ def _as_plan(command: _Command) -> _Command:
 @click.command("sql")
 @click.argument("query", required=False)
 @click.option("--param", "-p", "params", multiple=True, metavar="VALUE", help="For each ? in the query, as text.")
-@_as_plan
+@as_plan
 @_as_target
-@_as_form
-@_telling_errors
+@as_form
+@telling_errors
 def sql_command(
     query: str | None,
     params: Sequence[str],
@@ -111,10 +114,10 @@ def sql_command(
 @click.option("--param", "-p", "params", multiple=True, metavar="VALUE", help="For each ? in SQL, as text.")
 @options.at_path
 @options.at_version
-@_as_plan
+@as_plan
 @_as_target
-@_as_form
-@_telling_errors
+@as_form
+@telling_errors
 def query_command(
     uri: str,
     question: str,
@@ -144,11 +147,11 @@ def query_command(
     if params or dims:
         raise click.UsageError("--param and --dims are for SQL; a condition holds its values, and keeps dimensions")
     if plan is not False:
-        _show_condition(array, question, plan, form)
+        show_plan(array.explain("scan", where=question, analyze=plan == "analyze"), form)
     elif to is not None:
-        _tell(array.filter(question, to=to), form)
+        tell(array.filter(question, to=to), form)
     else:
-        _show(array.scan(where=question), form, out, limit)
+        show(array.scan(where=question), form, out, limit)
     return 0
 
 
@@ -162,7 +165,7 @@ def query_command(
 @options.at_path
 @options.at_version
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
-@_telling_errors
+@telling_errors
 def filter_command(
     uri: str,
     condition: str | None,
@@ -181,7 +184,7 @@ def filter_command(
     """
     array = options.opened(uri, path, "r", version, timestamp)
     within = options.box_of(array, box)
-    _tell(array.filter(condition, to=to, box=within, attrs=list(attrs) or None, overwrite=overwrite), form)
+    tell(array.filter(condition, to=to, box=within, attrs=list(attrs) or None, overwrite=overwrite), form)
     return 0
 
 
@@ -205,18 +208,18 @@ def _answer(
     given: Any = params or None
     if plan is not False:
         found: Any = sql(query, given, tables=tables, explain=plan)  # type: ignore[arg-type]
-        click.echo(found.to_json() if form == "json" else str(found))
+        show_plan(found, form)
     elif to is not None:
         names = None if dims is None else [name.strip() for name in dims.split(",")]
-        _tell(sql(query, given, tables=tables, to=to, dims=names), form)
+        tell(sql(query, given, tables=tables, to=to, dims=names), form)
     elif dims is not None:
         raise click.UsageError("--dims says which columns are the dimensions of an array: give --to too")
     else:
         with sql(query, given, tables=tables, stream=True) as rows:
-            _show(rows, form, out, limit)
+            show(rows, form, out, limit)
 
 
-def _show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> None:
+def show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> None:
     """Prints rows; as a table not more than fit a screen or two."""
     if form is not None or out is not None:
         kind = form or ("json" if out is not None and out.suffix in (".json", ".jsonl") else "csv")
@@ -238,15 +241,12 @@ def _rows(batches: Any) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _show_condition(array: Array, condition: str, plan: bool | str, form: str | None) -> None:
-    """Shows what a condition means, and with "analyze" what it reads."""
-    from ..queries.plan import plan_of_condition
-
-    found = plan_of_condition(array, condition, analyze=plan == "analyze")
-    click.echo(found.to_json() if form == "json" else str(found).lstrip())
+def show_plan(plan: "Plan", form: str | None) -> None:
+    """Prints a plan."""
+    click.echo(plan.to_json() if form == "json" else str(plan).lstrip())
 
 
-def _tell(array: Array, form: str | None) -> None:
+def tell(array: Array, form: str | None) -> None:
     if form == "json":
         emit_json({"uri": array.uri, "path": array.path, "version": array.version})
     else:

@@ -11,11 +11,12 @@ from ..base.printable import brief
 from ..context.settings import Context, default
 from ..errors import InputError
 from ..result.cells import Result
+from ..result.plan import Plan
 from . import answers
 from .answers import Answers
 from .engine import Engine, all_tables, duckdb_module, parameters
 from .places import arrays_of
-from .plan import Plan, scans_of, tree_of
+from .plan import scans_of, tree_of
 
 if TYPE_CHECKING:
     import duckdb

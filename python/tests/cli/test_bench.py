@@ -26,7 +26,7 @@ def gridstone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]
 
 
 ONLY = (
-    "D1b-field,D2-1k,D3c-warm,D6-none,S2a-10k,S2c,S3a-close,M1,M1-budget,import,warmup-second,warmup-twentieth,"
+    "D1b-field,D2-1k,D3c-warm,D6-none,S2a-10k,S2c,S3a-close,M1,M1-budget,M3-max,Q2,Q3-1,Q6,import,warmup-second,warmup-twentieth,"
     "warmup-full"
 )
 
@@ -68,6 +68,7 @@ def test_every_row_is_listed() -> None:
         "O1",
         "O2",
         "M1",
+        *["M2", "M3", "M4", "Q1", "Q2", "Q3", "Q6"],
         "import",
         "warmup",
     }

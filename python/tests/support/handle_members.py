@@ -206,6 +206,7 @@ _ARRAY_READS: Uses = {
     "nullable": lambda w: w.dense.nullable,
     "reduce": lambda w: w.dense.reduce({"s": "sum(v)"}, axis="x"),
     "aggregate": lambda w: (w.sparse.aggregate({"n": "count(*)"}, by="v"), w.dense.aggregate({"s": "sum(v)"})),
+    "explain": lambda w: (w.sparse.explain("read", analyze=True), w.dense.explain("sum", "x")),
     "partial": lambda w: w.sparse.partial({"n": "count(*)"}),
     "__copy__": lambda w: copy.copy(w.dense),
     "__deepcopy__": lambda w: copy.deepcopy(w.dense),
@@ -415,10 +416,10 @@ WRITERS: dict[type, set[str]] = {
 NO_HANDLES = set(
     _words(
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
-        "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray "
+        "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
-        "Found Question LoadKey Keyed Version Extension ArraySource FixedSource Source Dimensioned Given "
-        "Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
+        "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
+        "Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )
 """Classes of the same packages that are something else."""

@@ -1,0 +1,384 @@
+"""Charts of answers by groups: bars, lines over time, heat maps."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .base.arguments import checked, file
+from .base.extras import needed
+from .column import datatype
+from .column.datatype import AnyArray
+from .errors import InputError, UnsupportedError
+from .plot import INK, PAPER, Target, glow
+from .result.cells import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BAR, _GRID = "#3fc1b0", "#2b3a55"
+_COLOURS = ("#3fc1b0", "#ff9e64", "#bb9af7", "#9ece6a", "#f7768e", "#7aa2f7", "#e0af68", "#c0caf5")
+_FORMS = {".svg": "svg", ".pdf": "pdf"}
+"""What is written by the end of the file's name; else a PNG."""
+_PANELS_MAX, _BARS_MAX, _WIDTH, _DPI = 4, 40, 10.0, 150
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """One key of the groups: its values, and where along an axis they lie."""
+
+    name: str
+    values: AnyArray
+    width: float | None
+    """The width of its bins, in units of its values; None: it has none."""
+    is_time: bool
+    is_scale: bool
+    """Whether values have a place along an axis of numbers or times; others are names in a row."""
+
+
+@checked(target=file)
+def chart(
+    found: Result,
+    target: Target,
+    *,
+    keys: Sequence[str],
+    widths: Mapping[str, float | str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    title: str | None = None,
+) -> Path:
+    """Draws an answer by groups: a panel for each aggregate that is a number, at most four.
+
+        found = a.aggregate({"n": "count(*)"}, by=["kind", {"t": "1h"}])
+        gs.chart.chart(found, "hours.png", keys=["kind", "t"], widths={"t": "1h"})
+
+    One key of texts, enumerated or whole numbers makes bars in the order of the rows; a key with bins makes bars of
+    their width; a key of times a line. Two keys make a heat map; if one is a time and the other has few values, lines.
+
+    Args:
+        found: the answer: a row per group.
+        target: the file; ".svg" and ".pdf" are written as such, everything else as PNG.
+        keys: the names of its columns that are keys, one or two.
+        widths: the widths of bins by key, as `by=` had them.
+        labels: what is written beside the axes, by column; the names otherwise.
+        title: above the picture.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: a column that is not there; no key or more than two; more than four aggregates; no folder.
+        UnsupportedError: no aggregate is a number; matplotlib is missing.
+    """
+    needed("matplotlib.figure", "plot", "a chart")
+    path = Path(os.fspath(target))
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; create it first")
+    for name in keys:
+        if name not in found:
+            raise InputError(f"keys= names columns of the answer, which has {', '.join(found)}, not {name!r}")
+    if not 1 <= len(keys) <= 2:
+        raise InputError(f"a chart has one key or two along its axes, not {len(keys)}: group by fewer")
+    if not len(found):
+        raise InputError("the answer has no groups; there is nothing to draw")
+    names = _drawn(found, keys)
+    told = {**{name: name for name in found}, **(labels or {})}
+    axes_of_keys = [_key(found, name, (widths or {}).get(name)) for name in keys]
+    if len(keys) == 1:
+        figure = _alone(found, axes_of_keys[0], names, told)
+    else:
+        figure = _paired(found, axes_of_keys, names, told)
+    if title:
+        figure.suptitle(title, color="white", fontsize=13)
+    return _saved(figure, path)
+
+
+def _drawn(found: Result, keys: Sequence[str]) -> list[str]:
+    """The aggregates that are numbers."""
+    names = [name for name in found if name not in keys and found[name].dtype.kind in "biufm"]
+    if not names:
+        raise UnsupportedError("no aggregate of the answer is a number; a chart needs one, such as count(*)")
+    if len(names) > _PANELS_MAX:
+        raise InputError(f"a chart has at most {_PANELS_MAX} aggregates, not {len(names)}: {', '.join(names)}")
+    return names
+
+
+def _key(found: Result, name: str, width: float | str | None) -> _Key:
+    values = found[name]
+    dtype = found._schema.attr(name).dtype
+    is_time = values.dtype.kind == "M"
+    is_number = values.dtype.kind in "fm" or (values.dtype.kind in "iu" and (width is not None or _many(values)))
+    number = float(width) if isinstance(width, int | float) else None
+    if datatype.is_time(dtype) and not is_time:
+        values = np.ma.masked_array(np.ma.getdata(values).astype(np.int64), np.isnat(np.ma.getdata(values)))
+    binned = number if number is not None else (0.0 if width is not None else None)
+    return _Key(name, values, binned, is_time, is_time or is_number)
+
+
+def _many(values: AnyArray) -> bool:
+    """Whether there are too many numbers for a bar each; not where another order than theirs was asked for."""
+    plain = np.ma.compressed(values)
+    return len(np.unique(plain)) > _BARS_MAX and bool((plain[1:] >= plain[:-1]).all())
+
+
+def _numbers(values: AnyArray) -> AnyArray:
+    """Aggregates as floats, NaN where there is none."""
+    masked = np.ma.asarray(values)
+    plain = np.ma.getdata(masked)
+    if plain.dtype.kind == "m":
+        plain = np.where(np.isnat(plain), np.nan, plain.astype(np.int64).astype(np.float64))
+    made = plain.astype(np.float64)
+    made[np.ma.getmaskarray(masked)] = np.nan
+    return made
+
+
+def _missing(values: AnyArray) -> AnyArray:
+    """Where a key is null, NaN or NaT."""
+    plain, mask = np.ma.getdata(values), np.ma.getmaskarray(np.ma.asarray(values)).copy()
+    if plain.dtype.kind == "f":
+        mask |= np.isnan(plain)
+    elif plain.dtype.kind in "mM":
+        mask |= np.isnat(plain)
+    elif plain.dtype.kind == "O":
+        mask |= np.array([value is None for value in plain], bool)
+    return np.asarray(mask)
+
+
+def _names_of(values: AnyArray) -> list[str]:
+    """Names in a row, as they are written beside an axis."""
+    shown = []
+    for value, gone in zip(np.ma.getdata(values).tolist(), _missing(values), strict=True):
+        text = "null" if gone else f"{value:g}" if isinstance(value, float) else str(value)
+        shown.append(text if len(text) <= 24 else f"{text[:23]}…")
+    return shown
+
+
+# Pictures.
+
+
+def _panels(count: int, height: float, *, right: float = 0.0) -> "tuple[Figure, list[Axes]]":
+    """Panels one above the other, which share the axis below."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH + right, height * count + 0.8), dpi=_DPI, facecolor=INK, layout="constrained")
+    made = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+    for axes in made:
+        axes.set_facecolor(INK)
+        axes.tick_params(colors=PAPER, labelsize=9)
+        axes.set_axisbelow(True)
+        for name, spine in axes.spines.items():
+            spine.set_color(_GRID)
+            spine.set_visible(name in ("left", "bottom"))
+    return figure, list(made)
+
+
+def _alone(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+    """Groups of one key: a line over time, bars of bins, or a bar for each name."""
+    if not key.is_scale:
+        return _bars(found, key, names, told)
+    figure, panels = _panels(len(names), 3.2 if len(names) == 1 else 2.4)
+    kept = ~_missing(key.values)
+    order = np.argsort(np.ma.getdata(key.values)[kept], kind="stable")
+    places = np.ma.getdata(key.values)[kept][order]
+    for axes, name in zip(panels, names, strict=True):
+        values = _numbers(found[name])[kept][order]
+        if key.is_time:
+            _line(axes, key, places, values, _COLOURS[0], None)
+        else:
+            step = key.width or _step(places)
+            start = places.astype(np.float64) + (0 if key.width else -step / 2)
+            axes.bar(start, values, step * (0.92 if len(places) <= 100 else 1), align="edge", color=_BAR)
+        _upright(axes, told[name], values)
+    _along(panels[-1], key, told, left_out=int((~kept).sum()))
+    return figure
+
+
+def _step(places: AnyArray) -> float:
+    """The least distance of neighbours; 1 if there is one place."""
+    between = np.diff(np.unique(places.astype(np.float64)))
+    return float(between.min()) if between.size else 1.0
+
+
+def _line(axes: "Axes", key: _Key, places: AnyArray, values: AnyArray, colour: str, label: str | None) -> None:
+    """A line over time; of periods, with a gap where groups are missing."""
+    if key.width is not None and len(places) > 2:
+        between = np.diff(places.astype(np.int64))
+        gaps = np.flatnonzero(between > 1.5 * between.min()) + 1
+        middle = places[gaps - 1] + (places[gaps] - places[gaps - 1]) // 2
+        places, values = np.insert(places, gaps, middle), np.insert(values, gaps, np.nan)
+    few = len(places) <= 60
+    axes.plot(places, values, color=colour, lw=1.6, marker="o" if few else None, ms=3.5, label=label)
+
+
+def _upright(axes: "Axes", label: str, values: AnyArray) -> None:
+    """The axis of an aggregate: from 0, unless all lies far from it."""
+    axes.set_ylabel(label, color=PAPER, fontsize=10)
+    axes.grid(axis="y", color=_GRID, lw=0.6)
+    axes.yaxis.set_major_formatter(_number)
+    known = values[np.isfinite(values)]
+    if known.size and known.min() >= 0 and known.min() < 0.8 * known.max():
+        axes.set_ylim(bottom=0)
+
+
+def _number(value: float, _place: float) -> str:
+    """A number beside an axis: with separators, and no more digits than it needs."""
+    return f"{value:,.0f}" if abs(value) >= 10 and float(value).is_integer() else f"{value:,.6g}"
+
+
+def _along(axes: "Axes", key: _Key, told: Mapping[str, str], *, left_out: int = 0, upright: bool = False) -> None:
+    """The axis of a key of numbers or times."""
+    dates = needed("matplotlib.dates", "plot", "a chart")
+    axis = axes.yaxis if upright else axes.xaxis
+    note = f"   ({left_out} without a value left out)" if left_out else ""
+    axis.set_label_text(told[key.name] + note, color=PAPER, fontsize=10)
+    if key.is_time:
+        locator = dates.AutoDateLocator(minticks=4, maxticks=9)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(dates.ConciseDateFormatter(locator))
+        axis.get_offset_text().set_color(PAPER)
+    else:
+        axis.set_major_formatter(_number)
+
+
+def _bars(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+    """A bar for each name, lying one below the other; panels side by side."""
+    from matplotlib.figure import Figure
+
+    shown = min(len(found), _BARS_MAX)
+    size = (_WIDTH if len(names) < 3 else _WIDTH + 2, 0.28 * shown + 1.5)
+    figure = Figure(figsize=size, dpi=_DPI, facecolor=INK, layout="constrained")
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    places = np.arange(shown)
+    for axes, name in zip(panels, names, strict=True):
+        values = _numbers(found[name])[:shown]
+        axes.set_facecolor(INK)
+        axes.tick_params(colors=PAPER, labelsize=9)
+        axes.set_axisbelow(True)
+        for side, spine in axes.spines.items():
+            spine.set_color(_GRID)
+            spine.set_visible(side in ("left", "bottom"))
+        axes.barh(places, values, 0.72, color=_BAR)
+        axes.set_xlabel(told[name], color=PAPER, fontsize=10)
+        axes.grid(axis="x", color=_GRID, lw=0.6)
+        axes.locator_params(axis="x", nbins=5)
+        axes.xaxis.set_major_formatter(_number)
+    panels[0].set_yticks(places, _names_of(key.values[:shown]))
+    panels[0].set_ylim(shown - 0.4, -0.6)
+    more = len(found) - shown
+    panels[0].set_ylabel(told[key.name] + (f"\n(the first {shown} of {len(found):,})" if more else ""), color=PAPER)
+    return figure
+
+
+def _paired(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+    """Groups of two keys: lines over time for a few names, else a heat map."""
+    times = [key for key in keys if key.is_time]
+    named = [key for key in keys if not key.is_scale and len(set(_names_of(key.values))) <= len(_COLOURS)]
+    if times and named:
+        return _lines(found, times[0], named[0], names, told)
+    return _heat(found, keys, names, told)
+
+
+def _lines(found: Result, time: _Key, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+    """A line over time for each name."""
+    figure, panels = _panels(len(names), 3.4 if len(names) == 1 else 2.5)
+    kept, shown = ~_missing(time.values), np.array(_names_of(key.values), object)
+    for axes, name in zip(panels, names, strict=True):
+        values = _numbers(found[name])
+        for colour, one in zip(_COLOURS, dict.fromkeys(shown[kept]), strict=False):
+            rows = np.flatnonzero(kept & (shown == one))
+            rows = rows[np.argsort(np.ma.getdata(time.values)[rows], kind="stable")]
+            _line(axes, time, np.ma.getdata(time.values)[rows], values[rows], colour, one)
+        _upright(axes, told[name], values)
+    legend = panels[0].legend(
+        title=told[key.name], labelcolor=PAPER, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1), frameon=False
+    )
+    legend.get_title().set_color(PAPER)
+    _along(panels[-1], time, told, left_out=int((~kept).sum()))
+    return figure
+
+
+def _heat(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+    """A coloured rectangle for each group, the first key along the axis below."""
+    x, y = keys if not _stands(keys) else keys[::-1]
+    kept = np.ones(len(found), bool)
+    for key in keys:
+        kept &= ~_missing(key.values) if key.is_scale else True
+    (columns, right), (rows, top) = _edges(x, kept), _edges(y, kept)
+    figure, panels = _panels(len(names), 6.0 if len(names) == 1 else 4.0, right=0.6)
+    for axes, name in zip(panels, names, strict=True):
+        cells = np.full((len(top) - 1, len(right) - 1), np.nan)
+        cells[rows, columns] = _numbers(found[name])[kept]
+        shown = axes.pcolormesh(right, top, cells, cmap=glow(), norm=_norm(cells), rasterized=True)
+        bar = axes.figure.colorbar(shown, ax=axes, fraction=0.035, pad=0.015)
+        bar.ax.tick_params(colors=PAPER, labelsize=9)
+        bar.outline.set_visible(False)
+        bar.set_label(told[name], color=PAPER)
+        _sided(axes, y, kept, told, upright=True)
+    _sided(panels[-1], x, kept, told, left_out=int((~kept).sum()))
+    return figure
+
+
+def _stands(keys: Sequence[_Key]) -> bool:
+    """Whether the second key goes along the axis below: names of latitudes and of what is no scale stand upright."""
+    first, second = keys
+    if second.is_time != first.is_time:
+        return second.is_time
+    return first.name.lower() in ("lat", "latitude", "y") or (second.is_scale and not first.is_scale)
+
+
+def _edges(key: _Key, kept: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """By group its place along an axis, and the edges of all places; those between groups are there too."""
+    values = np.ma.getdata(key.values)[kept]
+    if not key.is_scale:
+        shown = np.array(_names_of(key.values), object)[kept]
+        order = {name: place for place, name in enumerate(dict.fromkeys(shown))}
+        return np.array([order[name] for name in shown], int), np.arange(len(order) + 1) - 0.5
+    if key.width and not key.is_time:
+        low = float(values.min())
+        places = np.rint((values.astype(np.float64) - low) / key.width).astype(int)
+        if places.max() < 4_000:
+            return places, low + key.width * np.arange(places.max() + 2)
+    starts, places = np.unique(values, return_inverse=True)
+    step = np.diff(starts).min() if len(starts) > 1 else 1
+    return places, np.append(starts, starts[-1] + step)
+
+
+def _norm(cells: AnyArray) -> Any:
+    """Logarithmic where a few groups are far above the others."""
+    from matplotlib.colors import LogNorm, Normalize
+
+    known = cells[np.isfinite(cells)]
+    if known.size and known.min() > 0 and known.max() > 30 * np.median(known):
+        return LogNorm(known.min(), known.max())
+    return Normalize(known.min() if known.size else 0, known.max() if known.size else 1)
+
+
+def _sided(
+    axes: "Axes", key: _Key, kept: AnyArray, told: Mapping[str, str], *, left_out: int = 0, upright: bool = False
+) -> None:
+    """The axis of a key of a heat map: a scale, or names."""
+    if key.is_scale:
+        _along(axes, key, told, left_out=left_out, upright=upright)
+        return
+    names = list(dict.fromkeys(np.array(_names_of(key.values), object)[kept]))
+    step = -(-len(names) // (_BARS_MAX if upright else 24))
+    axis = axes.yaxis if upright else axes.xaxis
+    axis.set_ticks(range(0, len(names), step), names[::step])
+    if not upright and sum(map(len, names[::step])) > 90:
+        axes.tick_params(axis="x", rotation=60)
+    axis.set_label_text(told[key.name], color=PAPER, fontsize=10)
+
+
+def _saved(figure: "Figure", path: Path) -> Path:
+    """Writes a figure in the form that the end of its name asks for, the same bytes each time."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    form = _FORMS.get(path.suffix.lower(), "png")
+    metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
+        form, {"Software": "gridstone"}
+    )
+    FigureCanvasAgg(figure).print_figure(path, dpi=_DPI, facecolor=INK, format=form, metadata=metadata)
+    return path
