@@ -41,7 +41,9 @@ fn fuzz_expression(text: &str) -> Result<()> {
     for expression in Expression::parse(text).into_iter().chain(aggregate) {
         let (printed, json) = (expression.to_string(), expression.to_json());
         // What is printed has more parentheses, and so may be nested too deep.
-        if Expression::parse(&printed).is_ok_and(|again| again != expression) || Expression::from_json(&json)? != expression {
+        if Expression::parse(&printed).is_ok_and(|again| again != expression)
+            || Expression::from_json(&json)? != expression
+        {
             return Err(Error::input(format!("{printed:?} or {json:?} is another expression")));
         }
         let Ok(bound) = expression.bind(&Schema::from_json(SCHEMA)?) else { continue };

@@ -485,9 +485,8 @@ impl Schema {
                 dim.name()
             )));
         }
-        let outside = |(d, r): (&Dimension, &KeyRange)| {
-            !r.is_empty() && !(d.range().contains(r.lo) && d.range().contains(r.hi))
-        };
+        let outside =
+            |(d, r): (&Dimension, &KeyRange)| !r.is_empty() && !(d.range().contains(r.lo) && d.range().contains(r.hi));
         if parts().any(outside) {
             return Err(Error::bounds(format!(
                 "the box {} is not inside the domain {}",

@@ -14,16 +14,21 @@
 
 mod aggregation;
 mod answer;
+mod answers;
 mod chunk;
 mod columns;
 mod dense;
 mod function;
 mod gathering;
+mod held;
 mod index;
 mod key;
+mod merger;
+mod ordered;
 mod plan;
 mod quantile;
 mod reduce;
+mod run;
 mod stage;
 mod state;
 mod table;
@@ -31,6 +36,7 @@ mod words;
 
 pub use aggregation::Aggregation;
 pub use answer::{Answer, ResultColumn};
+pub use answers::Answers;
 pub use plan::{Aggregate, By, Question, Width};
 pub use reduce::{Reduction, Where};
 pub use stage::PartialTable;
