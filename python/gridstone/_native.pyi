@@ -32,6 +32,7 @@ _Mask = tuple[int, Sequence[int], _BufferLike]
 """The number of the first dimension that it stands for, its shape, a byte per position."""
 
 __all__ = [
+    "Answers",
     "Array",
     "Buffer",
     "Cells",
@@ -49,6 +50,7 @@ __all__ = [
     "__version__",
     "aggregate",
     "alter_labelled",
+    "answers",
     "append_block",
     "check_condition",
     "check_receipt",
@@ -214,6 +216,15 @@ class Scan:
     def damage(self) -> list[str]:
         """What is left out because it is damaged, each a JSON object; of `scan_around` only."""
     def next(self) -> Cells | None:
+        """The next batch, None at the end."""
+
+@final
+class Answers:
+    """The answer to a question as a stream of batches in bounded memory."""
+
+    def nothing(self) -> tuple[_Answered, list[bool]]:
+        """A batch without a group, and whether values of each column may be null."""
+    def next(self) -> _Answered | None:
         """The next batch, None at the end."""
 
 @final
@@ -533,6 +544,17 @@ def aggregate(
     progress: _Progress | None = None,
 ) -> _Answered:
     """Aggregates by groups; `ending`: a condition on them, their order and whether each descends, how many are left."""
+
+def answers(
+    array: Array,
+    boxes: _Boxes | None,
+    condition: Condition | None,
+    by: _Keys,
+    aggregates: _Asked,
+    ending: tuple[Condition | None, Sequence[tuple[str, bool]], int | None],
+    progress: _Progress | None = None,
+) -> Answers:
+    """The same as a stream; all cells are read before it returns."""
 
 def partial(
     array: Array,

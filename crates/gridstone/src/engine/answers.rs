@@ -2,7 +2,7 @@
 
 use super::conditions::select_rows;
 use crate::base::{Cancel, CounterSnapshot, Error, Result};
-use crate::condition::Condition;
+use crate::condition::{Branch, Condition};
 use crate::query::{Answer, Answers, ReadContext, ResultColumn};
 use crate::schema::{Attribute, Schema, SchemaOptions};
 use crate::tile::Column;
@@ -18,7 +18,7 @@ const KEPT_BEYOND: usize = 65_536;
 #[derive(Debug, Clone, Default)]
 pub struct Ending {
     /// A condition on the columns of the answer.
-    pub having: Option<Condition>,
+    pub having: Option<Branch>,
     /// Columns of the answer, each with whether it descends; those that are equal there ascend by their keys.
     pub order: Vec<(String, bool)>,
     /// So many groups at most.

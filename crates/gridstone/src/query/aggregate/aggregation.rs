@@ -67,8 +67,12 @@ impl Aggregation {
         }
         while let Some(cells) = scan.next_batch()? {
             self.take(context, &cells)?;
-            self.gathering.make_room(context)?;
         }
+        self.end(context)
+    }
+
+    /// Takes in what waits for more cells: there are no more.
+    pub(super) fn end(&mut self, context: &ReadContext) -> Result<()> {
         if let Some(rest) = self.rest.take() {
             self.take_chunks(context, vec![(&rest, 0, rest.count)])?;
         }
@@ -132,7 +136,7 @@ impl Aggregation {
     }
 
     /// Takes in cells, in whole chunks; what is left of them waits for the next ones.
-    fn take(&mut self, context: &ReadContext, cells: &Cells) -> Result<()> {
+    pub(super) fn take(&mut self, context: &ReadContext, cells: &Cells) -> Result<()> {
         let (mut from, mut chunks) = (0, Vec::new());
         let first = match self.rest.take() {
             None => None,
@@ -168,7 +172,8 @@ impl Aggregation {
         let take = |stages: &mut Stages, (cells, range, first): (&Cells, (usize, usize), u64)| {
             asked.take_chunk(stages, &Chunk::of(cells, range, first))
         };
-        self.gathering.take_each(context, numbered, take)
+        self.gathering.take_each(context, numbered, take)?;
+        self.gathering.make_room(context)
     }
 
     /// What it holds, as tables that can be sent and merged.

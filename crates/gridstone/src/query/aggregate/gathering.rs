@@ -15,8 +15,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The share of the budget that groups may take before they are written as runs: a quarter, as tables double when they grow.
 const SHARE: u64 = 4;
-/// Bytes of groups that are never written as runs.
-const BYTES_MIN: u64 = 128 << 10;
 
 /// Stages of threads.
 #[derive(Debug)]
@@ -103,7 +101,7 @@ impl Gathering {
         let (bytes, limit) = (self.size_bytes(), context.budget.limit_bytes());
         self.hold(&context.budget, bytes);
         if self.entropy.is_some() && !self.stages.is_ungrouped() {
-            return if bytes > (limit / SHARE).max(BYTES_MIN) { self.write_runs(context) } else { Ok(()) };
+            return if bytes > limit / SHARE { self.write_runs(context) } else { Ok(()) };
         }
         if bytes <= limit {
             return Ok(());

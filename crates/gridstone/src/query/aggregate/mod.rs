@@ -34,6 +34,9 @@ mod state;
 mod table;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use aggregation::Aggregation;
 pub use answer::{Answer, ResultColumn};
 pub use answers::Answers;

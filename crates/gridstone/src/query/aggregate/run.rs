@@ -27,7 +27,7 @@ const WITH_VALIDITY: u8 = 2;
 
 /// Bytes that a block takes, about.
 pub(super) fn block_bytes(context: &ReadContext) -> u64 {
-    (context.budget.limit_bytes() / 512).clamp(8 << 10, 1 << 20)
+    (context.budget.limit_bytes() / 512).clamp(512, 1 << 20)
 }
 
 /// A file of runs.
