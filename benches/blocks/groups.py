@@ -2,8 +2,8 @@
 
     python benches/blocks/groups.py --groups 20000000 --budget 256MiB --how stream
 
-Writes an array with a cell per group, and as many again of random groups, into a temporary folder. Another process asks;
-its greatest resident set is measured from after the imports on.
+Writes an array with a cell per group, and as many again of random groups, in a temporary folder. Another process asks,
+and its greatest resident set is measured from after the imports on.
 """
 
 import argparse

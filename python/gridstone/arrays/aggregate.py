@@ -151,7 +151,7 @@ class Askable(Looking):
         if stream and to is not None:
             raise InputError("stream= and to= say what becomes of the answer: give one of them")
 
-        def look(schema: Schema) -> "Result | Stream | Self":
+        def look(schema: Schema) -> Any:
             keys, asked = keys_of(schema, by), texts_of(aggregates)
             region = region_of(schema, box)
             self._note_cut(region)
@@ -169,7 +169,8 @@ class Askable(Looking):
             self._stats = made.stats
             return made if to is None else self._written(made, keys, os.fspath(to), (box, where, order))
 
-        return self._retry_if_schema_moved(look)
+        made: Result | Stream | Self = self._retry_if_schema_moved(look)
+        return made
 
     def _written(self, stream: Stream, keys: Keys, to: str, asked: tuple[BoxLike, Where | None, Any]) -> Self:
         """The array of the groups of a stream."""

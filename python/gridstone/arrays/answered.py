@@ -86,9 +86,9 @@ def coordinates_of(name: str, column: Column) -> Column:
         return encode.from_values(field, decode.numpy_of(column))
     values = column.values
     if datatype.is_float(column.dtype) and np.isnan(values).any():
-        raise InputError(_no_coordinate(name, "NaN", f"== {name}"))
+        raise InputError(_no_coordinate(name, "NaN", "is not nan"))
     if datatype.is_time(column.dtype) and np.isnat(decode.numpy_of(column)).any():
-        raise InputError(_no_coordinate(name, "NaT", f"== {name}"))
+        raise InputError(_no_coordinate(name, "NaT", "is not nat"))
     return Column(column.dtype, values, column.offsets)
 
 
