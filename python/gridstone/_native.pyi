@@ -97,6 +97,11 @@ _Asked = Sequence[tuple[str, str]]
 _Named = tuple[str, str, _OutColumn]
 _Tables = list[tuple[int, list[_Named]]]
 _Parts = Sequence[Sequence[tuple[int, Sequence[tuple[str, str, _Column]]]]]
+_Within = _Boxes | None
+_Where = Condition | None
+_Counted = tuple[_Where, bytes | None]
+_Ending = tuple[_Where, Sequence[tuple[str, bool]], int | None]
+_Report = _Progress | None
 _Answered = tuple[int, list[_Named], list[str | None], dict[str, int]]
 
 _Literal = bool | int | float | str | bytes | tuple[str, int | None]
@@ -220,12 +225,10 @@ class Scan:
 
 @final
 class Answers:
-    """The answer to a question as a stream of batches in bounded memory."""
+    """The answer to a question batch by batch; `nothing`: one without a group, and which columns may have nulls."""
 
-    def nothing(self) -> tuple[_Answered, list[bool]]:
-        """A batch without a group, and whether values of each column may be null."""
-    def next(self) -> _Answered | None:
-        """The next batch, None at the end."""
+    def nothing(self) -> tuple[_Answered, list[bool]]: ...
+    def next(self) -> _Answered | None: ...
 
 @final
 class Staged:
@@ -536,45 +539,35 @@ def append_block(
 ) -> int: ...
 def aggregate(
     array: Array,
-    boxes: _Boxes | None,
-    condition: Condition | None,
+    boxes: _Within,
+    condition: _Where,
     by: _Keys,
     aggregates: _Asked,
-    ending: tuple[Condition | None, Sequence[tuple[str, bool]], int | None],
-    progress: _Progress | None = None,
+    ending: _Ending,
+    progress: _Report = None,
 ) -> _Answered:
     """Aggregates by groups; `ending`: a condition on them, their order and whether each descends, how many are left."""
 
 def answers(
     array: Array,
-    boxes: _Boxes | None,
-    condition: Condition | None,
+    boxes: _Within,
+    condition: _Where,
     by: _Keys,
     aggregates: _Asked,
-    ending: tuple[Condition | None, Sequence[tuple[str, bool]], int | None],
-    progress: _Progress | None = None,
+    ending: _Ending,
+    progress: _Report = None,
 ) -> Answers:
     """The same as a stream; all cells are read before it returns."""
 
 def partial(
-    array: Array,
-    boxes: _Boxes | None,
-    condition: Condition | None,
-    by: _Keys,
-    aggregates: _Asked,
-    progress: _Progress | None = None,
+    array: Array, boxes: _Within, condition: _Where, by: _Keys, aggregates: _Asked, progress: _Report = None
 ) -> tuple[_Tables, dict[str, int]]: ...
 def merge_partials(
     schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts
 ) -> tuple[_Tables, dict[str, int]]: ...
 def finish_partials(schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts) -> _Answered: ...
 def reduce(
-    array: Array,
-    boxes: _Boxes | None,
-    cells: tuple[Condition | None, bytes | None],
-    aggregates: _Asked,
-    kept: Sequence[int],
-    progress: _Progress | None = None,
+    array: Array, boxes: _Within, cells: _Counted, aggregates: _Asked, kept: Sequence[int], progress: _Report = None
 ) -> tuple[list[int], list[_Named], list[str | None], dict[str, int]]: ...
 def labels_of(array: Array, place: int) -> Array | None: ...
 def alter_labelled(array: Array, evolution_json: str, listed: Sequence[_Labels], message: str | None) -> int: ...

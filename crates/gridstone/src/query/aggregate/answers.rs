@@ -64,7 +64,7 @@ impl Ascending {
 #[derive(Debug)]
 struct Values {
     all: Ascending,
-    /// Of the values at hand: the keys of their groups, their words, how often each is there, and the first not yet taken.
+    /// The keys of the groups of the values at hand, their words, how often each is there, and the first not yet taken.
     keys: OrderedKeys,
     words: Vec<u64>,
     counts: Vec<u64>,

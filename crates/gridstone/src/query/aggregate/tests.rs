@@ -166,8 +166,12 @@ fn answers(context: &ReadContext, question: &Question, rows: &[Row], batch: usiz
 }
 
 /// The columns, each as nullable, so that columns without a null equal those that could have one.
-fn plain(answer: Answer) -> Vec<Column> {
-    answer.columns.into_iter().map(|(_, column)| column.into_nullable()).collect()
+fn plain(answer: Answer) -> Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)> {
+    let parts = |column: Column| {
+        let (values, offsets, valid) = column.into_nullable().into_parts();
+        (values.to_vec(), offsets, valid)
+    };
+    answer.columns.into_iter().map(|(_, column)| parts(column)).collect()
 }
 
 fn rows(keys: i32) -> impl Strategy<Value = Vec<Row>> {
@@ -175,7 +179,8 @@ fn rows(keys: i32) -> impl Strategy<Value = Vec<Row>> {
     let text = prop::option::weighted(0.8, "[a-cä]{0,3}");
     let row = (0u64..50, prop::option::weighted(0.9, -keys..keys), text, floats, prop::option::weighted(0.8, -9i64..9));
     // Chunks of several thousand rows end where groups may be written.
-    prop::collection::vec(row, 0..700).prop_flat_map(|some| (0usize..60).prop_map(move |times| some.repeat(times)))
+    prop::collection::vec(row, 0..700)
+        .prop_flat_map(|some| (0usize..60).prop_map(move |times| vec![some.clone(); times].concat()))
 }
 
 const ASKED: [&str; 12] = [
