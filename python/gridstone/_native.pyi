@@ -97,10 +97,7 @@ _Asked = Sequence[tuple[str, str]]
 _Named = tuple[str, str, _OutColumn]
 _Tables = list[tuple[int, list[_Named]]]
 _Parts = Sequence[Sequence[tuple[int, Sequence[tuple[str, str, _Column]]]]]
-_Within = _Boxes | None
-_Where = Condition | None
-_Counted = tuple[_Where, bytes | None]
-_Ending = tuple[_Where, Sequence[tuple[str, bool]], int | None]
+_Area = _Boxes | None
 _Report = _Progress | None
 _Answered = tuple[int, list[_Named], list[str | None], dict[str, int]]
 
@@ -145,6 +142,10 @@ class Condition:
         """One byte per row, 1 where it is true; columns by name, those at least that `check` names."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+_If = Condition | None
+_Counted = tuple[_If, bytes | None]
+_Ending = tuple[_If, Sequence[tuple[str, bool]], int | None]
 
 @final
 class Context:
@@ -226,7 +227,6 @@ class Scan:
 @final
 class Answers:
     """The answer to a question batch by batch; `nothing`: one without a group, and which columns may have nulls."""
-
     def nothing(self) -> tuple[_Answered, list[bool]]: ...
     def next(self) -> _Answered | None: ...
 
@@ -305,7 +305,7 @@ class Array:
         self,
         boxes: _Boxes | None,
         attrs: _Names,
-        condition: Condition | None,
+        condition: _If,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
@@ -341,7 +341,7 @@ class Array:
         self,
         boxes: _Boxes | None,
         attrs: _Names,
-        condition: Condition | None,
+        condition: _If,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
@@ -538,36 +538,22 @@ def append_block(
     labels: _Labels | None = None,
 ) -> int: ...
 def aggregate(
-    array: Array,
-    boxes: _Within,
-    condition: _Where,
-    by: _Keys,
-    aggregates: _Asked,
-    ending: _Ending,
-    progress: _Report = None,
+    array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None
 ) -> _Answered:
     """Aggregates by groups; `ending`: a condition on them, their order and whether each descends, how many are left."""
 
 def answers(
-    array: Array,
-    boxes: _Within,
-    condition: _Where,
-    by: _Keys,
-    aggregates: _Asked,
-    ending: _Ending,
-    progress: _Report = None,
-) -> Answers:
-    """The same as a stream; all cells are read before it returns."""
-
+    array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None
+) -> Answers: ...
 def partial(
-    array: Array, boxes: _Within, condition: _Where, by: _Keys, aggregates: _Asked, progress: _Report = None
+    array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, progress: _Report = None
 ) -> tuple[_Tables, dict[str, int]]: ...
 def merge_partials(
     schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts
 ) -> tuple[_Tables, dict[str, int]]: ...
 def finish_partials(schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts) -> _Answered: ...
 def reduce(
-    array: Array, boxes: _Within, cells: _Counted, aggregates: _Asked, kept: Sequence[int], progress: _Report = None
+    array: Array, boxes: _Area, cells: _Counted, aggregates: _Asked, kept: Sequence[int], progress: _Report = None
 ) -> tuple[list[int], list[_Named], list[str | None], dict[str, int]]: ...
 def labels_of(array: Array, place: int) -> Array | None: ...
 def alter_labelled(array: Array, evolution_json: str, listed: Sequence[_Labels], message: str | None) -> int: ...
