@@ -32,6 +32,7 @@ _Mask = tuple[int, Sequence[int], _BufferLike]
 """The number of the first dimension that it stands for, its shape, a byte per position."""
 
 __all__ = [
+    "Answers",
     "Array",
     "Buffer",
     "Cells",
@@ -49,6 +50,7 @@ __all__ = [
     "__version__",
     "aggregate",
     "alter_labelled",
+    "answers",
     "append_block",
     "check_condition",
     "check_receipt",
@@ -95,6 +97,8 @@ _Asked = Sequence[tuple[str, str]]
 _Named = tuple[str, str, _OutColumn]
 _Tables = list[tuple[int, list[_Named]]]
 _Parts = Sequence[Sequence[tuple[int, Sequence[tuple[str, str, _Column]]]]]
+_Area = _Boxes | None
+_Report = _Progress | None
 _Answered = tuple[int, list[_Named], list[str | None], dict[str, int]]
 
 _Literal = bool | int | float | str | bytes | tuple[str, int | None]
@@ -138,6 +142,10 @@ class Condition:
         """One byte per row, 1 where it is true; columns by name, those at least that `check` names."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+_If = Condition | None
+_Counted = tuple[_If, bytes | None]
+_Ending = tuple[_If, Sequence[tuple[str, bool]], int | None]
 
 @final
 class Context:
@@ -217,6 +225,12 @@ class Scan:
         """The next batch, None at the end."""
 
 @final
+class Answers:
+    """The answer to a question batch by batch; `nothing`: one without a group, and which columns may have nulls."""
+    def nothing(self) -> tuple[_Answered, list[bool]]: ...
+    def next(self) -> _Answered | None: ...
+
+@final
 class Staged:
     """Written fragments that no commit refers to yet."""
 
@@ -291,7 +305,7 @@ class Array:
         self,
         boxes: _Boxes | None,
         attrs: _Names,
-        condition: Condition | None,
+        condition: _If,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
@@ -327,7 +341,7 @@ class Array:
         self,
         boxes: _Boxes | None,
         attrs: _Names,
-        condition: Condition | None,
+        condition: _If,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
@@ -524,35 +538,22 @@ def append_block(
     labels: _Labels | None = None,
 ) -> int: ...
 def aggregate(
-    array: Array,
-    boxes: _Boxes | None,
-    condition: Condition | None,
-    by: _Keys,
-    aggregates: _Asked,
-    ending: tuple[Condition | None, Sequence[tuple[str, bool]], int | None],
-    progress: _Progress | None = None,
+    array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None
 ) -> _Answered:
     """Aggregates by groups; `ending`: a condition on them, their order and whether each descends, how many are left."""
 
+def answers(
+    array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None
+) -> Answers: ...
 def partial(
-    array: Array,
-    boxes: _Boxes | None,
-    condition: Condition | None,
-    by: _Keys,
-    aggregates: _Asked,
-    progress: _Progress | None = None,
+    array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, progress: _Report = None
 ) -> tuple[_Tables, dict[str, int]]: ...
 def merge_partials(
     schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts
 ) -> tuple[_Tables, dict[str, int]]: ...
 def finish_partials(schema_json: str, by: _Keys, aggregates: _Asked, parts: _Parts) -> _Answered: ...
 def reduce(
-    array: Array,
-    boxes: _Boxes | None,
-    cells: tuple[Condition | None, bytes | None],
-    aggregates: _Asked,
-    kept: Sequence[int],
-    progress: _Progress | None = None,
+    array: Array, boxes: _Area, cells: _Counted, aggregates: _Asked, kept: Sequence[int], progress: _Report = None
 ) -> tuple[list[int], list[_Named], list[str | None], dict[str, int]]: ...
 def labels_of(array: Array, place: int) -> Array | None: ...
 def alter_labelled(array: Array, evolution_json: str, listed: Sequence[_Labels], message: str | None) -> int: ...

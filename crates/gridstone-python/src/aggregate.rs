@@ -5,15 +5,18 @@ use crate::boxes::{Boxes, region};
 use crate::cells::stats_dict;
 use crate::columns::{Held, Out, columns, out};
 use crate::condition::{GivenCondition, branch};
-use crate::errors::raise;
+use crate::errors::{input, raise};
 use crate::interrupt;
 use crate::labels::{GivenLabels, hold};
 use gridstone::base::CounterSnapshot;
-use gridstone::engine::{self, Aggregate, Answer, By, Column, Counted, Expression, PartialTable, Question, Width};
-use gridstone::schema::Schema;
+use gridstone::engine::{
+    self, Aggregate, Answer, AnswerStream, Branch, By, Column, Counted, Ending, Expression, PartialTable, Question,
+    Width,
+};
+use gridstone::schema::{Region, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A key: its name, its value, and the width of its bins.
 type GivenKey<'py> = (String, String, Option<Bound<'py, PyAny>>);
@@ -121,22 +124,109 @@ pub(crate) fn aggregate(
     ending: GivenEnding<'_>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Answered> {
-    let (asked, condition) = (question(py, by, aggregates)?, condition.as_ref().map(branch));
-    let (having, order, limit) = ending;
-    let having = having.as_ref().map(branch);
-    let region = region(py, &array.inner, boxes)?;
-    let (schema, answer, counters) =
-        interrupt::read(py, array.inner.context(), &array.inner.uri(), progress, |call| {
-            let schema = array.inner.schema()?;
-            let (answer, counters) = array.inner.aggregate(region.as_ref(), condition.as_deref(), &asked, call)?;
-            let answer = match &having {
-                Some(having) => engine::select_groups(&schema, answer, having)?,
-                None => answer,
-            };
-            let answer = if order.is_empty() && limit.is_none() { answer } else { answer.ordered(&order, limit)? };
-            Ok((schema, answer, counters))
+    let asked = GivenQuestion::new(py, array, boxes, condition.as_ref(), (by, aggregates), ending)?;
+    let context = array.inner.context();
+    let (stream, answer) = interrupt::read(py, context, &array.inner.uri(), progress, |call| {
+        let mut stream = asked.stream(array, call)?;
+        let answer = stream.collect()?;
+        Ok((stream, answer))
+    })?;
+    answered(py, stream.schema(), answer, &stream.counters())
+}
+
+/// The same as a stream of batches. All cells are read before it returns.
+#[pyfunction]
+#[pyo3(signature = (array, boxes, condition, by, aggregates, ending, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
+pub(crate) fn answers(
+    py: Python<'_>,
+    array: &Array,
+    boxes: Option<Boxes>,
+    condition: Option<GivenCondition<'_>>,
+    by: Vec<GivenKey<'_>>,
+    aggregates: Vec<GivenAggregate>,
+    ending: GivenEnding<'_>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Answers> {
+    let asked = GivenQuestion::new(py, array, boxes, condition.as_ref(), (by, aggregates), ending)?;
+    let context = array.inner.context();
+    let stream = interrupt::read(py, context, &array.inner.uri(), progress, |call| asked.stream(array, call))?;
+    Ok(Answers { context: context.clone(), inner: Mutex::new(Some(stream)) })
+}
+
+/// A question to an array, and which groups of the answer are given.
+struct GivenQuestion {
+    region: Option<Region>,
+    condition: Option<Branch>,
+    question: Question,
+    ending: Ending,
+}
+
+impl GivenQuestion {
+    fn new(
+        py: Python<'_>,
+        array: &Array,
+        boxes: Option<Boxes>,
+        condition: Option<&GivenCondition<'_>>,
+        (by, aggregates): (Vec<GivenKey<'_>>, Vec<GivenAggregate>),
+        (having, order, limit): GivenEnding<'_>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            region: region(py, &array.inner, boxes)?,
+            condition: condition.map(branch),
+            question: question(py, by, aggregates)?,
+            ending: Ending { having: having.as_ref().map(branch), order, limit },
+        })
+    }
+
+    fn stream(&self, array: &Array, call: &engine::Call) -> gridstone::base::Result<AnswerStream> {
+        let (region, condition) = (self.region.as_ref(), self.condition.as_deref());
+        array.inner.answers(region, condition, &self.question, self.ending.clone(), call)
+    }
+}
+
+/// The answer to a question, batch by batch.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Answers {
+    context: engine::Context,
+    inner: Mutex<Option<AnswerStream>>,
+}
+
+impl Answers {
+    fn taken(&self, py: Python<'_>) -> PyResult<AnswerStream> {
+        let taken = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| input(py, "this stream is being read by another thread, or an error ended it"))
+    }
+
+    fn put_back(&self, stream: AnswerStream) {
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+    }
+}
+
+#[pymethods]
+impl Answers {
+    /// A batch without a group, and whether values of each column may be null.
+    fn nothing(&self, py: Python<'_>) -> PyResult<(Answered, Vec<bool>)> {
+        let stream = self.taken(py)?;
+        let (nothing, schema, counters) = (stream.nothing(), stream.schema().clone(), stream.counters());
+        self.put_back(stream);
+        let nothing = nothing.map_err(|e| raise(py, &e))?;
+        let nullable = nothing.columns.iter().map(|(column, _)| column.nullable).collect();
+        Ok((answered(py, &schema, nothing, &counters)?, nullable))
+    }
+
+    /// The next batch, None at the end.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Answered>> {
+        let mut stream = self.taken(py)?;
+        let (stream, batch) = interrupt::run(py, &self.context, None, move |call| {
+            stream.set_cancel(&call.cancel);
+            let batch = stream.next_batch()?;
+            Ok((stream, batch))
         })?;
-    answered(py, &schema, answer, &counters)
+        let (schema, counters) = (stream.schema().clone(), stream.counters());
+        self.put_back(stream);
+        batch.map(|answer| answered(py, &schema, answer, &counters)).transpose()
+    }
 }
 
 /// The cells that a reduction counts: those that a condition selects, or those whose byte in a mask is not 0.

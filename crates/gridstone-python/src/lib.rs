@@ -39,6 +39,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<keys::Keys>()?;
     module.add_class::<cells::Cells>()?;
     module.add_class::<cells::Scan>()?;
+    module.add_class::<aggregate::Answers>()?;
     module.add_class::<portions::Portions>()?;
     module.add_class::<writer::Staged>()?;
     module.add_class::<writer::Writer>()?;
@@ -62,6 +63,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(filters::registered_filters, module)?)?;
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::aggregate, module)?)?;
+    module.add_function(wrap_pyfunction!(aggregate::answers, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::reduce, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::partial, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::merge_partials, module)?)?;

@@ -1,12 +1,14 @@
 """Questions to an array: aggregates of cells, by groups."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, mapping, several, utf8
+from ..base.arguments import checked, flag, mapping, place, several, utf8
 from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
@@ -14,8 +16,9 @@ from ..column.datatype import is_time
 from ..errors import InputError
 from ..query.box import BoxLike, region_of
 from ..query.condition import Where, condition_of
-from ..result.answer import answer_of, named_columns
+from ..result.answer import answer_of, named_columns, stream_of
 from ..result.cells import Result
+from ..result.stream import Stream
 from ..schema.array_schema import Schema
 from .noting import Looking
 
@@ -31,7 +34,67 @@ Keys = list[tuple[str, str, int | float | None]]
 class Askable(Looking):
     """The part of an array that answers questions."""
 
-    @checked(aggregates=mapping)
+    @overload
+    def aggregate(
+        self,
+        aggregates: Mapping[str, str],
+        by: By = ...,
+        box: BoxLike = ...,
+        where: Where | None = ...,
+        having: Where | None = ...,
+        order: str | Sequence[str] | None = ...,
+        limit: int | None = ...,
+        *,
+        stream: Literal[False] = ...,
+        to: None = ...,
+        progress: Progress = ...,
+    ) -> Result: ...
+    @overload
+    def aggregate(
+        self,
+        aggregates: Mapping[str, str],
+        by: By = ...,
+        box: BoxLike = ...,
+        where: Where | None = ...,
+        having: Where | None = ...,
+        order: str | Sequence[str] | None = ...,
+        limit: int | None = ...,
+        *,
+        stream: Literal[True],
+        to: None = ...,
+        progress: Progress = ...,
+    ) -> Stream: ...
+    @overload
+    def aggregate(
+        self,
+        aggregates: Mapping[str, str],
+        by: By = ...,
+        box: BoxLike = ...,
+        where: Where | None = ...,
+        having: Where | None = ...,
+        order: str | Sequence[str] | None = ...,
+        limit: int | None = ...,
+        *,
+        stream: Literal[False] = ...,
+        to: str | os.PathLike[str],
+        progress: Progress = ...,
+    ) -> Self: ...
+    @overload
+    def aggregate(
+        self,
+        aggregates: Mapping[str, str],
+        by: By = ...,
+        box: BoxLike = ...,
+        where: Where | None = ...,
+        having: Where | None = ...,
+        order: str | Sequence[str] | None = ...,
+        limit: int | None = ...,
+        *,
+        stream: bool,
+        to: None = ...,
+        progress: Progress = ...,
+    ) -> Result | Stream: ...
+    @checked(aggregates=mapping, stream=flag, to=place)
     def aggregate(
         self,
         aggregates: Mapping[str, str],
@@ -42,8 +105,10 @@ class Askable(Looking):
         order: str | Sequence[str] | None = None,
         limit: int | None = None,
         *,
+        stream: bool = False,
+        to: str | os.PathLike[str] | None = None,
         progress: Progress = None,
-    ) -> Result:
+    ) -> "Result | Stream | Self":
         """Aggregates of the cells of a box, by groups: a row per group, its keys first.
 
             a.aggregate({"n": "count(*)", "top": "max(sog)"}, by=["ship", {"t": "1h"}], where="sog > 0.5")
@@ -61,31 +126,70 @@ class Askable(Looking):
             order: names of columns of the answer, each with " desc" or without; None: ascending by the keys; "any":
                 whatever is quickest.
             limit: so many groups at most.
+            stream: the answer as a stream of batches in bounded memory; all cells are read before it is given.
+            to: write the groups into a new array, in one commit: a store, or `'store.gs:/path'`. It is sparse: the keys
+                are its coordinates, the aggregates its attributes.
             progress: True for a bar, or a callable `f(done, total)`.
 
         Nulls are left out of aggregates, as in SQL, and are a group of their own as keys. NaN counts as a number: it
         makes sums, means, least and greatest values NaN, as in NumPy, and is one group.
 
-        Raises:
-            InputError: a name, an aggregate or a width that does not fit; a sum of integers that does not fit 64 bits.
-            BoundsError: the box is not inside the domain.
-        """
+        Groups beyond a share of the context's memory budget are written to files beside the array, which go at the end;
+        `stats["bytes_spilled"]` counts their bytes.
 
-        def look(schema: Schema) -> Result:
+        Returns:
+            A `Result`; with `stream` a `Stream` of Arrow batches; with `to` the new array.
+
+        Raises:
+            InputError: a name, an aggregate or a width that does not fit; a sum of integers that does not fit 64 bits;
+                with `to`, no key, a key whose type is no dimension's, or one that is null or NaN.
+            ExistsError: something lies at `to`.
+            BoundsError: the box is not inside the domain.
+            BudgetError: the answer, or what `order` sorts of it, passes the memory budget: use `stream`, `to` or
+                `limit`.
+        """
+        if stream and to is not None:
+            raise InputError("stream= and to= say what becomes of the answer: give one of them")
+
+        def look(schema: Schema) -> Any:
             keys, asked = keys_of(schema, by), texts_of(aggregates)
             region = region_of(schema, box)
             self._note_cut(region)
             condition = None if where is None else condition_of(where)
             kept = None if having is None else condition_of(having)
             ending = (kept, orders_of(order), None if limit is None else whole("limit", limit))
+            answer = _native.answers if stream or to is not None else _native.aggregate
             with reporting(progress, "reading") as report:
-                _, found, categories, stats = _native.aggregate(
-                    self.native, region.native, condition, keys, asked, ending, report
-                )
-            self._stats = stats
-            return answer_of(named_columns(schema, found, categories), stats, self._context.memory_budget)
+                found = answer(self.native, region.native, condition, keys, asked, ending, report)
+            budget = self._context.memory_budget
+            if isinstance(found, tuple):
+                _, named, categories, self._stats = found
+                return answer_of(named_columns(schema, named, categories), self._stats, budget)
+            made = stream_of(schema, found, budget)
+            self._stats = made.stats
+            return made if to is None else self._written(made, keys, os.fspath(to), (box, where, order))
 
-        return self._retry_if_schema_moved(look)
+        made: Result | Stream | Self = self._retry_if_schema_moved(look)
+        return made
+
+    def _written(self, stream: Stream, keys: Keys, to: str, asked: tuple[BoxLike, Where | None, Any]) -> Self:
+        """The array of the groups of a stream."""
+        from .answered import check_keys, written
+
+        (box, where, order), names = asked, [name for name, _, _ in keys]
+        check_keys(stream._array_schema, names)
+        longest = {name: self._longest(name, box, where) for name in names if _is_text(stream, name)}
+        made: Self = written(self, stream, names, to, longest, ascends=not orders_of(order))
+        return made
+
+    def _longest(self, name: str, box: BoxLike, where: Where | None) -> int:
+        """Bytes of the longest text among the values of a key."""
+        with closing(self.aggregate({"n": "count(*)"}, name, box, where, stream=True)) as stream:
+            longest = 0
+            while (found := stream._next_columns()) is not None:
+                offsets: Any = found[name].offsets
+                longest = max(longest, int(np.diff(offsets).max()))
+        return longest
 
     @checked(aggregates=mapping)
     def partial(
@@ -120,6 +224,11 @@ class Askable(Looking):
             return table_of(schema.to_json(), keys, asked, tables)
 
         return self._retry_if_schema_moved(look)
+
+
+def _is_text(stream: Stream, name: str) -> bool:
+    attr = stream._array_schema.attr(name)
+    return attr.dtype == "string" and attr.enumeration is None
 
 
 def texts_of(aggregates: Mapping[Any, Any]) -> list[tuple[str, str]]:

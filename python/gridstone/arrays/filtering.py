@@ -83,7 +83,7 @@ class Filterable(Noting):
             _copy_names(source, new, names)
 
         uri, path = target(os.fspath(to))
-        new: Self = _created(source, uri, path, made, overwrite, fill)
+        new: Self = created_with(source, uri, path, made, fill, "cells of", overwrite=overwrite)
         return new
 
 
@@ -146,7 +146,9 @@ def _copy_names(source: Any, new: Any, names: Sequence[str]) -> None:
         new[name].meta.update(source[name].meta)
 
 
-def _created(source: Any, uri: str, path: str, schema: Schema, overwrite: bool, fill: Any) -> Any:
+def created_with(
+    source: Any, uri: str, path: str, schema: Schema, fill: Any, message: str, *, overwrite: bool = False
+) -> Any:
     """The array that `fill` has written to within its commit. A store that was made for it goes if that fails."""
     context = source._context
     native, kind = context.native, type(source)
@@ -160,7 +162,7 @@ def _created(source: Any, uri: str, path: str, schema: Schema, overwrite: bool, 
         try:
             replaces = fresh and path == "/" and not begun.children("/")
             fill(kind(begun.create_array(path, schema.to_json(), overwrite or replaces), context))
-            begun.commit(f"cells of {source.uri}")
+            begun.commit(f"{message} {source.uri}")
         finally:
             begun.abort()
     except BaseException as error:

@@ -1,7 +1,7 @@
 """The answer to a question: a `Result` with a row per group, its keys before its aggregates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .. import _native
 from ..column import columns
@@ -11,6 +11,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from .cells import Result
+from .stream import Stream
 
 
 def named_columns(
@@ -31,8 +32,48 @@ def answer_of(found: Mapping[str, Column], stats: Mapping[str, int], budget: int
     return Result(schema, Box((), ()), list(found), "row", found, stats, budget, listed=True)
 
 
-def _attr_of(name: str, column: Column) -> Attr:
-    known, nullable = column.categories, column.validity is not None
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Some groups of an answer."""
+
+    count: int
+    attrs: "dict[str, _native._OutColumn]"
+    stats: dict[str, int]
+
+    @property
+    def dims(self) -> "dict[str, _native._OutColumn]":
+        """There are none: rows are groups."""
+        return {}
+
+
+class _Batches:
+    """The batches of an answer as a stream takes them."""
+
+    def __init__(self, native: "_native.Answers") -> None:
+        self._native = native
+
+    def next(self) -> _Groups | None:
+        """The next groups, None at the end."""
+        found = self._native.next()
+        if found is None:
+            return None
+        count, columns_found, _, stats = found
+        return _Groups(count, {name: column for name, _, column in columns_found}, stats)
+
+
+def stream_of(asked: Schema, native: "_native.Answers", budget: int) -> Stream:
+    """The answer to a question to an array of a schema as a stream: rows are groups, so there are no dimensions."""
+    (_, found, categories, stats), nullable = native.nothing()
+    named = named_columns(asked, found, categories)
+    pairs = zip(named.items(), nullable, strict=True)
+    schema = Schema((), tuple(_attr_of(name, column, may_be_null) for (name, column), may_be_null in pairs))
+    made = Stream(schema, list(named), _Batches(native), Box((), ()), budget)
+    made._stats = stats
+    return made
+
+
+def _attr_of(name: str, column: Column, may_be_null: bool = False) -> Attr:
+    known, nullable = column.categories, may_be_null or column.validity is not None
     if known is None:
         return Attr(name, column.dtype, nullable=nullable)
     return Attr(name, known.dtype, nullable=nullable, categories=known.values, ordered=known.ordered, codes=known.codes)

@@ -1,7 +1,7 @@
 """`Stream`: a scan in bounded memory as Arrow record batches."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.progress import Progress, Reporter
 from ..column import columns, decode
@@ -22,6 +22,26 @@ if TYPE_CHECKING:
     from .. import _native
 
 
+class Batch(Protocol):
+    """Some rows of a stream: the core's columns by name."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def dims(self) -> "Mapping[str, _native._OutColumn]": ...
+    @property
+    def attrs(self) -> "Mapping[str, _native._OutColumn]": ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+
+
+class Source(Protocol):
+    """What gives the batches of a stream."""
+
+    def next(self) -> Batch | None:
+        """The next batch, None at the end."""
+
+
 class Stream(Tabular):
     """An iterator of `pyarrow.RecordBatch`es with a column per dimension and attribute. It can be read once; it also
     exports itself, batch by batch, to any library that takes an Arrow stream.
@@ -31,7 +51,7 @@ class Stream(Tabular):
         self,
         schema: Schema,
         names: list[str],
-        scan: "_native.Scan | None",
+        scan: Source | None,
         box: Box,
         budget: int,
         damage: tuple[Skipped, ...] = (),

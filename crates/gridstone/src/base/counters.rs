@@ -66,6 +66,8 @@ counters! {
     bytes_fetched,
     /// Bytes after decoding.
     bytes_decoded,
+    /// Bytes of sorted runs written because groups passed their share of the memory budget.
+    bytes_spilled,
     /// Parts of a box omitted because they are damaged.
     regions_skipped,
     /// Entries of the overlay that were applied, each once, on however many attributes. A read of a dense array with a

@@ -169,6 +169,9 @@ pub trait Files: Send + Sync + std::fmt::Debug {
 
     /// Creates the data file `id`; Exists if it exists.
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>>;
+
+    /// Removes the data file `id`, which only the caller knows of.
+    fn remove(&self, id: Id) -> Result<()>;
 }
 
 /// A source whose bytes are in memory.

@@ -1,13 +1,13 @@
 //! Questions to an array: aggregates of the cells of a region that a condition selects, by groups.
 
-use super::conditions::select_rows;
+use super::answers::{AnswerStream, Ending};
 use super::regions::LostPages;
 use super::{Array, Call};
-use crate::base::{CounterSnapshot, Error, Result};
+use crate::base::{CounterSnapshot, Entropy, Error, Result};
 use crate::condition::Condition;
-use crate::query::{Aggregation, Answer, PartialTable, Question, ReadOrder, Reduction, ResultColumn, Where};
-use crate::schema::{Attribute, Region, Schema, SchemaOptions};
-use crate::tile::Column;
+use crate::query::{Aggregation, Answer, PartialTable, Question, ReadContext, ReadOrder, Reduction, Where};
+use crate::runtime::SystemEntropy;
+use crate::schema::{Region, Schema};
 use std::sync::Arc;
 
 /// Which cells of a box a reduction counts.
@@ -36,8 +36,29 @@ impl Array {
         question: &Question,
         call: &Call,
     ) -> Result<(Answer, CounterSnapshot)> {
-        let (aggregation, counters) = self.aggregated(region, condition, question, call)?;
-        Ok((aggregation.finish()?, counters))
+        let mut answers = self.answers(region, condition, question, Ending::default(), call)?;
+        let answer = answers.collect()?;
+        Ok((answer, answers.counters()))
+    }
+
+    /// As [`Array::aggregate`], batch by batch: groups beyond a share of the memory budget are written to files beside the array,
+    /// which go with the stream. All cells are read before this returns.
+    ///
+    /// # Errors
+    /// As there; Budget: the store cannot be written to, and the groups take more than there is.
+    pub fn answers(
+        &self,
+        region: Option<&Region>,
+        condition: Option<&Condition>,
+        question: &Question,
+        ending: Ending,
+        call: &Call,
+    ) -> Result<AnswerStream> {
+        let (aggregation, context) =
+            self.aggregated(region, condition, question, Some(Arc::new(SystemEntropy)), call)?;
+        let answers = context.explain_missing(aggregation.into_answers(Some(&context)))?;
+        let keys: Vec<&str> = question.by.iter().map(|by| by.name.as_str()).collect();
+        AnswerStream::new(self.schema()?, context, answers, &keys, ending)
     }
 
     /// The partial result of a question, as tables that can be sent to another machine and merged in any order.
@@ -51,8 +72,8 @@ impl Array {
         question: &Question,
         call: &Call,
     ) -> Result<(Vec<PartialTable>, CounterSnapshot)> {
-        let (aggregation, counters) = self.aggregated(region, condition, question, call)?;
-        Ok((aggregation.tables()?, counters))
+        let (aggregation, context) = self.aggregated(region, condition, question, None, call)?;
+        Ok((aggregation.tables()?, context.counters.snapshot()))
     }
 
     /// Reduces a box of a dense array (`None`: the whole domain) along axes: those in `kept` remain. Gives the box's sides along
@@ -100,42 +121,24 @@ impl Array {
         region: Option<&Region>,
         condition: Option<&Condition>,
         question: &Question,
+        entropy: Option<Arc<dyn Entropy>>,
         call: &Call,
-    ) -> Result<(Aggregation, CounterSnapshot)> {
+    ) -> Result<(Aggregation, ReadContext)> {
         let mut planned = self.plan_region(region, None, condition, ReadOrder::Any, LostPages::Refused, call)?;
         let mut aggregation = Aggregation::new(Arc::clone(&planned.target.schema), question)?;
+        if let Some(entropy) = entropy {
+            aggregation = aggregation.spilling(entropy);
+        }
         planned.request.attrs = aggregation.attrs().to_vec();
         let context = planned.context.clone();
         if planned.any && planned.unfiltered && !planned.target.schema.sparse() {
             context.explain_missing(aggregation.take_box(&context, &planned.target, &planned.request))?;
-            return Ok((aggregation, context.counters.snapshot()));
+            return Ok((aggregation, context));
         }
         let mut scan = planned.scan(Aggregation::batch_bytes(&context))?;
         context.explain_missing(aggregation.take_all(&context, &mut scan))?;
-        Ok((aggregation, context.counters.snapshot()))
+        Ok((aggregation, context))
     }
-}
-
-/// Those groups of an answer that `condition` selects, by the names of its columns.
-///
-/// # Errors
-/// Input: a condition that does not fit the columns.
-pub fn select_groups(asked: &Schema, answer: Answer, condition: &Condition) -> Result<Answer> {
-    let attr = |(named, values): &(ResultColumn, Column)| {
-        let asked = named.categories.and_then(|place| asked.attrs().get(place));
-        match asked.and_then(|attr| Some((attr, attr.categories()?))) {
-            Some((attr, categories)) => {
-                let codes = (categories.clone(), Some(attr.datatype()));
-                Attribute::enumerated(&named.name, codes, true, None, "auto")
-            }
-            None => Attribute::new(&named.name, values.datatype(), true, None, "auto"),
-        }
-    };
-    let attrs = answer.columns.iter().map(attr).collect::<Result<Vec<_>>>()?;
-    let schema = Schema::of_scalar(attrs, SchemaOptions::default())?;
-    let columns: Vec<_> = answer.columns.iter().map(|(named, values)| (named.name.clone(), values.view())).collect();
-    let rows: Vec<u32> = select_rows(condition, &schema, &columns)?.rows().map(|row| row as u32).collect();
-    Ok(answer.of_rows(&rows))
 }
 
 /// Merges partial results of one question to arrays of a schema.

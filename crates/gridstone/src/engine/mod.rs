@@ -5,6 +5,7 @@
 
 mod address;
 mod aggregate;
+mod answers;
 mod append;
 mod around;
 mod array;
@@ -69,7 +70,8 @@ pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environ
 pub use crate::store::{CommitKey, Field};
 pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
-pub use aggregate::{Counted, finish_partials, merge_partials, select_groups};
+pub use aggregate::{Counted, finish_partials, merge_partials};
+pub use answers::{AnswerStream, Ending, select_groups};
 pub use append::Appended;
 pub use around::{Partial, SkippedCells};
 pub use array::Array;

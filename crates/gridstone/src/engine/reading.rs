@@ -65,4 +65,8 @@ impl Files for SnapshotFiles {
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
         self.files.create(id)
     }
+
+    fn remove(&self, id: Id) -> Result<()> {
+        self.files.remove(id)
+    }
 }

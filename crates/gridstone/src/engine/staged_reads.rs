@@ -41,6 +41,10 @@ impl Files for StagedFiles {
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
         self.store.create(id)
     }
+
+    fn remove(&self, id: Id) -> Result<()> {
+        self.store.remove(id)
+    }
 }
 
 /// A cache that keeps to itself what depends on staged fragments: their order changes once they are committed, and nobody else

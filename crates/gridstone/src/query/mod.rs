@@ -23,7 +23,7 @@ mod sparse;
 mod write;
 
 pub use aggregate::{
-    Aggregate, Aggregation, Answer, By, PartialTable, Question, Reduction, ResultColumn, Where, Width,
+    Aggregate, Aggregation, Answer, Answers, By, PartialTable, Question, Reduction, ResultColumn, Where, Width,
 };
 pub use block::masks::read_mask;
 pub use block::open::{open_fragment, open_uncached};

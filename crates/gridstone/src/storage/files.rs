@@ -57,6 +57,10 @@ impl Files for StoreFiles {
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
         self.storage.create(&data_name(id))
     }
+
+    fn remove(&self, id: Id) -> Result<()> {
+        self.storage.delete(&data_name(id))
+    }
 }
 
 #[cfg(test)]

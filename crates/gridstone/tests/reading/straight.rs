@@ -172,6 +172,10 @@ impl Files for Counted {
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
         self.inner.create(id)
     }
+
+    fn remove(&self, id: Id) -> Result<()> {
+        self.inner.remove(id)
+    }
 }
 
 #[derive(Debug)]

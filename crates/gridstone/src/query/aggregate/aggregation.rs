@@ -1,19 +1,17 @@
 //! An aggregation under way: cells go into the stages of a plan.
 
 use super::answer::Answer;
+use super::answers::Answers;
 use super::chunk::{Asked, Chunk};
 use super::dense::{DenseCells, DensePart};
 use super::gathering::Gathering;
 use super::index;
-use super::plan::{Outcome, Plan, Question};
-use super::quantile::Reduction;
-use super::stage::{PartialTable, Stage, Stages};
-use super::state::input::{nullable_words, strange};
-use super::words::{NanPlace, column_of};
-use crate::base::{Counters, Error, Result};
+use super::plan::{Plan, Question};
+use super::stage::{PartialTable, Stages};
+use crate::base::{Counters, Entropy, Result};
 use crate::query::request::{ReadContext, Request, Target};
 use crate::query::scan::Scan;
-use crate::schema::{Attribute, Datatype, Schema, Subarray};
+use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{Cells, Column};
 use std::sync::Arc;
 
@@ -46,6 +44,13 @@ impl Aggregation {
         Ok(Self { asked: Asked { schema, plan, attrs }, gathering, taken: 0, rest: None })
     }
 
+    /// From now on groups beyond a share of the memory budget are written to files, whose ids `entropy` gives.
+    #[must_use]
+    pub fn spilling(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.gathering.spill(entropy);
+        self
+    }
+
     /// The attributes that it looks at, by place.
     pub fn attrs(&self) -> &[usize] {
         &self.asked.attrs
@@ -62,8 +67,12 @@ impl Aggregation {
         }
         while let Some(cells) = scan.next_batch()? {
             self.take(context, &cells)?;
-            self.gathering.check_size(context)?;
         }
+        self.end(context)
+    }
+
+    /// Takes in what waits for more cells: there are no more.
+    pub(super) fn end(&mut self, context: &ReadContext) -> Result<()> {
         if let Some(rest) = self.rest.take() {
             self.take_chunks(context, vec![(&rest, 0, rest.count)])?;
         }
@@ -97,7 +106,7 @@ impl Aggregation {
             }
             if group.len() == units_max || ended {
                 self.take_units(&cells, std::mem::take(&mut group))?;
-                self.gathering.check_size(context)?;
+                self.gathering.make_room(context)?;
             }
             if ended {
                 self.gathering.settle()?;
@@ -127,7 +136,7 @@ impl Aggregation {
     }
 
     /// Takes in cells, in whole chunks; what is left of them waits for the next ones.
-    fn take(&mut self, context: &ReadContext, cells: &Cells) -> Result<()> {
+    pub(super) fn take(&mut self, context: &ReadContext, cells: &Cells) -> Result<()> {
         let (mut from, mut chunks) = (0, Vec::new());
         let first = match self.rest.take() {
             None => None,
@@ -163,7 +172,8 @@ impl Aggregation {
         let take = |stages: &mut Stages, (cells, range, first): (&Cells, (usize, usize), u64)| {
             asked.take_chunk(stages, &Chunk::of(cells, range, first))
         };
-        self.gathering.take_each(context, numbered, take)
+        self.gathering.take_each(context, numbered, take)?;
+        self.gathering.make_room(context)
     }
 
     /// What it holds, as tables that can be sent and merged.
@@ -182,47 +192,20 @@ impl Aggregation {
         self.gathering.stages.absorb_tables(tables)
     }
 
-    /// The answer, groups ascending.
+    /// The answer as a stream of batches, groups ascending. Groups that were written as runs need a context.
+    ///
+    /// # Errors
+    /// Storage, Cancelled.
+    pub fn into_answers(self, context: Option<&ReadContext>) -> Result<Answers> {
+        Answers::new(&self.asked.plan, self.gathering.into_gathered(context)?, context)
+    }
+
+    /// The answer of what was taken in as tables, groups ascending.
     ///
     /// # Errors
     /// Input: a sum that does not fit its type.
-    pub fn finish(&self) -> Result<Answer> {
-        let Some(first) = self.gathering.stages.all().first() else {
-            return Err(Error::input("a question has a stage"));
-        };
-        let order = first.groups.sorted();
-        let mut columns = first.groups.columns(&order)?;
-        for outcome in &self.asked.plan.outcomes {
-            columns.push(match outcome {
-                Outcome::State(place) => {
-                    first.state(*place).map(|state| state.finish(&order)).unwrap_or_else(|| Err(strange()))?
-                }
-                Outcome::Values(stage, reduction) => self.reduced(first, &order, (*stage, *reduction))?,
-            });
-        }
-        Ok(Answer { rows: order.len(), columns: self.asked.plan.columns.iter().cloned().zip(columns).collect() })
-    }
-
-    /// What all values of each group become.
-    fn reduced(&self, first: &Stage, order: &[u32], (stage, reduction): (usize, Reduction)) -> Result<Column> {
-        let stage = self.gathering.stages.all().get(stage).ok_or_else(strange)?;
-        let values = stage.groups.sorted();
-        let counts = stage.state(0).ok_or_else(strange)?.finish(&values)?;
-        let counts: Vec<u64> =
-            counts.view().values().as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
-        let runs = stage.runs(first, order, &values)?;
-        match reduction {
-            Reduction::Count => nullable_words(Datatype::Int64, runs.iter().map(|run| Some(run.len() as u64))),
-            Reduction::Quantile(distribution) => {
-                let word = |place: usize| values.get(place).map(|group| stage.groups.last_word(*group));
-                let of = |run: &std::ops::Range<usize>| {
-                    let weighted: Vec<(u64, u64)> =
-                        run.clone().filter_map(|place| Some((word(place)?, *counts.get(place)?))).collect();
-                    distribution.of(&weighted)
-                };
-                column_of(distribution.result(), NanPlace::Last, runs.iter().map(of))
-            }
-        }
+    pub fn finish(self) -> Result<Answer> {
+        self.into_answers(None)?.collect()
     }
 }
 

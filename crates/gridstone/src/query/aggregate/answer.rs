@@ -1,5 +1,6 @@
 //! The answer to a question, and the order of its groups.
 
+use super::columns::join;
 use super::key::{Bin, GroupKey, Groups, RowGroups};
 use crate::base::{Error, Result};
 use crate::tile::{Column, ColumnView};
@@ -12,6 +13,8 @@ pub struct ResultColumn {
     pub name: String,
     /// The attribute whose categories its values are codes of.
     pub categories: Option<usize>,
+    /// Whether some of its values may be null.
+    pub nullable: bool,
 }
 
 /// The answer to a question.
@@ -43,6 +46,25 @@ impl Answer {
         }
         rows.truncate(limit.unwrap_or(usize::MAX));
         Ok(self.of_rows(&rows))
+    }
+
+    /// Appends the groups of another answer to the same question.
+    pub fn append(&mut self, more: Self) {
+        self.rows += more.rows;
+        self.columns.iter_mut().zip(&more.columns).for_each(|((_, mine), (_, more))| join(mine, more));
+    }
+
+    /// The groups from one on, so many of them at most.
+    #[must_use]
+    pub fn part(&self, from: usize, rows: usize) -> Self {
+        let to = from.saturating_add(rows).min(self.rows);
+        let cut = |(named, column): &(ResultColumn, Column)| (named.clone(), column.view().copy_range(from, to));
+        Self { rows: to.saturating_sub(from), columns: self.columns.iter().map(cut).collect() }
+    }
+
+    /// Bytes that its columns take.
+    pub fn size_bytes(&self) -> u64 {
+        self.columns.iter().map(|(_, column)| column.size_bytes() as u64).sum()
     }
 
     /// Some of its groups.

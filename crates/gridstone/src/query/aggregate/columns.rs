@@ -20,3 +20,14 @@ pub(super) fn column_of(datatype: Datatype, values: &[&[u8]]) -> Result<Column> 
 pub(super) fn views(columns: &[Column]) -> Vec<ColumnView<'_>> {
     columns.iter().map(Column::view).collect()
 }
+
+/// Appends a column, of which one may have nulls where the other has none.
+pub(super) fn join(mine: &mut Column, more: &Column) {
+    let nullable = mine.view().validity().is_some() || more.view().validity().is_some();
+    if nullable && mine.view().validity().is_none() {
+        let taken = std::mem::replace(mine, Column::empty(more.datatype(), true));
+        *mine = taken.into_nullable();
+    }
+    let all = if nullable && more.view().validity().is_none() { more.clone().into_nullable() } else { more.clone() };
+    mine.append(all.view(), 0, all.len());
+}

@@ -145,6 +145,15 @@ impl Function {
         })
     }
 
+    /// Whether its result may be null; `of_nothing`: a group may have no value.
+    pub(super) fn may_be_null(self, of_nothing: bool) -> bool {
+        match self {
+            Self::CountAll | Self::Count | Self::CountDistinct => false,
+            Self::Spread(_) | Self::ArgMax | Self::ArgMin => true,
+            _ => of_nothing,
+        }
+    }
+
     /// Whether it asks where rows stand in the order of the array.
     pub(super) fn asks_places(self) -> bool {
         matches!(self, Self::First | Self::Last | Self::ArgMax | Self::ArgMin)

@@ -2,11 +2,19 @@
 //!
 //! Where there is one group each item has stages of its own, merged in the order of the items: then the bits of float sums do
 //! not depend on the number of threads.
+//!
+//! When the stages of all threads pass their share of the memory budget, each is written as sorted runs, one per stage, and
+//! begins anew.
 
+use super::held::Held;
+use super::run::{Run, RunWriter};
 use super::stage::Stages;
-use crate::base::{Error, Result};
+use crate::base::{Budget, Entropy, Error, Result};
 use crate::query::request::ReadContext;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The share of the budget that groups may take before they are written as runs: a quarter, as tables double when they grow.
+const SHARE: u64 = 4;
 
 /// Stages of threads.
 #[derive(Debug)]
@@ -15,11 +23,28 @@ pub(super) struct Gathering {
     pub(super) stages: Stages,
     /// The stages of threads that are not at work.
     idle: Vec<Stages>,
+    /// What gives ids to files of runs; `None`: groups stay in memory.
+    entropy: Option<Arc<dyn Entropy>>,
+    /// The runs of each stage.
+    runs: Vec<Vec<Run>>,
+    held: Option<Held>,
+}
+
+/// What was seen of all cells.
+pub(super) enum Gathered {
+    InMemory(Stages, Option<Held>),
+    /// Stages without a group, the runs of each, and what gives ids to files.
+    InRuns(Stages, Vec<Vec<Run>>, Arc<dyn Entropy>),
 }
 
 impl Gathering {
     pub(super) fn new(stages: Stages) -> Self {
-        Self { stages, idle: Vec::new() }
+        Self { stages, idle: Vec::new(), entropy: None, runs: Vec::new(), held: None }
+    }
+
+    /// From now on groups beyond their share of the memory go to files, whose ids `entropy` gives.
+    pub(super) fn spill(&mut self, entropy: Arc<dyn Entropy>) {
+        self.entropy = Some(entropy);
     }
 
     /// Takes items in, side by side.
@@ -50,8 +75,11 @@ impl Gathering {
         outcome.map(drop)
     }
 
-    /// Merges what the threads have seen.
+    /// Merges what the threads have seen, unless runs were written.
     pub(super) fn settle(&mut self) -> Result<()> {
+        if !self.runs.is_empty() {
+            return Ok(());
+        }
         let mut idle = std::mem::take(&mut self.idle);
         if self.stages.is_unused()
             && let Some(first) = idle.pop()
@@ -61,17 +89,68 @@ impl Gathering {
         idle.iter().try_for_each(|stages| self.stages.absorb(stages))
     }
 
-    /// A Budget error if the groups take more memory than there is.
-    pub(super) fn check_size(&self, context: &ReadContext) -> Result<()> {
-        let all = || self.idle.iter().chain([&self.stages]);
-        let (bytes, limit) = (all().map(Stages::size_bytes).sum::<u64>(), context.budget.limit_bytes());
+    fn size_bytes(&self) -> u64 {
+        self.idle.iter().chain([&self.stages]).map(Stages::size_bytes).sum()
+    }
+
+    /// Writes the groups as runs if they take more than their share of the memory.
+    ///
+    /// # Errors
+    /// Budget: they may not be written, and take more than there is; Storage, Cancelled.
+    pub(super) fn make_room(&mut self, context: &ReadContext) -> Result<()> {
+        let (bytes, limit) = (self.size_bytes(), context.budget.limit_bytes());
+        self.hold(&context.budget, bytes);
+        if self.entropy.is_some() && !self.stages.is_ungrouped() {
+            return if bytes > limit / SHARE { self.write_runs(context) } else { Ok(()) };
+        }
         if bytes <= limit {
             return Ok(());
         }
-        let groups = all().map(Stages::groups_max).max().unwrap_or(0);
+        let groups = self.idle.iter().chain([&self.stages]).map(Stages::groups_max).max().unwrap_or(0);
         Err(Error::budget(format!(
             "{groups} groups or more take {bytes} bytes, beyond the memory budget of {limit}; ask for fewer groups or a smaller box, or \
              give the context more memory"
         )))
+    }
+
+    fn hold(&mut self, budget: &Arc<Budget>, bytes: u64) {
+        self.held.get_or_insert_with(|| Held::new(budget)).set(bytes);
+    }
+
+    /// Writes all groups as runs: those of each thread as runs of their own.
+    fn write_runs(&mut self, context: &ReadContext) -> Result<()> {
+        let Some(entropy) = self.entropy.clone() else { return Ok(()) };
+        let fresh = self.stages.fresh();
+        let mut all = std::mem::take(&mut self.idle);
+        all.push(std::mem::replace(&mut self.stages, fresh));
+        all.retain(|stages| !stages.is_unused());
+        let written = context.pool.map(all, context.cancel.as_ref(), |stages| {
+            let mut writer = RunWriter::new(context, entropy.as_ref())?;
+            let mut runs = Vec::with_capacity(stages.all().len());
+            for stage in stages.all() {
+                writer.push(stage)?;
+                runs.push(writer.end_run());
+            }
+            writer.finish().map(|()| runs)
+        })?;
+        self.runs.resize_with(self.stages.all().len(), Vec::new);
+        for runs in written {
+            self.runs.iter_mut().zip(runs).for_each(|(all, run)| all.push(run));
+        }
+        self.hold(&context.budget, self.size_bytes());
+        Ok(())
+    }
+
+    /// What was seen of all cells.
+    ///
+    /// # Errors
+    /// Storage, Cancelled.
+    pub(super) fn into_gathered(mut self, context: Option<&ReadContext>) -> Result<Gathered> {
+        let Some(context) = context.filter(|_| !self.runs.is_empty()) else {
+            return Ok(Gathered::InMemory(self.stages, self.held));
+        };
+        self.write_runs(context)?;
+        let Some(entropy) = self.entropy else { return Ok(Gathered::InMemory(self.stages, self.held)) };
+        Ok(Gathered::InRuns(self.stages, self.runs, entropy))
     }
 }

@@ -75,7 +75,7 @@ impl GroupKey {
         }
     }
 
-    fn is_text(&self) -> bool {
+    pub(super) fn is_text(&self) -> bool {
         self.datatype.sorting() == Sorting::Bytes
     }
 

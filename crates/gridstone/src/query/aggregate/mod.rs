@@ -14,23 +14,32 @@
 
 mod aggregation;
 mod answer;
+mod answers;
 mod chunk;
 mod columns;
 mod dense;
 mod function;
 mod gathering;
+mod held;
 mod index;
 mod key;
+mod merger;
+mod ordered;
 mod plan;
 mod quantile;
 mod reduce;
+mod run;
 mod stage;
 mod state;
 mod table;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use aggregation::Aggregation;
 pub use answer::{Answer, ResultColumn};
+pub use answers::Answers;
 pub use plan::{Aggregate, By, Question, Width};
 pub use reduce::{Reduction, Where};
 pub use stage::PartialTable;

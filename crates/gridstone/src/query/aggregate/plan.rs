@@ -60,8 +60,8 @@ pub struct Question {
 pub(super) enum Outcome {
     /// A state of the first stage.
     State(usize),
-    /// All values, in another stage.
-    Values(usize, Reduction),
+    /// All values, in another stage; a state of the first stage counts them.
+    Values(usize, Reduction, usize),
 }
 
 /// A question, planned.
@@ -138,17 +138,17 @@ impl Plan {
             };
             key.check()?;
             let categories = sources.categories(place, schema).filter(|_| bin == Bin::None);
-            columns.push(ResultColumn { name: by.name.clone(), categories });
+            columns.push(ResultColumn { name: by.name.clone(), categories, nullable: key.nullable });
             keys.push(key);
             key_sources.push(place);
         }
-        let mut made =
-            Made { schema, keys, key_sources, sources, states: Vec::new(), others: Vec::new(), asks_places: false };
+        let (states, others, counts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut made = Made { schema, keys, key_sources, sources, states, others, counts, asks_places: false };
         let mut outcomes = Vec::new();
         for asked in &question.aggregates {
-            let (outcome, categories) = made.add(asked)?;
+            let (outcome, column) = made.add(asked)?;
             outcomes.push(outcome);
-            columns.push(ResultColumn { name: asked.name.clone(), categories });
+            columns.push(column);
         }
         let Made { keys, key_sources, sources, states, others, asks_places, .. } = made;
         let first = Stage::new(Groups::new(Arc::new(keys))?, key_sources, states);
@@ -183,12 +183,14 @@ struct Made<'s> {
     sources: Sources,
     states: Vec<(Box<dyn State>, Vec<usize>)>,
     others: Vec<Stage>,
+    /// Sources of which all values are needed, and the states that count these.
+    counts: Vec<(usize, usize)>,
     asks_places: bool,
 }
 
 impl Made<'_> {
-    /// Adds an aggregate; gives where its result comes from, and the attribute whose codes that is.
-    fn add(&mut self, asked: &Aggregate) -> Result<(Outcome, Option<usize>)> {
+    /// Adds an aggregate; gives where its result comes from, and its column.
+    fn add(&mut self, asked: &Aggregate) -> Result<(Outcome, ResultColumn)> {
         let named = |e: Error| Error::input(format!("{:?}: {}", asked.name, e.message())).with_source(e);
         let (function, args) = Function::of(&asked.call).map_err(named)?;
         let mut places = Vec::with_capacity(args.len());
@@ -211,13 +213,17 @@ impl Made<'_> {
             return Err(Error::input(format!("{}: the values are categories, which are no numbers", asked.text)));
         }
         self.asks_places |= function.asks_places();
+        // Groups by keys have rows.
+        let of_nothing = self.keys.is_empty() || places.iter().any(|place| self.sources.nullable(*place));
+        let nullable = function.may_be_null(of_nothing);
+        let column = |categories| ResultColumn { name: asked.name.clone(), categories, nullable };
         if let Some(state) = function.state(&types, self.schema.ndim(), &asked.text)? {
             self.states.push((state, places));
             let gives_value = !matches!(
                 function,
                 Function::CountAll | Function::Count | Function::ApproxCountDistinct | Function::Some | Function::All
             );
-            return Ok((Outcome::State(self.states.len() - 1), codes.filter(|_| gives_value)));
+            return Ok((Outcome::State(self.states.len() - 1), column(codes.filter(|_| gives_value))));
         }
         let place = places.first().copied().unwrap_or(0);
         let datatype = self.sources.datatype(place);
@@ -228,7 +234,18 @@ impl Made<'_> {
             _ => Reduction::Count,
         };
         let gives_value = matches!(reduction, Reduction::Quantile(d) if d.discrete());
-        Ok((Outcome::Values(self.stage_of(place, datatype)?, reduction), codes.filter(|_| gives_value)))
+        let stage = self.stage_of(place, datatype)?;
+        Ok((Outcome::Values(stage, reduction, self.count_of(place)), column(codes.filter(|_| gives_value))))
+    }
+
+    /// The state that counts the values of a source, which is made where there is none: ranks follow from it.
+    fn count_of(&mut self, place: usize) -> usize {
+        if let Some((_, state)) = self.counts.iter().find(|(source, _)| *source == place) {
+            return *state;
+        }
+        self.states.push((Box::new(Counts::new(false)), vec![place]));
+        self.counts.push((place, self.states.len() - 1));
+        self.states.len() - 1
     }
 
     /// The stage with all values of a source, which is made where there is none.

@@ -24,9 +24,6 @@ pub(super) struct Distribution {
     discrete: bool,
 }
 
-/// A value, and how often it is there.
-pub(super) type Weighted = (u64, u64);
-
 impl Distribution {
     /// # Errors
     /// Input: values of this type are not interpolated, or have no order.
@@ -48,21 +45,15 @@ impl Distribution {
         if self.discrete || self.datatype.is_time() { self.datatype } else { Datatype::Float64 }
     }
 
-    /// The word of the result in its type (NaN last), of values whose words ascend; `None` without any.
-    pub(super) fn of(self, values: &[Weighted]) -> Option<u64> {
-        let count: u64 = values.iter().map(|(_, times)| times).sum();
-        let (last, _) = values.last()?;
-        if NanPlace::Last.is_nan(self.datatype, *last) {
-            return Some(u64::MAX);
-        }
+    /// The numbers of the two values that the result of so many lies between, and the share of the way to the second.
+    fn ranks(self, count: u64) -> (u64, u64, f64) {
         if self.discrete {
-            let rank = (self.share * count as f64).ceil().max(1.0) as u64;
-            return at(values, rank - 1);
+            let rank = (self.share * count as f64).ceil().max(1.0) as u64 - 1;
+            return (rank, rank, 0.0);
         }
-        let place = self.share * (count - 1) as f64;
-        let (below, part) = (place.floor(), place - place.floor());
-        let (low, high) = (at(values, below as u64)?, at(values, (below as u64 + 1).min(count - 1))?);
-        Some(self.between(low, high, part))
+        let last = count.saturating_sub(1);
+        let place = self.share * last as f64;
+        (place.floor() as u64, (place.floor() as u64 + 1).min(last), place - place.floor())
     }
 
     fn between(self, low: u64, high: u64, part: f64) -> u64 {
@@ -90,14 +81,43 @@ impl Distribution {
     }
 }
 
-/// The value with a number.
-fn at(values: &[Weighted], number: u64) -> Option<u64> {
-    let mut before = 0;
-    for (word, times) in values {
-        before += times;
-        if number < before {
-            return Some(*word);
-        }
+/// A quantile of so many values, which come in ascending order.
+#[derive(Debug)]
+pub(super) struct Pick {
+    distribution: Distribution,
+    /// The numbers of the values that the result lies between, and the share of the way to the second.
+    ranks: (u64, u64, f64),
+    /// Values that came.
+    seen: u64,
+    low: Option<u64>,
+    high: Option<u64>,
+    last: Option<u64>,
+}
+
+impl Pick {
+    pub(super) fn new(distribution: Distribution, count: u64) -> Self {
+        Self { distribution, ranks: distribution.ranks(count), seen: 0, low: None, high: None, last: None }
     }
-    None
+
+    /// Takes a value that is there so many times.
+    pub(super) fn take(&mut self, word: u64, times: u64) {
+        self.seen += times;
+        let (low, high, _) = self.ranks;
+        for (slot, rank) in [(&mut self.low, low), (&mut self.high, high)] {
+            if slot.is_none() && rank < self.seen {
+                *slot = Some(word);
+            }
+        }
+        self.last = Some(word);
+    }
+
+    /// The word of the result in its type (NaN last); `None` without any value.
+    pub(super) fn word(&self) -> Option<u64> {
+        let distribution = self.distribution;
+        if NanPlace::Last.is_nan(distribution.datatype, self.last?) {
+            return Some(u64::MAX);
+        }
+        let (low, high) = (self.low?, self.high?);
+        Some(if distribution.discrete { low } else { distribution.between(low, high, self.ranks.2) })
+    }
 }

@@ -5,6 +5,7 @@
 
 use super::answer::ResultColumn;
 use super::chunk::{Asked, Chunk, Selected};
+use super::columns::join;
 use super::dense::{DenseCells, DensePart};
 use super::gathering::Gathering;
 use super::plan::{Outcome, Plan, Question};
@@ -271,15 +272,4 @@ fn rows_of(mask: &[u8], schema: &Schema, region: &Subarray, whole: &Subarray) ->
     }
     let is_set = |place: &u64| mask.get(*place as usize).is_some_and(|byte| *byte != 0);
     (0u32..).zip(&places).filter(|(_, place)| is_set(place)).map(|(row, _)| row).collect()
-}
-
-/// Appends a column, of which one may have nulls where the other has none.
-fn join(mine: &mut Column, more: &Column) {
-    let nullable = mine.view().validity().is_some() || more.view().validity().is_some();
-    if nullable && mine.view().validity().is_none() {
-        let taken = std::mem::replace(mine, Column::empty(more.datatype(), true));
-        *mine = taken.into_nullable();
-    }
-    let all = if nullable && more.view().validity().is_none() { more.clone().into_nullable() } else { more.clone() };
-    mine.append(all.view(), 0, all.len());
 }

@@ -4,10 +4,9 @@ use super::columns::{column_of, views};
 use super::key::{GroupKey, Groups, RowGroups};
 use super::state::input::{Input, Known, Positions, Rows, State, strange};
 use crate::base::{Error, Result};
-use crate::schema::Sorting;
+use crate::schema::{Datatype, Sorting};
 use crate::tile::{Column, ColumnView};
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// What a chunk of cells gives: a column per source of the plan.
 #[derive(Debug)]
@@ -196,24 +195,10 @@ impl Stage {
         keys.chain(fields).collect()
     }
 
-    /// Where the values of the groups of another stage, in `order`, lie among those of this one, in the order of `values`.
-    pub(super) fn runs(&self, first: &Self, order: &[u32], values: &[u32]) -> Result<Vec<Range<usize>>> {
-        let keys = self.keys.len().saturating_sub(1);
-        let mut columns = self.groups.columns(values)?;
-        columns.truncate(keys);
-        let mut outer = first.groups.clone();
-        let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
-        let groups = outer.of_keys(values.len(), &views)?;
-        let mut places: Vec<Range<usize>> = vec![0..0; outer.len()];
-        let mut at = 0;
-        // Those of one group follow each other, as its keys come before the value.
-        for run in groups.chunk_by(|a, b| a == b) {
-            if let Some(place) = run.first().and_then(|group| places.get_mut(*group as usize)) {
-                *place = at..at + run.len();
-            }
-            at += run.len();
-        }
-        Ok(order.iter().map(|group| places.get(*group as usize).cloned().unwrap_or_default()).collect())
+    /// The types of [`Stage::columns`].
+    pub(super) fn kinds(&self) -> Vec<Datatype> {
+        let keys = self.groups.keys().iter().map(GroupKey::result);
+        keys.chain(self.states.iter().flat_map(|(state, _)| state.kinds()).map(|(_, kind)| kind)).collect()
     }
 
     pub(super) fn size_bytes(&self) -> u64 {
@@ -248,6 +233,10 @@ impl Stages {
 
     pub(super) fn all(&self) -> &[Stage] {
         &self.0
+    }
+
+    pub(super) fn into_all(self) -> Vec<Stage> {
+        self.0
     }
 
     /// The same without a row.
