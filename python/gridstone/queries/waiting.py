@@ -37,7 +37,7 @@ def beside(work: Callable[[], _Made], stop: Callable[[], None]) -> _Made:
 
     threading.Thread(target=run, name="gridstone-sql", daemon=True).start()
     try:
-        # Where polars is imported its handler of signals has a wait go on, so that one without an end is never interrupted.
+        # The handler of signals that polars brings has a wait go on: one without an end is never interrupted.
         while not ended.wait(_LOOK):
             pass
     except BaseException:

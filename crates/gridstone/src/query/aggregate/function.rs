@@ -148,7 +148,7 @@ impl Function {
     /// Whether its result may be null; `of_nothing`: a group may have no value.
     pub(super) fn may_be_null(self, of_nothing: bool) -> bool {
         match self {
-            Self::CountAll | Self::Count | Self::CountDistinct => false,
+            Self::CountAll | Self::Count | Self::CountDistinct | Self::ApproxCountDistinct => false,
             Self::Spread(_) | Self::ArgMax | Self::ArgMin => true,
             _ => of_nothing,
         }
