@@ -58,12 +58,12 @@ class Layout:
 
     @staticmethod
     def rows() -> "Layout":
-        """Of the table."""
+        """The layout of the table."""
         return Layout((TABLE_MAX, TABLE_MAX), TABLE_TILE, "int32")
 
     @staticmethod
     def tracks() -> "Layout":
-        """Of the positions."""
+        """The layout of the positions."""
         return Layout(TRACKS_DOMAIN, TRACKS_TILE, "int64")
 
 

@@ -13,7 +13,7 @@ from meter import Meter
 from task import Builder, Procedure, Sample, Task, expect
 
 MEDIAN = 0.5
-"""Of the attribute that a row filters by, within a thousandth."""
+"""The median of the attribute that a row filters by, within a thousandth."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _native
 from ..base.arguments import checked, flag, known, mapping, text
@@ -24,9 +24,6 @@ from .aggregate import Keys, keys_of, orders_of, quoted, texts_of
 from .noting import Looking
 from .reduce import axes_of
 
-if TYPE_CHECKING:
-    from .array import Array
-
 _REDUCTIONS = ("sum", "mean", "min", "max", "any", "all", "var", "std")
 QUESTIONS = ("aggregate", "partial", "read", "scan", "filter", "reduce", *_REDUCTIONS)
 _NAME = re.compile(r"'(?:[^']|'')*'|\"((?:[^\"]|\"\")+)\"|([^\W\d]\w*)(?!\w*\s*\()")
@@ -40,14 +37,14 @@ class _Asked:
     steps: tuple[tuple[str, dict[str, Any]], ...]
     columns: tuple[str, ...]
     keys: Keys | None
-    """Of an aggregation that the index may answer in part; None of anything else."""
+    """The keys of an aggregation that the index may answer in part; None of anything else."""
 
 
 class Explainable(Looking):
     """The part of an array that tells how a question is answered."""
 
     @abstractmethod
-    def _pinned(self) -> "Array": ...
+    def _pinned(self) -> Any: ...
 
     @checked(question=text)
     def explain(self, question: str, *arguments: Any, analyze: bool = False, **named: Any) -> Plan:

@@ -18,7 +18,7 @@ def scans_of(
     datasets: Mapping[str, ArrayDataset],
     scanned: Sequence[tuple[str, Scanned]] | None,
 ) -> tuple[ArrayScan, ...]:
-    """The scans of arrays in a plan, whose steps are told of them.
+    """The scans of arrays in a plan, whose steps get to know them.
 
     DuckDB names no table in such a step. An array is known by the number of rows that it gave the planner.
 
@@ -66,7 +66,7 @@ def _begun(scans: Sequence[tuple[str, Scanned]], name: str, columns: Sequence[st
 
 
 def _scan_steps(tree: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What is told of each step that reads from Python."""
+    """The details of each step that reads from Python."""
     for node in tree:
         if str(node.get("name", "")).strip() == _SCAN:
             yield node["extra_info"]

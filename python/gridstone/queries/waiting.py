@@ -1,7 +1,7 @@
 """Work of DuckDB beside the main thread, so that Ctrl-C ends it at once.
 
-On the main thread DuckDB takes part in a query itself and looks for signals between its parts, which may take minutes;
-and what it calls in Python may be where the interrupt comes up, which it then takes for an error or drops.
+On the main thread DuckDB takes part in a query itself and looks for signals between its parts, which may take minutes.
+An interrupt that comes up in a function that DuckDB calls is lost, or looks like another error.
 """
 
 import threading
@@ -12,7 +12,7 @@ _Made = TypeVar("_Made")
 _LOOK = 0.03
 """Seconds between looks for an interrupt."""
 _AGAIN = 0.02
-"""Seconds after which a query is stopped again: one that had not begun when it was told goes on."""
+"""Seconds after which a query is stopped again: one that begins later goes on."""
 
 
 def beside(work: Callable[[], _Made], stop: Callable[[], None]) -> _Made:

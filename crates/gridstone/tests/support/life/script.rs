@@ -50,7 +50,7 @@ pub(crate) struct Step {
     pub(crate) seed: u64,
 }
 
-/// Of so many points at which work is cut short one is tried, unless `GRIDSTONE_TEST_DEEP` asks for each.
+/// One in so many points at which work is cut short is tried, unless `GRIDSTONE_TEST_DEEP` asks for each.
 const SHARE: u64 = 4;
 
 /// The seed that says which points are tried.
