@@ -74,8 +74,8 @@ class Plan:
     """How a question is answered; `print(plan)` shows it. Made by `gridstone.sql(…, explain=True)` and `Array.explain`.
 
     Args:
-        tree: the steps, the last one first: a mapping for each, `name`, `extra_info`, `children`. For SQL it is DuckDB's
-            plan, with "analyze" with rows and times. Its steps that read arrays have three entries more in
+        tree: the steps, the last one first: a mapping for each, `name`, `extra_info`, `children`. For SQL it is
+            DuckDB's plan, with "analyze" with rows and times. Its steps that read arrays have three entries more in
             `extra_info`: `Array`, its name; `Condition`, what it is read with; `Counters`, with "analyze", what was
             pruned and read.
         scans: what reaches each array, in the order of the tree.
