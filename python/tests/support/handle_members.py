@@ -418,8 +418,8 @@ NO_HANDLES = set(
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
         "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
         "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
-        "_Batches _Groups Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
-        "Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
+        "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
+        "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
 )
 """Classes of the same packages that are something else."""
