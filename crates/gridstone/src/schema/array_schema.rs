@@ -485,9 +485,9 @@ impl Schema {
                 dim.name()
             )));
         }
-        let outside =
-            |(d, r): (&Dimension, &KeyRange)| !r.is_empty() && !(d.range().contains(r.lo) && d.range().contains(r.hi));
-        if parts().any(outside) {
+        let is_inside =
+            |(d, r): (&Dimension, &KeyRange)| r.is_empty() || (d.range().contains(r.lo) && d.range().contains(r.hi));
+        if !parts().all(is_inside) {
             return Err(Error::bounds(format!(
                 "the box {} is not inside the domain {}",
                 self.describe(sub),
