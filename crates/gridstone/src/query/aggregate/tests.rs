@@ -165,8 +165,11 @@ fn answers(context: &ReadContext, question: &Question, rows: &[Row], batch: usiz
     aggregation.into_answers(Some(context))
 }
 
+/// Values, offsets and validity of a column.
+type Plain = (Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>);
+
 /// The columns, each as nullable, so that columns without a null equal those that could have one.
-fn plain(answer: Answer) -> Vec<(Vec<u8>, Option<Vec<u64>>, Option<Vec<u8>>)> {
+fn plain(answer: Answer) -> Vec<Plain> {
     let parts = |column: Column| {
         let (values, offsets, valid) = column.into_nullable().into_parts();
         (values.to_vec(), offsets, valid)
