@@ -166,13 +166,18 @@ def _panels(count: int, height: float, *, right: float = 0.0) -> "tuple[Figure, 
     figure = Figure(figsize=(_WIDTH + right, height * count + 0.8), dpi=_DPI, facecolor=INK, layout="constrained")
     made = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for axes in made:
-        axes.set_facecolor(INK)
-        axes.tick_params(colors=PAPER, labelsize=9)
-        axes.set_axisbelow(True)
-        for name, spine in axes.spines.items():
-            spine.set_color(_GRID)
-            spine.set_visible(name in ("left", "bottom"))
+        _style(axes)
     return figure, list(made)
+
+
+def _style(axes: "Axes") -> None:
+    """Gives axes the colours of charts, and lines at the left and below alone."""
+    axes.set_facecolor(INK)
+    axes.tick_params(colors=PAPER, labelsize=9)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_color(_GRID)
+        spine.set_visible(side in ("left", "bottom"))
 
 
 def _alone(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
@@ -254,12 +259,7 @@ def _bars(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str
     places = np.arange(shown)
     for axes, name in zip(panels, names, strict=True):
         values = _numbers(found[name])[:shown]
-        axes.set_facecolor(INK)
-        axes.tick_params(colors=PAPER, labelsize=9)
-        axes.set_axisbelow(True)
-        for side, spine in axes.spines.items():
-            spine.set_color(_GRID)
-            spine.set_visible(side in ("left", "bottom"))
+        _style(axes)
         axes.barh(places, values, 0.72, color=_BAR)
         axes.set_xlabel(told[name], color=PAPER, fontsize=10)
         axes.grid(axis="x", color=_GRID, lw=0.6)

@@ -148,11 +148,16 @@ class Askable(Looking):
             BudgetError: the answer, or what `order` sorts of it, passes the memory budget: use `stream`, `to` or
                 `limit`.
         """
+        from .answered import check_keys
+
         if stream and to is not None:
             raise InputError("stream= and to= say what becomes of the answer: give one of them")
 
         def look(schema: Schema) -> Any:
             keys, asked = keys_of(schema, by), texts_of(aggregates)
+            if to is not None:
+                # Before a cell is read.
+                check_keys(answer_schema(schema, keys, asked), [name for name, _, _ in keys])
             region = region_of(schema, box)
             self._note_cut(region)
             condition = None if where is None else condition_of(where)
@@ -174,10 +179,9 @@ class Askable(Looking):
 
     def _written(self, stream: Stream, keys: Keys, to: str, asked: tuple[BoxLike, Where | None, Any]) -> Self:
         """The array of the groups of a stream."""
-        from .answered import check_keys, written
+        from .answered import written
 
         (box, where, order), names = asked, [name for name, _, _ in keys]
-        check_keys(stream._array_schema, names)
         longest = {name: self._longest(name, box, where) for name in names if _is_text(stream, name)}
         made: Self = written(self, stream, names, to, longest, ascends=not orders_of(order))
         return made
@@ -229,6 +233,12 @@ class Askable(Looking):
 def _is_text(stream: Stream, name: str) -> bool:
     attr = stream._array_schema.attr(name)
     return attr.dtype == "string" and attr.enumeration is None
+
+
+def answer_schema(schema: Schema, keys: Keys, texts: list[tuple[str, str]]) -> Schema:
+    """The columns of an answer: that of no cells has them, and names what does not fit."""
+    _, found, categories, stats = _native.finish_partials(schema.to_json(), keys, texts, [])
+    return answer_of(named_columns(schema, found, categories), stats, 1 << 20)._schema
 
 
 def texts_of(aggregates: Mapping[Any, Any]) -> list[tuple[str, str]]:

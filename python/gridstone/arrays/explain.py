@@ -16,11 +16,10 @@ from ..base.printable import brief
 from ..errors import InputError
 from ..query.box import Region, region_of
 from ..query.condition import Expression, condition_of
-from ..result.answer import answer_of, named_columns
 from ..result.plan import ArrayScan, Plan
 from ..schema.array_schema import Schema
 from . import estimate
-from .aggregate import Keys, keys_of, orders_of, quoted, texts_of
+from .aggregate import Keys, answer_schema, keys_of, orders_of, quoted, texts_of
 from .noting import Looking
 from .reduce import axes_of
 
@@ -130,7 +129,7 @@ def _asked(source: Any, question: str, given: Mapping[str, Any]) -> _Asked:
             texts = texts_of(given["aggregates"])
         else:
             texts = [(question, f"{_CALLS.get(question, question)}({quoted(source._reduced_attr().name)})")]
-        _answer_schema(schema, [], texts)
+        answer_schema(schema, [], texts)
         gone = axes_of(schema, given["axis"])
         axes = [schema.dims[place].name for place in sorted(gone)]
         info = {"Aggregates": [_aggregate_text(*one) for one in texts], "Axes": axes}
@@ -157,7 +156,7 @@ def _key_text(key: tuple[str, str, int | float | None]) -> str:
 
 def _ending(schema: Schema, keys: Keys, texts: list[tuple[str, str]], given: Mapping[str, Any]) -> dict[str, Any]:
     """What is done with the groups; an `InputError` if the answer has no such columns."""
-    answer = _answer_schema(schema, keys, texts)
+    answer = answer_schema(schema, keys, texts)
     names, info = [attr.name for attr in answer.attrs], dict[str, Any]()
     if given["having"] is not None:
         having = condition_of(given["having"])
@@ -172,12 +171,6 @@ def _ending(schema: Schema, keys: Keys, texts: list[tuple[str, str]], given: Map
     if given["limit"] is not None:
         info["Limit"] = given["limit"]
     return info
-
-
-def _answer_schema(schema: Schema, keys: Keys, texts: list[tuple[str, str]]) -> Schema:
-    """The columns of the answer: the answer of no cells has them, and tells what does not fit."""
-    _, found, categories, stats = _native.finish_partials(schema.to_json(), keys, texts, [])
-    return answer_of(named_columns(schema, found, categories), stats, 1 << 20)._schema
 
 
 def _names(schema: Schema, texts: Iterable[str]) -> tuple[str, ...]:

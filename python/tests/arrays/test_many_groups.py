@@ -98,6 +98,11 @@ def test_an_answer_at_once_is_within_the_budget_or_says_what_to_do(folder: Path)
     assert len(small) == 35_000 and small["n"].sum() == 900_000
 
 
+def _unread(done: int, total: int | None) -> None:
+    """A progress of what is refused before a cell is read."""
+    raise AssertionError(f"{done} of {total} were read")
+
+
 def test_conditions_orders_and_limits_work_on_the_stream(folder: Path, cells: dict[str, Any]) -> None:
     array = _opened(folder)
     keys, counts, sums = _sums(cells)
@@ -220,7 +225,7 @@ def test_what_cannot_be_an_array_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(gs.InputError, match=r"'f' is null.*where="):
         array.aggregate(asked, by="f", box={"x": (2, 2)}, to=to)
     with pytest.raises(gs.InputError, match=r"'b' of by= is bool.*cast"):
-        array.aggregate(asked, by="b", to=to)
+        array.aggregate(asked, by="b", to=to, progress=_unread)
     with pytest.raises(gs.InputError, match="one of them"):
         array.aggregate(asked, by="f", to=to, stream=True)  # type: ignore[call-overload]
     assert not to.exists()

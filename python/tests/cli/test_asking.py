@@ -10,21 +10,8 @@ from pathlib import Path
 import pytest
 
 import gridstone as gs
-from gridstone import cli
 from gridstone.errors import GridstoneError
 from gridstone.queries import shell
-
-
-@pytest.fixture
-def call(capfdbinary: pytest.CaptureFixture[bytes]):
-    """Runs the command line: (exit code, standard output, standard error)."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run([str(a) for a in arguments])
-        found = capfdbinary.readouterr()
-        return code, found.out.decode(errors="replace"), found.err.decode()
-
-    return run
 
 
 @pytest.fixture(autouse=True)

@@ -13,18 +13,6 @@ from gridstone import cli
 
 
 @pytest.fixture
-def call(capfdbinary: pytest.CaptureFixture[bytes]):
-    """Runs the command line: (exit code, standard output, standard error)."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run([str(a) for a in arguments])
-        found = capfdbinary.readouterr()
-        return code, found.out.decode(errors="replace"), found.err.decode()
-
-    return run
-
-
-@pytest.fixture
 def loaded(tmp_path: Path, stores: Stores, call) -> str:
     """A store of four cells."""
     file = tmp_path / "a.csv"

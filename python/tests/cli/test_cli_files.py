@@ -13,21 +13,9 @@ import pytest
 from places import Stores
 
 import gridstone as gs
-from gridstone import cli, io
+from gridstone import io
 
 TABLE = pa.table({"x": [1, 3, 3], "y": [0.5, 1.5, 1.5], "v": [1, None, 3], "s": ["a", "b,c", ""]})
-
-
-@pytest.fixture
-def call(capfdbinary: pytest.CaptureFixture[bytes]):
-    """Runs the command line: (exit code, standard output, standard error)."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run([str(a) for a in arguments])
-        found = capfdbinary.readouterr()
-        return code, found.out.decode(errors="replace"), found.err.decode()
-
-    return run
 
 
 @pytest.fixture

@@ -7,20 +7,7 @@ import numpy as np
 import pytest
 
 import gridstone as gs
-from gridstone import cli
 from gridstone.cli.grouping import aggregates_of, key_of
-
-
-@pytest.fixture
-def call(capfdbinary: pytest.CaptureFixture[bytes]):
-    """Runs the command line: (exit code, standard output, standard error)."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run([str(a) for a in arguments])
-        found = capfdbinary.readouterr()
-        return code, found.out.decode(errors="replace"), found.err.decode()
-
-    return run
 
 
 @pytest.fixture(autouse=True)
