@@ -187,9 +187,10 @@ class Reducible(Stored):
         where: Any = None,
         progress: Progress = None,
     ) -> Any:
-        """Whether some value along axes is not zero; NaN is not. Arguments and errors as of `sum`."""
+        """Whether some value along axes is not zero; NaN is not. Masked where all are null. Arguments and errors as of
+        `sum`."""
         made, _ = self._made("bool_or", axis, box, where, progress, keepdims)
-        return _ended(np.ma.filled(made["bool_or"], False), out)
+        return _ended(made["bool_or"] if self.nullable else np.ma.filled(made["bool_or"], False), out)
 
     @checked(axis=_axis, out=_out, keepdims=flag)
     def all(
@@ -202,9 +203,10 @@ class Reducible(Stored):
         where: Any = None,
         progress: Progress = None,
     ) -> Any:
-        """Whether no value along axes is zero; NaN is not. Arguments and errors as of `sum`."""
+        """Whether no value along axes is zero; NaN is not. Masked where all are null. Arguments and errors as of
+        `sum`."""
         made, _ = self._made("bool_and", axis, box, where, progress, keepdims)
-        return _ended(np.ma.filled(made["bool_and"], True), out)
+        return _ended(made["bool_and"] if self.nullable else np.ma.filled(made["bool_and"], True), out)
 
     @checked(axis=_axis, dtype=_dtype, out=_out, ddof=_ddof, keepdims=flag)
     def var(

@@ -293,6 +293,12 @@ def test_float_sums_have_the_same_bits_with_one_thread_and_several(
     assert abs(np.frombuffer(made[0][0])[0] - total) <= 1e-12 * np.abs(f).sum() * 1.1
 
 
+@pytest.mark.parametrize("pair", [[-1e16, 1.5], [0.0, 5e-324], [1.0, 1.0 + 2**-52], [-3.0, 1e300], [0.1, 0.2]])
+def test_the_median_of_two_values_is_that_of_numpy(tmp_path: Path, pair: list[float]) -> None:
+    array = gs.array(tmp_path / "a.gs", np.array(pair), name="v")
+    assert array.aggregate({"m": "median(v)", "q": "quantile(v, 0.5)"}).to_numpy()["m"][0] == np.median(pair)
+
+
 @pytest.mark.parametrize("cut", [0, 1, 77_777, 250_000])
 def test_rough_counts_are_near_and_the_same_for_every_split(tmp_path: Path, cut: int) -> None:
     values = np.random.default_rng(7).permutation(300_000) % 200_000

@@ -70,10 +70,9 @@ def test_only_the_cells_that_where_names_count(
     flags = np.random.default_rng(seed).random(values.shape) < 0.5
     plain = np.ma.MaskedArray(np.ma.getdata(values), mask=np.ma.getmaskarray(values) | ~flags)
     expected = getattr(plain, name)(axis=axis)
-    if name in ("any", "all"):
-        expected = np.ma.filled(expected, name == "all")
-    elif not array.schema.attrs[0].nullable:
-        expected = np.ma.filled(expected, np.nan if name == "mean" else 0)
+    if not array.schema.attrs[0].nullable:
+        nothing = {"any": False, "all": True, "mean": np.nan}
+        expected = np.ma.filled(expected, nothing.get(name, 0))
     found = getattr(array, name)(axis=axis, where=flags)
     _same(found, expected, name)
     if values.dtype != bool:
@@ -93,6 +92,19 @@ def test_numpy_calls_these_methods(tmp_path: Path) -> None:
     _same(out, values.sum(axis=0), "out")
     _same(array.std(ddof=1), values.std(ddof=1), "ddof")
     _same(array.sum("d0", box={"d0": (5, 9)}), values[5:10].sum(0), "box")
+
+
+def test_what_is_null_alone_is_neither_true_nor_false(tmp_path: Path) -> None:
+    values = np.ma.MaskedArray([[1, 0, 2], [0, 0, 3]], mask=[[0, 1, 1], [0, 1, 0]])
+    array = gs.array(tmp_path / "a.gs", values, name="v")
+    for name in ("any", "all"):
+        found = getattr(array, name)(axis=0)
+        assert found.tolist() == getattr(np.ma, name)(values, axis=0).tolist() and found.mask.tolist() == [
+            False,
+            True,
+            False,
+        ]
+        assert getattr(array, name)() == getattr(np.ma, name)(values)
 
 
 def test_what_cannot_be_reduced_is_named(tmp_path: Path) -> None:

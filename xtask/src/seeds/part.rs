@@ -62,6 +62,8 @@ pub(super) const PARTS: [Part; 3] = [
         program: ".venv/bin/python",
         arguments: &["-m", "pytest", "-q", "-p", "no:cacheprovider"],
         tests: &[
+            "python/tests/arrays/test_aggregates.py",
+            "python/tests/arrays/test_reductions.py",
             "python/tests/arrays/test_state_machine.py",
             "python/tests/stores/test_store_machine.py",
             "python/tests/indexing/test_fancy.py",

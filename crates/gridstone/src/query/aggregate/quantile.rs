@@ -66,6 +66,8 @@ impl Distribution {
         let value = match part {
             _ if from == to || part == 0.0 => from,
             _ if from.is_infinite() || to.is_infinite() => from + to,
+            // The rounded sum of both, halved, as a median is: their distance may lose what the sum keeps.
+            0.5 => from.midpoint(to),
             part if part < 0.5 => from + (to - from) * part,
             part => to - (to - from) * (1.0 - part),
         };
