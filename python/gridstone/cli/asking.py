@@ -7,17 +7,16 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from ..arrays.array import Array
 from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError, SchemaError
-from . import export, options
+from ..result.plan import Plan
+from . import export, forms, options
+from .dots import DotCommands, Settings
 from .output import emit_json, emit_table, error_text, note
-
-if TYPE_CHECKING:
-    from ..result.plan import Plan
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _CODES: tuple[tuple[type[GridstoneError], int], ...] = (
@@ -94,17 +93,41 @@ def sql_command(
     """Answer a question in SQL: gridstone sql "select count(*) from 'ais.gs'".
 
     Arrays, Parquet and CSV files are tables, named in quotes: 'ais.gs', 'store.gs:/ships', 'ais.gs@3', 'x.parquet'.
-    Without QUERY it is read from a pipe; on a terminal a shell opens.
+    Without QUERY statements are read from a pipe; on a terminal a shell opens. Both know dot commands: try .help
     """
-    asked = functools.partial(
-        _answer, params=list(params), tables=None, plan=_plan_of(explain, analyze), to=to, dims=dims, form=form,
-        out=out, limit=limit,
-    )  # fmt: skip
-    if query is None and sys.stdin.isatty():
-        from ..queries.shell import shell
+    asked = _asked(params, explain, analyze, to, dims)
+    if query is not None:
+        _emit(_answer(query, asked), form, out, limit)
+        return 0
+    return _typed(asked, form, out, limit)
 
-        return shell(asked, lambda error: click.echo(error_text(error), err=True))
-    asked(sys.stdin.read() if query is None else query)
+
+def _typed(asked: dict[str, Any], form: str | None, out: Path | None, limit: int | None) -> int:
+    """Answers what is typed into a shell, or what comes from a pipe."""
+    from ..queries.completion import Words
+    from ..queries.console import Console
+    from ..queries.shell import script, shell
+
+    settings = Settings(form or "table")
+    console = Console()
+
+    def shown(found: Any) -> None:
+        _emit(found, settings.form, out, limit)
+
+    dots = DotCommands(console, settings, lambda table: shown(Batches(table)))
+
+    def answer(text: str) -> None:
+        for statement in console.statements(text):
+            with settings.timed():
+                shown(console.ask(statement, **asked))
+
+    try:
+        if sys.stdin.isatty():
+            words = Words(console, dots.arguments())
+            return shell(answer, dots.run, lambda error: click.echo(error_text(error), err=True), words)
+        script(sys.stdin.read(), answer, dots.run)
+    finally:
+        console.close()
     return 0
 
 
@@ -142,7 +165,8 @@ def query_command(
     array = options.opened(uri, path, "r", version, timestamp)
     plan = _plan_of(explain, analyze)
     if _IS_SQL.match(question):
-        _answer(question, list(params), {_TABLE: array}, plan, to, dims, form, out, limit)
+        asked = _asked(params, explain, analyze, to, dims)
+        _emit(_answer(question, asked, {_TABLE: array}), form, out, limit)
         return 0
     if params or dims:
         raise click.UsageError("--param and --dims are for SQL; a condition holds its values, and keeps dimensions")
@@ -192,35 +216,44 @@ def _plan_of(explain: bool, analyze: bool) -> bool | str:
     return "analyze" if analyze else explain
 
 
-def _answer(
-    query: str,
-    params: list[str],
-    tables: Any,
-    plan: bool | str,
-    to: str | None,
-    dims: str | None,
-    form: str | None,
-    out: Path | None,
-    limit: int | None,
-) -> None:
+def _asked(params: Sequence[str], explain: bool, analyze: bool, to: str | None, dims: str | None) -> dict[str, Any]:
+    """The arguments of a question in SQL, as `gridstone.sql` names them."""
+    plan = _plan_of(explain, analyze)
+    if dims is not None and to is None and plan is False:
+        raise click.UsageError("--dims says which columns are the dimensions of an array: give --to too")
+    names = None if dims is None else [name.strip() for name in dims.split(",")]
+    target = {"to": to, "dims": names} if plan is False else {}
+    return {"params": list(params) or None, "explain": plan, **target}
+
+
+def _answer(query: str, asked: dict[str, Any], tables: Any = None) -> Any:
+    """What `gridstone.sql` gives, rows as a stream."""
     from ..queries.sql import sql  # which takes long to load, as DuckDB and pandas do
 
-    given: Any = params or None
-    if plan is not False:
-        found: Any = sql(query, given, tables=tables, explain=plan)  # type: ignore[arg-type]
+    asked_of: Any = sql
+    return asked_of(query, tables=tables, stream=asked["explain"] is False and asked.get("to") is None, **asked)
+
+
+def _emit(found: Any, form: str | None, out: Path | None, limit: int | None) -> None:
+    """Prints what a question gave: rows, a plan, an array; nothing of a statement that gives no rows."""
+    if isinstance(found, Batches):
+        show(found, form, out, limit)
+    elif isinstance(found, Array):
+        tell(found, form)
+    elif isinstance(found, Plan):
         show_plan(found, form)
-    elif to is not None:
-        names = None if dims is None else [name.strip() for name in dims.split(",")]
-        tell(sql(query, given, tables=tables, to=to, dims=names), form)
-    elif dims is not None:
-        raise click.UsageError("--dims says which columns are the dimensions of an array: give --to too")
-    else:
-        with sql(query, given, tables=tables, stream=True) as rows:
-            show(rows, form, out, limit)
+    elif found is not None:
+        with found:
+            show(found, form, out, limit)
 
 
 def show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> None:
     """Prints rows; as a table not more than fit a screen or two."""
+    form = None if form == "table" else form
+    if form in forms.FORMS:
+        with options.telling_losses():
+            forms.write(form, rows, out, limit)
+        return
     if form is not None or out is not None:
         kind = form or ("json" if out is not None and out.suffix in (".json", ".jsonl") else "csv")
         with options.telling_losses():
@@ -236,12 +269,27 @@ def show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> No
         note("no rows")
 
 
+class Batches:
+    """The rows of a table as a stream gives them."""
+
+    def __init__(self, table: Any) -> None:
+        self.schema = table.schema
+        self._batches = iter(table.to_batches())
+
+    def _with_nat(self, how: str) -> "Batches":
+        """The rows themselves: an answer has its times once, NaT as null."""
+        return self
+
+    def __iter__(self) -> Any:
+        return self._batches
+
+
 def _rows(batches: Any) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def show_plan(plan: "Plan", form: str | None) -> None:
+def show_plan(plan: Plan, form: str | None) -> None:
     """Prints a plan."""
     click.echo(plan.to_json() if form == "json" else str(plan).lstrip())
 

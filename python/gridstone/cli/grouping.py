@@ -11,7 +11,7 @@ import click
 from ..arrays.array import Array
 from ..errors import InputError
 from . import options
-from .asking import as_form, as_plan, show, show_plan, tell, telling_errors
+from .asking import Batches, as_form, as_plan, show, show_plan, tell, telling_errors
 from .output import emit_json
 
 _NAMED = re.compile(r"\s*([^()'\"=<>!]+?)\s*=(?!=)\s*(.+)", re.DOTALL)
@@ -84,7 +84,7 @@ def aggregate_command(
         _draw(array, question, plot, form)
     else:
         found = array.aggregate(**question).to_arrow()
-        show(_Batches(found), form, out, limit)
+        show(Batches(found), form, out, limit)
     return 0
 
 
@@ -107,21 +107,6 @@ def key_of(text: str) -> str | dict[str, float | str]:
         return text.strip()
     number = options.number_of(binned[2])
     return {binned[1]: binned[2] if number is None else int(number) if number.is_integer() else number}
-
-
-class _Batches:
-    """The rows of a table as a stream gives them."""
-
-    def __init__(self, table: Any) -> None:
-        self.schema = table.schema
-        self._batches = iter(table.to_batches())
-
-    def _with_nat(self, how: str) -> "_Batches":
-        """The rows themselves: an answer has its times once, NaT as null."""
-        return self
-
-    def __iter__(self) -> Any:
-        return self._batches
 
 
 def _draw(array: Array, question: dict[str, Any], target: Path, form: str | None) -> None:

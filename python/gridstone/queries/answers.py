@@ -98,7 +98,7 @@ class Source(Protocol):
     def apart(self, work: Callable[[], _Made]) -> _Made: ...
     def error_of(self, error: BaseException) -> BaseException: ...
     def stats(self) -> dict[str, int]: ...
-    def close(self) -> None: ...
+    def end(self) -> None: ...
 
 
 class Answers(Tabular):
@@ -174,7 +174,7 @@ class Answers(Tabular):
         # A reader that is dropped half read drains its query first, unless that is interrupted.
         reader, self._reader = self._reader, None
         if reader is not None:
-            self._source.close()
+            self._source.end()
 
     def close(self) -> None:
         """Ends the query early."""

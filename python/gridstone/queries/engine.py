@@ -24,7 +24,8 @@ from .waiting import beside
 _Made = TypeVar("_Made")
 
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
-_FILES = (".parquet", ".csv", ".csv.gz", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")
+FILES = (".parquet", ".csv", ".csv.gz", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")
+"""What names of files end with that DuckDB reads itself."""
 _MEMORY_MIN = 64 << 20
 """DuckDB does not begin with less."""
 
@@ -35,9 +36,9 @@ def duckdb_module(what: str) -> Any:
 
 
 class Engine:
-    """One connection, in memory, for the statements of one call."""
+    """One connection, in memory: for the statements of one call, or one that lasts, with `renew` between questions."""
 
-    def __init__(self, context: Context, tables: Mapping[Any, Any]) -> None:
+    def __init__(self, context: Context, tables: Mapping[Any, Any], *, lasting: bool = False) -> None:
         self.duckdb = duckdb_module("gs.sql()")
         self._spill = os.path.join(tempfile.gettempdir(), f"gridstone-sql-{uuid.uuid4().hex}")
         config: dict[str, Any] = {
@@ -48,8 +49,10 @@ class Engine:
         self.con = self.duckdb.connect(":memory:", config=config)
         # A table is an array, a file, or what the caller names: never a variable of this package's own functions.
         self.con.execute("set python_enable_replacements = false")
-        self.context, self._arrays = context, Arrays(context)
+        self.context, self._arrays, self._lasting = context, Arrays(context), lasting
         self._names: dict[str, str] = {}
+        self.found: list[str] = []
+        """The arrays that statements named, not those of `tables`."""
         self.datasets: dict[str, ArrayDataset] = {}
         self.scans: list[tuple[str, Scanned]] = []
         try:
@@ -105,11 +108,34 @@ class Engine:
     def find_arrays(self, query: str) -> None:
         """Has the connection know the arrays that a statement names."""
         for name in self._named(query):
-            if name.casefold() in self._names or name.lower().endswith(_FILES):
-                continue
-            found = self._arrays.opened(name)
-            if found is not None:
-                self._add(name, found)
+            if name.casefold() not in self._names and not name.lower().endswith(FILES):
+                self.find(name)
+
+    def find(self, name: str) -> bool:
+        """Has the connection know an array; whether there is one by that name."""
+        found = self._arrays.opened(name)
+        if found is not None:
+            self._add(name, found)
+            self.found.append(name)
+        return found is not None
+
+    def renew(self) -> None:
+        """Forgets the arrays that statements named: the next one finds them at the versions that are then the newest.
+
+        While there are views that a statement made, the arrays below them may be any of these: they are found again.
+        """
+        for name in self.found:
+            with contextlib.suppress(self.duckdb.Error):
+                self.con.unregister(name)
+            self.datasets.pop(name, None)
+            self._names.pop(name.casefold(), None)
+        before, self.found = self.found, []
+        self._arrays = Arrays(self.context)
+        self.scans.clear()
+        if before and self.con.execute("select count(*) from duckdb_views() where not internal").fetchall()[0][0]:
+            for name in before:
+                with contextlib.suppress(GridstoneError, OSError):
+                    self.find(name)
 
     def _named(self, query: str) -> list[str]:
         """The tables that a statement may mean."""
@@ -144,6 +170,14 @@ class Engine:
             for name, count in scanned.stats.items():
                 total[name] = total.get(name, 0) + count
         return total
+
+    def end(self) -> None:
+        """Ends whatever still runs, and a connection that does not last."""
+        if not self._lasting:
+            self.close()
+            return
+        with contextlib.suppress(Exception):
+            self.con.interrupt()
 
     def close(self) -> None:
         """Ends whatever still runs, and the connection."""

@@ -135,17 +135,17 @@ def sql(
         last = _last_of(engine, query)
         bound = parameters(params)
         if explain:
-            return _plan(engine, last, bound, analyze=explain == "analyze")
+            return plan_of(engine, last, bound, analyze=explain == "analyze")
         rows = engine.run(last, bound)
         if rows is None:
             rows = engine.run("select true as done", None)
         if stream:
-            made = _stream(engine, rows)
+            made = streamed(engine, rows)
             # The stream closes the engine.
             engine = None  # type: ignore[assignment]
             return made
         if to is not None:
-            return _written(engine, rows, os.fspath(to), dims, used)
+            return written(engine, rows, os.fspath(to), dims, used)
         return answers.result_of(_fetched(engine, rows), engine.stats(), used.memory_budget)
     finally:
         if engine is not None:
@@ -172,7 +172,8 @@ def _fetched(engine: Engine, rows: Any) -> Any:
         raise engine.error_of(error) from error
 
 
-def _stream(engine: Engine, rows: Any) -> Answers:
+def streamed(engine: Engine, rows: Any) -> Answers:
+    """The rows of a relation as they come."""
     try:
         reader = engine.apart(lambda: rows.to_arrow_reader(_BATCH_ROWS))
         return Answers(reader, engine)
@@ -180,17 +181,19 @@ def _stream(engine: Engine, rows: Any) -> Answers:
         raise engine.error_of(error) from error
 
 
-def _written(engine: Engine, rows: Any, to: str, dims: Any, context: Context) -> Array:
+def written(engine: Engine, rows: Any, to: str, dims: Any, context: Context) -> Array:
+    """The array that the rows of a relation were written into."""
     from ..io.table.read import from_arrow
 
-    (uri, path), answer = target(to), _stream(engine, rows)
+    (uri, path), answer = target(to), streamed(engine, rows)
     try:
         return from_arrow(uri, answer, dims, path=path, context=context)
     finally:
         answer.close()
 
 
-def _plan(engine: Engine, query: str, bound: Any, *, analyze: bool) -> Plan:
+def plan_of(engine: Engine, query: str, bound: Any, *, analyze: bool) -> Plan:
+    """How a statement would be answered; with `analyze` how it was."""
     options = "analyze, format json" if analyze else "format json"
     try:
         rows = engine.apart(lambda: engine.con.execute(f"explain ({options}) {query}", bound).fetchall())

@@ -1,17 +1,14 @@
-"""The commands `sql`, `query` and `filter`, and the shell."""
+"""The commands `sql`, `query` and `filter`."""
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import gridstone as gs
-from gridstone.errors import GridstoneError
-from gridstone.queries import shell
 
 
 @pytest.fixture(autouse=True)
@@ -108,41 +105,3 @@ def test_a_query_from_a_pipe() -> None:
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (found.returncode, found.stdout) == (0, '"n"\n3\n'), found.stderr
-
-
-def _typed(monkeypatch: pytest.MonkeyPatch, *lines: "str | type[BaseException]") -> tuple[list[str], list[str]]:
-    """What the shell asks for and tells when these lines are typed."""
-    left: Iterator[str | type[BaseException]] = iter([*lines, EOFError])
-    asked: list[str] = []
-    told: list[str] = []
-
-    def read(prompt: str) -> str:
-        found = next(left)
-        if isinstance(found, str):
-            return found
-        raise found
-
-    def answer(query: str) -> None:
-        asked.append(query)
-        if "bad" in query:
-            raise GridstoneError("it is bad")
-        if "long" in query:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(shell, "_reader", lambda: read)
-    assert shell.shell(answer, lambda error: told.append(str(error))) == 0
-    return asked, told
-
-
-def test_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, told = _typed(
-        monkeypatch, "select 1;", "", "select", "  ';' as a -- ; no", ";", "bad;", "dropped", KeyboardInterrupt,
-        "long;", "/* ; ", "*/ select 2; ", "last",
-    )  # fmt: skip
-    assert asked == ["select 1;", "select\n  ';' as a -- ; no\n;", "bad;", "long;", "/* ; \n*/ select 2; ", "last"]
-    assert told == ["it is bad", "interrupted"]
-
-
-def test_the_shell_reads_plainly_without_prompt_toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
-    assert shell._reader() is input

@@ -1,0 +1,102 @@
+"""Statements of SQL as text: where one ends, and what stands in quotes."""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+_TAG = re.compile(r"\$(?:[^\W\d]\w*)?\$")
+"""What a text without escapes begins and ends with: `$$`, `$tag$`."""
+_CODE = re.compile(r"(?:[^'\"$/-]|/(?!\*)|-(?!-)|\$(?!(?:[^\W\d]\w*)?\$))+")
+
+
+class Kind(Enum):
+    """What a piece of a statement is."""
+
+    CODE = "code"
+    TEXT = "'"
+    NAME = '"'
+    RAW = "$"
+    COMMENT = "--"
+
+
+class Piece(NamedTuple):
+    """A piece of a statement: it begins at `start` and ends before `end`."""
+
+    kind: Kind
+    start: int
+    end: int
+    closed: bool
+    """Whether its end mark is there."""
+
+
+def pieces(text: str) -> Iterator[Piece]:
+    """The pieces of a text, in order; together they are all of it."""
+    place = 0
+    while place < len(text):
+        piece = _piece(text, place)
+        yield piece
+        place = piece.end
+
+
+def _piece(text: str, start: int) -> Piece:
+    code = _CODE.match(text, start)
+    if code is not None:
+        return Piece(Kind.CODE, start, code.end(), closed=True)
+    if text.startswith("--", start):
+        line = text.find("\n", start)
+        return Piece(Kind.COMMENT, start, len(text) if line < 0 else line, closed=True)
+    if text.startswith("/*", start):
+        return _until(Kind.COMMENT, text, start, start + 2, "*/")
+    tag = _TAG.match(text, start)
+    if tag is not None:
+        return _until(Kind.RAW, text, start, tag.end(), tag[0])
+    return _quoted(text, start)
+
+
+def _until(kind: Kind, text: str, start: int, inner: int, mark: str) -> Piece:
+    close = text.find(mark, inner)
+    return Piece(kind, start, len(text) if close < 0 else close + len(mark), close >= 0)
+
+
+def _quoted(text: str, start: int) -> Piece:
+    """A text or a name; a quote that stands twice is part of it."""
+    quote, close = text[start], start + 1
+    while (close := text.find(quote, close)) >= 0 and text.startswith(quote, close + 1):
+        close += 2
+    return Piece(Kind(quote), start, len(text) if close < 0 else close + 1, close >= 0)
+
+
+def ends(text: str) -> bool:
+    """Whether a statement is whole: it ends with a semicolon that is in no text, name or comment; or it is blank."""
+    if not text.strip():
+        return True
+    ended = False
+    for kind, start, end, closed in pieces(text):
+        if not closed:
+            return False
+        if kind is Kind.CODE:
+            code = text[start:end].rstrip()
+            ended = code.endswith(";") if code else ended
+        elif kind is not Kind.COMMENT:
+            ended = False
+    return ended
+
+
+def blank(text: str) -> bool:
+    """Whether nothing is asked: there are comments and semicolons at most."""
+    for kind, start, end, closed in pieces(text):
+        if not closed or (kind is not Kind.COMMENT and text[start:end].strip("; \t\r\n\f\v")):
+            return False
+    return True
+
+
+def quoted(text: str) -> list[str]:
+    """What stands in quotes of either kind, without them; what is not closed is left out."""
+    found = [piece for piece in pieces(text) if piece.kind in (Kind.TEXT, Kind.NAME) and piece.closed]
+    return [text[one.start + 1 : one.end - 1].replace(2 * one.kind.value, one.kind.value) for one in found]
+
+
+def in_quotes(name: str, kind: Kind = Kind.NAME) -> str:
+    """A name as SQL has it, in quotes."""
+    return kind.value + name.replace(kind.value, 2 * kind.value) + kind.value
