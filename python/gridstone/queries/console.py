@@ -9,7 +9,8 @@ from ..errors import NotFoundError
 from ..result.plan import Plan
 from . import catalog
 from .answers import Answers
-from .engine import FILES, Engine, parameters
+from .engine import Engine, is_file
+from .parameters import parameters
 from .sql import plan_of, streamed, written
 from .statement import in_quotes
 
@@ -97,7 +98,7 @@ class Console:
         """
         question = f"describe from {in_quotes(name)}"
         self._engine.renew()
-        if name not in self.tables() and not name.lower().endswith(FILES) and not self._engine.find(name):
+        if name not in self.tables() and not is_file(name) and not self._engine.find(name):
             raise NotFoundError(f"there is no array, table or file {name!r}; .tables lists those that there are")
         return [(column, kind) for column, kind, *_ in self._rows(question)]
 

@@ -3,11 +3,10 @@
 import contextlib
 import functools
 import os
-import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..arrays.array import Array
@@ -19,11 +18,11 @@ from ..datasets.source import Scanned
 from ..errors import BudgetError, GridstoneError, InputError, NotFoundError, StorageError
 from ..result.cells import Result
 from .places import Arrays
+from .statement import in_quotes, names, quoted
 from .waiting import beside
 
 _Made = TypeVar("_Made")
 
-_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
 FILES = (".parquet", ".csv", ".csv.gz", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")
 """What names of files end with that DuckDB reads itself."""
 _MEMORY_MIN = 64 << 20
@@ -54,6 +53,8 @@ class Engine:
         self.found: list[str] = []
         """The arrays that statements named, not those of `tables`."""
         self.datasets: dict[str, ArrayDataset] = {}
+        self._renamed: dict[str, dict[str, str]] = {}
+        """By array the columns that DuckDB calls otherwise, since they differ from another one in case alone."""
         self.scans: list[tuple[str, Scanned]] = []
         try:
             for name, data in tables.items():
@@ -76,7 +77,7 @@ class Engine:
         elif isinstance(data, Result):
             data = data.to_arrow()
         elif isinstance(data, Mapping):
-            data = needed("pyarrow", "sql", "gs.sql()").table(dict(data))
+            data = _table_of(name, data)
         if isinstance(data, ArrayDataset):
             # Counters and errors of this query alone; a number of rows that no other array has.
             data = self.datasets[name] = again(data)
@@ -86,11 +87,21 @@ class Engine:
             data._cells.watch(functools.partial(self._noted, name))
         try:
             self.apart(lambda: self.con.register(name, data))
-        except self.duckdb.Error as error:
+        except (self.duckdb.Error, TypeError) as error:
             raise InputError(
                 f"table {name!r} is {brief(data)} of type {type(data).__name__}, which DuckDB does not read; give an "
                 f"array, a result, a data frame, or Arrow's table, stream or data set"
             ) from error
+
+        if isinstance(data, ArrayDataset):
+            self._renamed[name] = self._renamed_of(name, data.schema.names)
+
+    def _renamed_of(self, name: str, columns: Sequence[str]) -> dict[str, str]:
+        """The columns that DuckDB calls otherwise, with their names there."""
+        if len({column.casefold() for column in columns}) == len(columns):
+            return {}
+        found = self.con.execute(f"describe from {in_quotes(name)}").fetchall()
+        return {column: row[0] for column, row in zip(columns, found, strict=True) if column != row[0]}
 
     def _noted(self, name: str, scanned: Scanned) -> None:
         self.scans.append((name, scanned))
@@ -108,8 +119,15 @@ class Engine:
     def find_arrays(self, query: str) -> None:
         """Has the connection know the arrays that a statement names."""
         for name in self._named(query):
-            if name.casefold() not in self._names and not name.lower().endswith(FILES):
+            if name.casefold() not in self._names and not is_file(name):
                 self.find(name)
+        written = names(query)
+        for name, renamed in self._renamed.items():
+            for column in sorted(written & set(renamed)):
+                raise InputError(
+                    f"column {column!r} of {name!r} is called {renamed[column]!r} in SQL: DuckDB does not tell it from "
+                    f"another one that differs in case alone"
+                )
 
     def find(self, name: str) -> bool:
         """Has the connection know an array; whether there is one by that name."""
@@ -128,6 +146,7 @@ class Engine:
             with contextlib.suppress(self.duckdb.Error):
                 self.con.unregister(name)
             self.datasets.pop(name, None)
+            self._renamed.pop(name, None)
             self._names.pop(name.casefold(), None)
         before, self.found = self.found, []
         self._arrays = Arrays(self.context)
@@ -144,8 +163,7 @@ class Engine:
         except self.duckdb.Error:
             # DuckDB cannot tell those of some statements (PIVOT, CREATE, joins with USING): every text in quotes may be
             # one, if there is an array by that name.
-            quoted = {(one or two).replace("''", "'").replace('""', '"') for one, two in _QUOTED.findall(query)}
-            return sorted(name for name in quoted if name and self._is_array(name))
+            return sorted(name for name in set(quoted(query)) if name and self._is_array(name))
 
     def _is_array(self, name: str) -> bool:
         with contextlib.suppress(GridstoneError, OSError, ValueError):
@@ -156,8 +174,21 @@ class Engine:
         """The relation of a statement, which is not computed yet; None if it gives no rows."""
         try:
             return self.apart(lambda: self.con.sql(statement, params=params))
+        except self.duckdb.CatalogException as error:
+            self._look_for_missing(statement, str(error))
+            raise self.error_of(error) from error
         except BaseException as error:
             raise self.error_of(error) from error
+
+    def _look_for_missing(self, statement: str, message: str) -> None:
+        """Says what is wrong with the name of an array that a statement names and DuckDB does not know.
+
+        Raises:
+            NotFoundError: there is no such array, path or version.
+        """
+        for name in quoted(statement):
+            if f"Table with name {name} does not exist" in message and not is_file(name):
+                self._arrays.opened(name)
 
     def apart(self, work: Callable[[], _Made]) -> _Made:
         """What DuckDB gives; Ctrl-C ends it at once."""
@@ -209,6 +240,22 @@ class Engine:
         return error
 
 
+def is_file(name: str) -> bool:
+    """Whether a name means a file that DuckDB reads itself; a folder by such a name may be a store."""
+    return name.lower().endswith(FILES) and not os.path.isdir(name)
+
+
+def _table_of(name: str, columns: Mapping[Any, Any]) -> Any:
+    """A mapping of columns as an Arrow table."""
+    arrow = needed("pyarrow", "sql", "gs.sql()")
+    try:
+        if columns:
+            return arrow.table(dict(columns))
+    except (arrow.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"table {name!r}: its columns are no table: {error}") from error
+    raise InputError(f"table {name!r} is a mapping without columns; give it one at least")
+
+
 def all_tables(tables: Mapping[str, Any] | None, frames: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of `tables=` and of keywords."""
     if tables is not None and not isinstance(tables, Mapping):
@@ -217,33 +264,3 @@ def all_tables(tables: Mapping[str, Any] | None, frames: Mapping[str, Any]) -> d
     if both:
         raise InputError(f"table {both[0]!r} is given twice: in tables= and as a keyword")
     return {**(tables or {}), **frames}
-
-
-def parameters(params: Any) -> Any:
-    """What the placeholders of a query stand for: a list for `?` and `$1`, a mapping for `$name`."""
-    if params is None:
-        return None
-    if isinstance(params, Mapping):
-        strange = next((name for name in params if not isinstance(name, str)), None)
-        if strange is not None:
-            raise InputError(f"params= has names for $name, found {brief(strange)}")
-        return {name: _plain(value) for name, value in params.items()}
-    if isinstance(params, str | bytes) or not isinstance(params, Iterable):
-        raise InputError(
-            f"params= takes a list of values for ? and $1, or a mapping for $name, found {brief(params)}; one value is "
-            f"a list of one: [{brief(params)}]"
-        )
-    return [_plain(value) for value in params]
-
-
-def _plain(value: Any) -> Any:
-    """A value that DuckDB binds: those of NumPy have their own types there only in arrays."""
-    return (
-        value.item()
-        if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and _exact(value)
-        else value
-    )
-
-
-def _exact(value: Any) -> bool:
-    return value.dtype.kind not in "mM" and value.dtype.itemsize <= 8

@@ -56,7 +56,8 @@ class Arrays:
             except NotFoundError as found:
                 error = error or found
         if error is not None:
-            raise error
+            said = str(error)
+            raise error if name in said else NotFoundError(f"{name!r}: {said}") from error
         if _STORE_LIKE.search(name):
             raise NotFoundError(
                 f"there is no array {name!r}: no store by that name, nor by what stands before '@' or ':/' in it; "

@@ -14,7 +14,8 @@ from ..result.cells import Result
 from ..result.plan import Plan
 from . import answers
 from .answers import Answers
-from .engine import Engine, all_tables, duckdb_module, parameters
+from .engine import Engine, all_tables, duckdb_module
+from .parameters import parameters
 from .places import arrays_of
 from .plan import scans_of, tree_of
 

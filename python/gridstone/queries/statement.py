@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 _TAG = re.compile(r"\$(?:[^\W\d]\w*)?\$")
 """What a text without escapes begins and ends with: `$$`, `$tag$`."""
+_WORD = re.compile(r"\w+")
 _CODE = re.compile(r"(?:[^'\"$/-]|/(?!\*)|-(?!-)|\$(?!(?:[^\W\d]\w*)?\$))+")
 
 
@@ -95,6 +96,17 @@ def quoted(text: str) -> list[str]:
     """What stands in quotes of either kind, without them; what is not closed is left out."""
     found = [piece for piece in pieces(text) if piece.kind in (Kind.TEXT, Kind.NAME) and piece.closed]
     return [text[one.start + 1 : one.end - 1].replace(2 * one.kind.value, one.kind.value) for one in found]
+
+
+def names(text: str) -> set[str]:
+    """All words and names in double quotes, as they are written."""
+    found = set()
+    for kind, start, end, _ in pieces(text):
+        if kind is Kind.CODE:
+            found.update(_WORD.findall(text[start:end]))
+        elif kind is Kind.NAME:
+            found.add(text[start + 1 : end - 1].replace('""', '"'))
+    return found
 
 
 def in_quotes(name: str, kind: Kind = Kind.NAME) -> str:

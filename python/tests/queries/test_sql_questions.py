@@ -90,6 +90,16 @@ def test_names_of_columns(here: Path, column: str) -> None:
     assert found.stats["cells_returned"] == 1
 
 
+def test_columns_that_differ_in_case_alone_are_not_mixed_up(here: Path) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr(name, "int64") for name in ("X", "v", "V")], sparse=True)
+    gs.create("a.gs", schema).write_cells({"x": [1]}, {"X": [2], "v": [3], "V": [4]})
+    assert gs.sql("select x, X_1, v, V_1 from 'a.gs' where V_1 = 4").to_pandas().iloc[0].tolist() == [1, 2, 3, 4]
+    assert _one("select count(*) from 'a.gs' -- V") == 1
+    for query in ("select V from 'a.gs'", "select \"V\" from 'a.gs'", "select 1 from 'a.gs' where V = 4"):
+        with pytest.raises(gs.InputError, match=r"column 'V' of 'a\.gs' is called 'V_1' in SQL"):
+            gs.sql(query)
+
+
 def test_all_arrays_of_a_store_are_of_one_version(here: Path) -> None:
     a = _filled("s.gs", path="/a")
     _filled("s.gs", path="/b")
@@ -115,6 +125,22 @@ def test_parameters_are_bound(here: Path) -> None:
             gs.sql("select ?", wrong)
     with pytest.raises(gs.InputError, match="parameter"):
         gs.sql("select ?", [])
+
+
+def test_parameters_of_numpy_and_pandas_keep_their_value(here: Path) -> None:
+    moments = np.array(["1970-01-01T00:00:00.000000002", "2024-05-01T12:00"], "datetime64[ns]")
+    spans = np.array([1, 3_600_000_000], "timedelta64[us]")
+    rows = {"t": moments, "s": moments.astype("datetime64[s]"), "d": spans}
+    for column, value, wanted in (
+        ("t", moments[0], 1), ("t", pd.Timestamp(2), 1), ("t", moments[0] + np.timedelta64(1, "ns"), 0),
+        ("t", moments[1], 1), ("s", moments[1], 1), ("s", np.datetime64("2024-05-01T12", "h"), 1),
+        ("s", np.datetime64("NaT"), 0), ("d", spans[1], 1), ("d", spans[1].astype("timedelta64[ns]"), 1),
+        ("d", np.timedelta64("NaT"), 0),
+    ):  # fmt: skip
+        assert _one(f"select count(*) from t where {column} = ?", [value], t=rows) == wanted, (column, value)
+    for value in (np.timedelta64(1, "ns"), pd.Timedelta(1)):
+        with pytest.raises(gs.InputError, match="microseconds"):
+            gs.sql("select ?", [value])
 
 
 def test_frames_of_every_kind(here: Path) -> None:
@@ -368,8 +394,13 @@ def test_a_plan_tells_what_reaches_the_arrays(here: Path) -> None:
         ("select sgo from 'a.gs'", gs.InputError, r'"sgo" not found'),
         ("select x + s from 'a.gs'", gs.InputError, "(?i)error"),
         ("from 'no.gs'", gs.NotFoundError, "there is no array 'no.gs'"),
-        ("from 'a.gs@9'", gs.NotFoundError, "no version 9"),
+        ("from 'a.gs@9'", gs.NotFoundError, "'a.gs@9': there is no version 9"),
         ("from 'a.gs@tag'", gs.NotFoundError, "tag"),
+        ("from 'a.gs' join 'no.gs' using (x)", gs.NotFoundError, "there is no array 'no.gs'"),
+        ("from 'a.gs' join 'a.gs@9' using (x)", gs.NotFoundError, "'a.gs@9': there is no version 9"),
+        ("from 'a.gs' join 'a.gs:/b' using (x)", gs.NotFoundError, "'a.gs:/b'"),
+        ("from 'a.gs' join 'no.parquet' using (x)", gs.NotFoundError, "no.parquet"),
+        ("from 'a.gs' join \"it's no.gs\" using (x)", gs.NotFoundError, "it's no.gs"),
         ("from 'a.gs:/b'", gs.NotFoundError, "b"),
         ("from 'g.gs'", gs.NotFoundError, "group"),
         ("from nope", gs.InputError, "nope"),
@@ -383,6 +414,29 @@ def test_mistakes_name_what_is_wrong(here: Path, query: str, kind: type[Exceptio
     _filled("g.gs", path="/in")
     with pytest.raises(kind, match=message):
         gs.sql(query)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "table 'mine' is None"),
+        ([1], r"table 'mine' is \[1\] of type list"),
+        ({}, "table 'mine' is a mapping without columns"),
+        ({"a": [1, 2], "b": [1]}, "table 'mine': its columns are no table"),
+    ],
+)
+def test_tables_that_are_none_are_named(data: Any, message: str) -> None:
+    with pytest.raises(gs.InputError, match=message):
+        gs.sql("from mine", mine=data)
+
+
+def test_a_store_may_be_called_as_a_file_is(here: Path) -> None:
+    _filled("a.parquet")
+    _filled("b.csv", path="/in")
+    assert _one("select count(*) from 'a.parquet'") == OLD_SIZE
+    assert _one("select count(*) from 'a.parquet' join 'b.csv:/in' using (x)") == OLD_SIZE
+    pq.write_table(pa.table({"x": [1]}), here / "c.parquet")
+    assert _one("select count(*) from 'c.parquet' join 'a.parquet' using (x)") == 1
 
 
 def test_damage_comes_up_as_it_is(here: Path) -> None:
