@@ -145,7 +145,7 @@ class Condition:
 
 _If = Condition | None
 _Counted = tuple[_If, bytes | None]
-_Ending = tuple[_If, Sequence[tuple[str, bool]], int | None]
+_Ending = tuple[_If, Sequence[tuple[str, bool]] | None, int | None]
 
 @final
 class Context:
@@ -540,7 +540,8 @@ def append_block(
 def aggregate(
     array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None
 ) -> _Answered:
-    """Aggregates by groups; `ending`: a condition on them, their order and whether each descends, how many are left."""
+    """Aggregates by groups; `ending`: a condition on them, their order and whether each descends (None: any order will
+    do), and how many are left."""
 
 def answers(
     array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None

@@ -24,8 +24,9 @@ type GivenKey<'py> = (String, String, Option<Bound<'py, PyAny>>);
 /// An aggregate: its name, and its text.
 type GivenAggregate = (String, String);
 
-/// The groups that are left of an answer: a condition on its columns, their order and whether each descends, and how many.
-type GivenEnding<'py> = (Option<GivenCondition<'py>>, Vec<(String, bool)>, Option<usize>);
+/// The groups that are left of an answer: a condition on its columns, their order and whether each descends (none: any order
+/// will do), and how many.
+type GivenEnding<'py> = (Option<GivenCondition<'py>>, Option<Vec<(String, bool)>>, Option<usize>);
 
 /// Columns with their names and types.
 type Named = Vec<(String, String, Out)>;
@@ -175,7 +176,12 @@ impl GivenQuestion {
             region: region(py, &array.inner, boxes)?,
             condition: condition.map(branch),
             question: question(py, by, aggregates)?,
-            ending: Ending { having: having.as_ref().map(branch), order, limit },
+            ending: Ending {
+                in_any_order: order.is_none(),
+                having: having.as_ref().map(branch),
+                order: order.unwrap_or_default(),
+                limit,
+            },
         })
     }
 

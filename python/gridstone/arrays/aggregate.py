@@ -162,7 +162,9 @@ class Askable(Looking):
             self._note_cut(region)
             condition = None if where is None else condition_of(where)
             kept = None if having is None else condition_of(having)
-            ending = (kept, orders_of(order), None if limit is None else whole("limit", limit))
+            # Groups that ascend are not sorted when they are written.
+            orders = orders_of(None if to is not None and order == "any" else order)
+            ending = (kept, orders, None if limit is None else whole("limit", limit))
             answer = _native.answers if stream or to is not None else _native.aggregate
             with reporting(progress, "reading") as report:
                 found = answer(self.native, region.native, condition, keys, asked, ending, report)
@@ -260,10 +262,12 @@ def whole(what: str, value: Any) -> int:
     return int(value)
 
 
-def orders_of(order: str | Sequence[str] | None) -> list[tuple[str, bool]]:
-    """Columns, and whether each descends."""
-    if order is None or (isinstance(order, str) and order == "any"):
+def orders_of(order: str | Sequence[str] | None) -> list[tuple[str, bool]] | None:
+    """Columns, and whether each descends; None: any order will do."""
+    if order is None:
         return []
+    if isinstance(order, str) and order == "any":
+        return None
     several("order", order)
     made = []
     for one in [order] if isinstance(order, str) else order:
@@ -272,7 +276,7 @@ def orders_of(order: str | Sequence[str] | None) -> list[tuple[str, bool]]:
         utf8("order", one)
         name, _, way = one.rpartition(" ")
         known = way.lower() in ("asc", "desc") and name != ""
-        made.append((name.strip() if known else one, known and way.lower() == "desc"))
+        made.append((unquoted(name.strip() if known else one), known and way.lower() == "desc"))
     return made
 
 
@@ -300,11 +304,20 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def unquoted(name: str) -> str:
+    """A name that was given in quotes, as expressions have it, without them."""
+    inner = name[1:-1]
+    is_quoted = len(name) > 2 and name[0] == name[-1] == '"' and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if is_quoted else name
+
+
 def _key(schema: Schema, name: Any, width: Any) -> tuple[str, str, int | float | None]:
     if not isinstance(name, str):
         raise InputError(f"by= takes names, and widths of bins by name, not {brief(name)}")
     utf8("by", name)
     known = {dim.name for dim in schema.dims} | {attr.name for attr in schema.attrs}
+    if name not in known and unquoted(name) in known:
+        name = unquoted(name)
     text = quoted(name) if name in known else name
     if width is None:
         return name, text, None

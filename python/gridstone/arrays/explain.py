@@ -163,7 +163,7 @@ def _ending(schema: Schema, keys: Keys, texts: list[tuple[str, str]], given: Map
         having.check(answer.to_json())
         info["Having"] = repr(Expression(having))
     orders = orders_of(given["order"])
-    for name, _ in orders:
+    for name, _ in orders or ():
         if name not in names:
             raise InputError(f"order= names columns of the answer, {brief(names)}, not {brief(name)}")
     if orders:

@@ -307,6 +307,8 @@ def _float(name: str, value: Any) -> float | None:
 
 def rounded(name: str, value: Any) -> float:
     """`value` as the float type `name` holds it: bounds of narrow ones are compared with coordinates that were read."""
+    if name == "float64" and isinstance(value, float):
+        return float(value)
     try:
         with np.errstate(over="ignore"):
             return float(np.dtype(name).type(value))

@@ -6,7 +6,7 @@ list of boxes is the cells that lie in any of them.
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
@@ -164,8 +164,7 @@ def _show(dim: Dim, bound: Bound) -> str:
 
 def domain_of(schema: Schema) -> Box:
     """The whole domain."""
-    found = box_of_parts(schema.dims, [whole(dim) for dim in schema.dims])
-    return replace(found, open=((True, True),) * schema.ndim)
+    return box_of_parts(schema.dims, [whole(dim) for dim in schema.dims], ((True, True),) * schema.ndim)
 
 
 def whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
@@ -173,11 +172,15 @@ def whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
     return TextSpan(None, None, False) if dim.is_text else (_bound(dim.reach[0]), _bound(dim.reach[1]))
 
 
-def box_of_parts(dims: tuple[Dim, ...], parts: "Sequence[tuple[Bound, Bound] | TextSpan]") -> Box:
-    """The box of these parts, one per dimension."""
+def box_of_parts(
+    dims: tuple[Dim, ...],
+    parts: "Sequence[tuple[Bound, Bound] | TextSpan]",
+    open: tuple[tuple[bool, bool], ...] = (),
+) -> Box:
+    """The box of these parts, one per dimension; `open`: the ends of each that were left open."""
     spans = tuple(part if isinstance(part, TextSpan) else None for part in parts)
     bounds = tuple((0, -1 if part.empty else 0) if isinstance(part, TextSpan) else part for part in parts)
-    return Box(dims, bounds, spans if any(span is not None for span in spans) else ())
+    return Box(dims, bounds, spans if any(span is not None for span in spans) else (), open)
 
 
 def _bound(value: Value) -> Bound:
@@ -253,7 +256,7 @@ def box_of(schema: Schema, box: BoxLike, room: Room = Room.DOMAIN) -> Box:
 def _of_parts(schema: Schema, parts: Sequence[Any], room: Room, *, pairs: bool) -> Box:
     """The box of what is given for each dimension."""
     spans = [_span(dim, part, room, pairs=pairs) for dim, part in zip(schema.dims, parts, strict=True)]
-    return replace(box_of_parts(schema.dims, spans), open=tuple([_open_ends(part) for part in parts]))
+    return box_of_parts(schema.dims, spans, tuple([_open_ends(part) for part in parts]))
 
 
 def _open_ends(part: Any) -> tuple[bool, bool]:

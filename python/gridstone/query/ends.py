@@ -88,13 +88,19 @@ def _integers(dim: Dim) -> tuple[int, int]:
     """The least and the greatest coordinate of the type of a dimension of integers or ticks."""
     if datatype.is_time(dim.dtype):
         return -(2**63) + 1, 2**63 - 1  # The tick below is NaT.
-    info = np.iinfo(dim.dtype)
-    return int(info.min), int(info.max)
+    return _INTEGERS[dim.dtype]
+
+
+_INTEGERS = {
+    name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
+    for name in (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+}
+_LARGEST = {name: float(np.finfo(name).max) for name in ("float16", "float32", "float64")}
 
 
 def _largest(dim: Dim) -> float:
     """The greatest finite float of the type."""
-    return float(np.finfo(dim.dtype).max)
+    return _LARGEST[dim.dtype]
 
 
 def _next(dim: Dim, bound: Bound, towards: float) -> float:
@@ -111,7 +117,12 @@ def _number(dim: Dim, value: Any) -> End | None:
     exact = _exact(value)
     if exact != exact:
         return None
-    if datatype.is_float(dim.dtype):
+    of_floats = datatype.is_float(dim.dtype)
+    if isinstance(exact, int) and not of_floats:
+        return End(exact, exact, True)
+    if isinstance(exact, float) and dim.dtype == "float64":
+        return End(exact, exact, True)
+    if of_floats:
         near = datatype.rounded(dim.dtype, exact)
         floor: Bound = _next(dim, near, -np.inf) if near > exact else near
     elif exact in (np.inf, -np.inf):
@@ -127,6 +138,8 @@ def _exact(value: Any) -> _Exact:
     if isinstance(value, int | np.integer):
         return int(value)
     plain = float(value)
+    if isinstance(value, float):  # float64 is one, too.
+        return plain
     return plain if plain == value or value != value else Fraction(*value.as_integer_ratio())
 
 

@@ -173,7 +173,21 @@ _ASKED = [
     *("count(distinct f)", "count(distinct i)", "median(b)", "median(f)"),
     *("approx_count_distinct(s)", "approx_count_distinct(f)", "approx_count_distinct(i)"),
 ]
-_BY = [[], ["b"], ["s"], ["f"], ["e", "o"], ["i", "g"], ["y"], [{"x": 4}], [{"x": 4}, "e"], ["t"], [{"f": 0.5}]]
+_BY = [
+    [],
+    ["b"],
+    ["o"],
+    [{"b": 7}, {"x": 4}],
+    ["s"],
+    ["f"],
+    ["e", "o"],
+    ["i", "g"],
+    ["y"],
+    [{"x": 4}],
+    [{"x": 4}, "e"],
+    ["t"],
+    [{"f": 0.5}],
+]
 _BOXES = [None, {"x": (-1, 2)}, {"y": (2, 2)}, {"x": (0, 2), "y": (1, 4)}]
 
 
@@ -202,9 +216,16 @@ _WHERES = [None, "u > 0", "x < 0 or x >= 2", "y != 3 and b > -100", "not (x == 1
     by=st.sampled_from(_BY),
     box=st.sampled_from(_BOXES),
     where=st.sampled_from(_WHERES),
+    order=st.sampled_from([None, "any"]),
 )
 def test_groups_have_the_aggregates_of_their_cells(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, sparse: bool, by: list[Any], box: Any, where: str | None
+    tmp_path_factory: pytest.TempPathFactory,
+    seed: int,
+    sparse: bool,
+    by: list[Any],
+    box: Any,
+    where: str | None,
+    order: str | None,
 ) -> None:
     array = _made(tmp_path_factory.mktemp("a"), seed, sparse)
     cells = _cells(array, box, where)
@@ -212,7 +233,7 @@ def test_groups_have_the_aggregates_of_their_cells(
         # Cells that were never written count too.
         assert where or len(cells) == math.prod(array.read(box, "b").shape or ())
     names = {f"c{k}": text for k, text in enumerate(_ASKED)}
-    found = array.aggregate(names, by=by, box=box, where=where).to_numpy()
+    found = array.aggregate(names, by=by, box=box, where=where, order=order).to_numpy()
     keys = [next(iter(one)) if isinstance(one, dict) else one for one in by]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {} if by else {(): []}
     for row in cells:
@@ -220,7 +241,7 @@ def test_groups_have_the_aggregates_of_their_cells(
     shown = list(zip(*[found[key] for key in keys], strict=True)) if by else [()]
     plain = [tuple(None if v is np.ma.masked else _key(v) for v in row) for row in shown]
     assert len(plain) == len(groups) and set(plain) == set(groups)
-    assert plain == sorted(plain, key=lambda row: [_rank(v) for v in row])
+    assert order == "any" or plain == sorted(plain, key=lambda row: [_rank(v) for v in row])
     for place, key in enumerate(plain):
         for column, text in names.items():
             _check(found[column][place], _expected(text, groups[key]), f"{text} of {key}")
@@ -416,6 +437,9 @@ def test_names_that_mean_something_else_are_names_all_the_same(tmp_path: Path, n
     assert array.sum() == 6 and array[...].tolist() == [0, 1, 2, 3]
     assert array.aggregate({"n": "count(*)"}, by=name)[name].tolist() == [0, 1, 2, 3]
     assert array.aggregate({"n": "count(*)"}, by={name: 2})[name].tolist() == [0, 2]
+    quoted = '"' + name.replace('"', '""') + '"'
+    for order in (f"{name} desc", f"{quoted} desc"):
+        assert array.aggregate({"n": "count(*)"}, by=quoted, order=order)[name].tolist() == [3, 2, 1, 0]
 
 
 def test_an_answer_beyond_the_budget_is_an_error(tmp_path: Path) -> None:

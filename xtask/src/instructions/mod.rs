@@ -85,7 +85,8 @@ fn counted() -> Result<BTreeMap<String, u64>, Stop> {
 fn build() -> Result<PathBuf, Stop> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--release", "--quiet", "--package", "gridstone-bench", "--bin", "workloads"]);
+    // Of the whole workspace: the engine is the one that the tests have compiled.
+    build.args(["build", "--release", "--quiet", "--workspace", "--bin", "workloads"]);
     let status = build.status().map_err(|e| Stop::Broken(format!("cannot run cargo: {e}")))?;
     if !status.success() {
         return Err(Stop::Broken("the workloads do not compile".into()));

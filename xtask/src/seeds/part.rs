@@ -17,8 +17,9 @@ pub(super) struct Part {
     seed_argument: Option<&'static str>,
 }
 
-const CARGO: &[&str] = &["test", "--release", "--package", "gridstone", "--test", "main", "--"];
-const PLANS: &[&str] = &["test", "--release", "--package", "gridstone", "--lib", "--"];
+// Of the whole workspace, so that nothing is compiled that `make test` has compiled already: features are those of all packages.
+const CARGO: &[&str] = &["test", "--release", "--workspace", "--test", "main", "--"];
+const PLANS: &[&str] = &["test", "--release", "--workspace", "--lib", "--"];
 
 /// All parts. The planner's models, `consolidate` and the machines also draw several fragments per commit.
 pub(super) const PARTS: [Part; 3] = [

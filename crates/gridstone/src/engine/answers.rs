@@ -17,6 +17,8 @@ const KEPT_BEYOND: usize = 65_536;
 /// Which groups of an answer are given, and in which order. By default all of them, ascending by their keys.
 #[derive(Debug, Clone, Default)]
 pub struct Ending {
+    /// Whether any order will do.
+    pub in_any_order: bool,
     /// A condition on the columns of the answer.
     pub having: Option<Branch>,
     /// Columns of the answer, each with whether it descends; those that are equal there ascend by their keys.
@@ -46,7 +48,7 @@ impl AnswerStream {
     pub(super) fn new(
         schema: Arc<Schema>,
         context: ReadContext,
-        answers: Answers,
+        mut answers: Answers,
         keys: &[&str],
         ending: Ending,
     ) -> Result<Self> {
@@ -61,6 +63,9 @@ impl AnswerStream {
         }
         let by_keys = ending.order.iter().zip(keys).all(|((name, descends), key)| name == key && !descends);
         let sorts = !by_keys || ending.order.len() > keys.len();
+        if ending.in_any_order {
+            answers.take_any_order();
+        }
         let left = ending.limit.unwrap_or(usize::MAX);
         Ok(Self { schema, context, answers, ending, sorted: None, sorts, left, batch_rows })
     }

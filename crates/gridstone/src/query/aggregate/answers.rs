@@ -27,32 +27,41 @@ const VALUES_AT_ONCE: usize = 65_536;
 /// The groups of a stage, ascending.
 #[derive(Debug)]
 struct Ascending {
-    /// The groups at hand, in their order, and the first that was not given.
+    /// The groups at hand, in their order once that is made, and the first that was not given.
     stage: Stage,
-    order: Vec<u32>,
+    order: Option<Vec<u32>>,
     at: usize,
     merger: Option<Merger>,
+    /// Whether any order will do.
+    in_any_order: bool,
 }
 
 impl Ascending {
     fn of_memory(stage: Stage) -> Self {
-        Self { order: stage.groups.sorted(), stage, at: 0, merger: None }
+        Self { stage, order: None, at: 0, merger: None, in_any_order: false }
     }
 
     fn of_runs(form: &Stage, merger: Merger) -> Self {
-        Self { stage: form.fresh(), order: Vec::new(), at: 0, merger: Some(merger) }
+        Self { stage: form.fresh(), order: Some(Vec::new()), at: 0, merger: Some(merger), in_any_order: false }
     }
 
     /// The next groups, at most `rows_max`; `None` at the end.
     fn next(&mut self, rows_max: usize) -> Result<Option<(&Stage, &[u32])>> {
-        while self.at == self.order.len() {
+        loop {
+            let order = self.order.get_or_insert_with(|| match self.in_any_order {
+                true => (0..self.stage.len() as u32).collect(),
+                false => self.stage.groups.sorted(),
+            });
+            if self.at < order.len() {
+                break;
+            }
             let Some(stage) = self.merger.as_mut().map(Merger::next).transpose()?.flatten() else { return Ok(None) };
-            (self.order, self.at) = (stage.groups.sorted(), 0);
-            self.stage = stage;
+            (self.stage, self.order, self.at) = (stage, None, 0);
         }
         let from = self.at;
-        self.at = from.saturating_add(rows_max).min(self.order.len());
-        Ok(Some((&self.stage, self.order.get(from..self.at).unwrap_or_default())))
+        let order = self.order.as_deref().unwrap_or_default();
+        self.at = from.saturating_add(rows_max).min(order.len());
+        Ok(Some((&self.stage, order.get(from..self.at).unwrap_or_default())))
     }
 
     fn set_cancel(&mut self, cancel: &Arc<dyn Cancel>) {
@@ -143,6 +152,11 @@ impl Answers {
         let groups = ascending.next().ok_or_else(|| Error::input("a question has a stage"))?;
         let values = ascending.map(Values::new).collect::<Result<_>>()?;
         Ok(Self { columns: plan.columns.clone(), outcomes: plan.outcomes.clone(), groups, values, _held: held })
+    }
+
+    /// Gives the groups in any order: where no values of theirs are looked up, they are not sorted.
+    pub fn take_any_order(&mut self) {
+        self.groups.in_any_order = self.values.is_empty();
     }
 
     /// From now on asks `cancel` whether to go on.

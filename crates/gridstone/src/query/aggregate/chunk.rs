@@ -72,6 +72,10 @@ impl Asked {
                     picked.extend(rows.iter().filter_map(|row| all.get(*row as usize)));
                     Rows::Each(&picked)
                 }
+                Rows::Lines(lines) => {
+                    picked.extend(rows.iter().map(|row| lines.group(*row as usize)));
+                    Rows::Each(&picked)
+                }
             };
         }
         stages.update(

@@ -10,6 +10,7 @@
 //! A bin of width w has the values v with floor(v / w) = its number, computed in float64 for floats and exactly for integers. Its
 //! low edge, which is the key in results, is the number times w. NaN and NaT are a group each, and so is null.
 
+use super::direct::{Direct, Found};
 use super::table::GroupTable;
 use super::words::{NanPlace, column_of, words_into};
 use crate::base::{AlignedBuf, Error, Result};
@@ -75,26 +76,40 @@ impl GroupKey {
         }
     }
 
+    /// The same whose values are keys of groups, as results have them.
+    pub(super) fn of_edges(&self) -> Self {
+        Self { datatype: self.result(), bin: Bin::None, ..self.clone() }
+    }
+
     pub(super) fn is_text(&self) -> bool {
         self.datatype.sorting() == Sorting::Bytes
     }
 
-    /// The words of values; of texts none.
+    /// The words of the keys of values; of texts none.
     pub(super) fn words(&self, view: ColumnView<'_>) -> Result<Vec<u64>> {
-        let mut words = Vec::with_capacity(view.len());
-        words_into(view, NanPlace::Last, &mut words);
+        let mut words = self.words_of_values(view);
         match self.bin {
             Bin::None => {}
             Bin::Whole(width) => self.whole_bins(width, view, &mut words)?,
-            Bin::Float(width) => self.float_bins(width, &mut words),
+            Bin::Float(width) => {
+                for word in &mut words {
+                    let edge = bin_number(self.number(*word), width) * width;
+                    *word = if edge.is_nan() { u64::MAX } else { key::from_float(edge) };
+                }
+            }
         }
         Ok(words)
     }
 
+    /// The words of the values themselves.
+    pub(super) fn words_of_values(&self, view: ColumnView<'_>) -> Vec<u64> {
+        let mut words = Vec::with_capacity(view.len());
+        words_into(view, NanPlace::Last, &mut words);
+        words
+    }
+
     /// Words of values become those of the low edges of their bins.
     fn whole_bins(&self, width: u64, view: ColumnView<'_>, words: &mut [u64]) -> Result<()> {
-        let shift = u64::from(self.datatype.is_time());
-        let signed = self.result() != Datatype::UInt64;
         // Neighbours are often of one bin, and a division takes long.
         let mut last: Option<(u64, u64, u64)> = None;
         for (row, word) in words.iter_mut().enumerate() {
@@ -107,35 +122,36 @@ impl GroupKey {
                 *word = edge;
                 continue;
             }
-            let edge = if signed {
-                let value = i128::from(key::to_signed(word.wrapping_add(shift)));
-                let edge = value.div_euclid(i128::from(width)) * i128::from(width);
-                let edge = i64::try_from(edge).map_err(|_| {
-                    Error::input(format!(
-                        "{:?}: the bin of {value} begins at {edge}, which does not fit 64 bits",
-                        self.name
-                    ))
-                })?;
-                key::from_signed(edge).wrapping_sub(shift)
-            } else {
-                *word - *word % width
-            };
+            let edge = self.edge(*word, width)?;
             last = Some((edge, edge.saturating_add(width - 1), edge));
             *word = edge;
         }
         Ok(())
     }
 
-    fn float_bins(&self, width: f64, words: &mut [u64]) {
-        let unsigned = self.datatype.element().kind == crate::base::ElementKind::Unsigned;
-        for word in words {
-            let value = match self.datatype {
-                datatype if datatype.is_float() => key::to_float(*word),
-                _ if unsigned => *word as f64,
-                _ => key::to_signed(*word) as f64,
-            };
-            let edge = bin_number(value, width) * width;
-            *word = if edge.is_nan() { u64::MAX } else { key::from_float(edge) };
+    /// The word of the low edge of the bin of whole numbers that the value of a word lies in.
+    pub(super) fn edge(&self, word: u64, width: u64) -> Result<u64> {
+        if width == 1 {
+            return Ok(word);
+        }
+        if self.result() == Datatype::UInt64 {
+            return Ok(word - word % width);
+        }
+        let shift = u64::from(self.datatype.is_time());
+        let value = i128::from(key::to_signed(word.wrapping_add(shift)));
+        let edge = value.div_euclid(i128::from(width)) * i128::from(width);
+        let edge = i64::try_from(edge).map_err(|_| {
+            Error::input(format!("{:?}: the bin of {value} begins at {edge}, which does not fit 64 bits", self.name))
+        })?;
+        Ok(key::from_signed(edge).wrapping_sub(shift))
+    }
+
+    /// The number that the word of a value stands for.
+    pub(super) fn number(&self, word: u64) -> f64 {
+        match self.datatype {
+            datatype if datatype.is_float() => key::to_float(word),
+            datatype if datatype.element().kind == crate::base::ElementKind::Unsigned => word as f64,
+            _ => key::to_signed(word) as f64,
         }
     }
 }
@@ -177,6 +193,8 @@ pub(super) struct Groups {
     keys: Arc<Vec<GroupKey>>,
     flagged: bool,
     table: GroupTable,
+    /// What finds groups in place of the table, as long as keys are numbers of small ranges.
+    direct: Option<Direct>,
     texts: Vec<Texts>,
 }
 
@@ -193,13 +211,20 @@ impl Groups {
         let flagged = keys.iter().any(|key| key.nullable);
         let table = GroupTable::new(keys.len() + usize::from(flagged));
         let texts = keys.iter().map(|_| Texts::default()).collect();
-        Ok(Self { keys, flagged, table, texts })
+        let direct = Direct::suits(&keys).then(Direct::default);
+        Ok(Self { keys, flagged, table, direct, texts })
     }
 
     /// The same keys, and no group.
     pub(super) fn fresh(&self) -> Self {
         let texts = self.keys.iter().map(|_| Texts::default()).collect();
-        Self { keys: Arc::clone(&self.keys), flagged: self.flagged, table: GroupTable::new(self.width()), texts }
+        Self {
+            keys: Arc::clone(&self.keys),
+            flagged: self.flagged,
+            table: GroupTable::new(self.width()),
+            direct: Direct::suits(&self.keys).then(Direct::default),
+            texts,
+        }
     }
 
     fn width(&self) -> usize {
@@ -218,32 +243,68 @@ impl Groups {
 
     /// Bytes that they take.
     pub(super) fn size_bytes(&self) -> u64 {
-        self.table.size_bytes() + self.texts.iter().map(|texts| texts.bytes).sum::<u64>()
+        let direct = self.direct.as_ref().map_or(0, Direct::size_bytes);
+        direct + self.table.size_bytes() + self.texts.iter().map(|texts| texts.bytes).sum::<u64>()
     }
 
     /// The groups of rows with these values, a column per key.
     pub(super) fn of_rows(&mut self, rows: usize, values: &[ColumnView<'_>]) -> Result<RowGroups> {
-        let columns = self.keys.clone();
-        let columns = columns.iter().zip(values).enumerate().map(|(place, (key, view))| self.column(place, key, *view));
+        let keys = Arc::clone(&self.keys);
+        if let Some(found) = self.addressed(&keys, values, false)? {
+            return Ok(found);
+        }
+        let columns = keys.iter().zip(values).enumerate().map(|(place, (key, view))| self.column(place, key, *view));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         self.of_words(rows, columns, values)
     }
 
     /// The groups of keys that were groups elsewhere, a column per key.
     pub(super) fn of_keys(&mut self, rows: usize, keys: &[ColumnView<'_>]) -> Result<Vec<u32>> {
-        let places = self.keys.clone();
-        let mut columns = Vec::with_capacity(keys.len());
-        for (place, (key, view)) in places.iter().zip(keys).enumerate() {
-            let given = GroupKey { datatype: key.result(), bin: Bin::None, ..key.clone() };
-            if view.datatype() != given.datatype {
-                return Err(super::state::input::strange());
-            }
-            columns.push(self.column(place, &given, *view)?);
+        let given: Vec<GroupKey> = self.keys.iter().map(GroupKey::of_edges).collect();
+        if given.iter().zip(keys).any(|(given, view)| view.datatype() != given.datatype) {
+            return Err(super::state::input::strange());
         }
-        Ok(match self.of_words(rows, columns, keys)? {
+        let found = match self.addressed(&given, keys, true)? {
+            Some(found) => found,
+            None => {
+                let columns = given.iter().zip(keys).enumerate();
+                let columns = columns.map(|(place, (key, view))| self.column(place, key, *view));
+                let columns = columns.collect::<Result<Vec<_>>>()?;
+                self.of_words(rows, columns, keys)?
+            }
+        };
+        Ok(match found {
             RowGroups::One(group) => vec![group; rows],
             RowGroups::Each(groups) => groups,
         })
+    }
+
+    /// The groups of rows by their places, if all keys are numbers of small ranges. With `edges` the values are keys of groups.
+    fn addressed(&mut self, given: &[GroupKey], values: &[ColumnView<'_>], edges: bool) -> Result<Option<RowGroups>> {
+        let Some(mut direct) = self.direct.take() else { return Ok(None) };
+        let has_null = |view: &ColumnView<'_>| view.validity().is_some_and(|valid| valid.contains(&0));
+        let mut found = Found::Not;
+        if !values.iter().any(has_null) {
+            let mut columns = Vec::with_capacity(values.len());
+            for (place, (key, view)) in given.iter().zip(values).enumerate() {
+                columns.push(match key.is_text() {
+                    true => self.column(place, key, *view)?,
+                    false => key.words_of_values(*view),
+                });
+            }
+            let keys = Arc::clone(&self.keys);
+            found = direct.find(&keys, &mut self.table, &columns, edges)?;
+        }
+        let found = match found {
+            Found::One(group) => RowGroups::One(group),
+            Found::Each(groups) => RowGroups::Each(groups),
+            Found::Not => {
+                self.table.index();
+                return Ok(None);
+            }
+        };
+        self.direct = Some(direct);
+        Ok(Some(found))
     }
 
     fn column(&mut self, place: usize, key: &GroupKey, view: ColumnView<'_>) -> Result<Vec<u64>> {
@@ -356,13 +417,20 @@ impl Groups {
 
     /// All groups in ascending order of their keys.
     pub(super) fn sorted(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        if self.width() == 1 && self.keys.iter().all(|key| !key.is_text()) {
-            order.sort_unstable_by_key(|group| self.table.key(*group as usize).first().copied());
-        } else {
-            order.sort_unstable_by(|a, b| self.compare((*a, *b)));
+        let numbers = !self.keys.iter().any(GroupKey::is_text);
+        if let Some(direct) = self.direct.as_ref().filter(|_| numbers) {
+            return direct.ascending();
         }
-        order
+        if self.flagged || !numbers {
+            let mut order: Vec<u32> = (0..self.len() as u32).collect();
+            order.sort_unstable_by(|a, b| self.compare((*a, *b)));
+            return order;
+        }
+        // The first word lies beside the group, so most comparisons look nowhere else.
+        let first = |group: u32| (self.table.key(group as usize).first().copied().unwrap_or(0), group);
+        let mut order: Vec<(u64, u32)> = (0..self.len() as u32).map(first).collect();
+        order.sort_unstable_by(|(x, a), (y, b)| x.cmp(y).then_with(|| self.compare((*a, *b))));
+        order.into_iter().map(|(_, group)| group).collect()
     }
 }
 

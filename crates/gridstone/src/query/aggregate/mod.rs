@@ -18,6 +18,7 @@ mod answers;
 mod chunk;
 mod columns;
 mod dense;
+mod direct;
 mod function;
 mod gathering;
 mod held;

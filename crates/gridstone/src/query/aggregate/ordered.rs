@@ -2,7 +2,7 @@
 //!
 //! The order is that of [`super::key::Groups::sorted`]: by the keys from the first on, NaN and then null after all others.
 
-use super::key::{Bin, GroupKey};
+use super::key::GroupKey;
 use crate::base::Result;
 use crate::tile::Column;
 use std::cmp::Ordering;
@@ -23,7 +23,7 @@ impl OrderedKeys {
     pub(super) fn new(keys: &[GroupKey], columns: &[Column]) -> Result<Self> {
         let column = |(key, column): (&GroupKey, &Column)| {
             let view = column.view();
-            let given = GroupKey { datatype: key.result(), bin: Bin::None, ..key.clone() };
+            let given = key.of_edges();
             let values = match given.is_text() {
                 true => Values::Texts(column.clone()),
                 false => Values::Words(given.words(view)?),

@@ -10,7 +10,7 @@ use super::dense::{DenseCells, DensePart};
 use super::gathering::Gathering;
 use super::plan::{Outcome, Plan, Question};
 use super::stage::Stages;
-use super::state::input::{Rows, strange};
+use super::state::input::{Lines, Rows, strange};
 use crate::base::{Error, Result};
 use crate::condition::Bound;
 use crate::query::request::{ReadContext, Request, Target};
@@ -199,21 +199,17 @@ impl Reduction {
         let take = |stages: &mut Stages, region: Subarray| {
             let columns = cells.plan.paint(&cells.context, &region, &attrs)?;
             let chunk = Chunk::of_box(&region, columns, 0);
-            let groups = self.groups_of(schema, &region, slab);
+            let lines = self.lines_of(schema, &region, slab);
             let selected = match &self.cells {
                 Where::All => Selected::All,
                 Where::Condition(bound) => Selected::By(bound),
                 Where::Mask(mask) => Selected::Rows(rows_of(mask, schema, &region, whole)),
             };
-            match &groups {
-                Some(groups) => self.asked.take_grouped(stages, &chunk, Rows::Each(groups), selected),
-                None => self.asked.take_grouped(
-                    stages,
-                    &chunk,
-                    Rows::One(self.first_group(&region, slab), chunk.rows),
-                    selected,
-                ),
-            }
+            let rows = match &lines {
+                Some((firsts, length, step)) => Rows::Lines(Lines { firsts, length: *length, step: *step }),
+                None => Rows::One(self.first_group(&region, slab), chunk.rows),
+            };
+            self.asked.take_grouped(stages, &chunk, rows, selected)
         };
         gathering.take_each(&cells.context, units, take)
     }
@@ -236,25 +232,27 @@ impl Reduction {
         axes.map(|((low, side), stride)| (low - side.lo) * stride).sum::<u64>() as u32
     }
 
-    /// The groups of the cells of a region, in cell order; `None` if it is one.
-    fn groups_of(&self, schema: &Schema, region: &Subarray, slab: &Slab) -> Option<Vec<u32>> {
+    /// The first groups of the lines of a region, in cell order, the length of a line, and how far the groups of two neighbours in
+    /// it are apart; `None` if all cells are of one group.
+    fn lines_of(&self, schema: &Schema, region: &Subarray, slab: &Slab) -> Option<(Vec<u32>, usize, u32)> {
         let shape = region.shape();
         if self.kept.iter().all(|axis| shape.get(*axis) == Some(&1)) {
             return None;
         }
         let strides = self.strides(slab);
-        let mut groups = vec![self.first_group(region, slab)];
-        for axis in schema.options().cell_order.slowest_first(shape.len()) {
-            let Some(count) = shape.get(axis).filter(|count| **count > 1) else { continue };
+        let stride = |axis: usize| {
             let kept = self.kept.iter().position(|kept| *kept == axis).and_then(|place| strides.get(place));
-            let stride = kept.copied().unwrap_or(0) as u32;
-            let mut more = Vec::with_capacity(groups.len() * *count as usize);
-            for group in groups {
-                more.extend((0..*count as u32).map(|step| group + step * stride));
-            }
-            groups = more;
+            kept.copied().unwrap_or(0) as u32
+        };
+        let axes: Vec<usize> = schema.options().cell_order.slowest_first(shape.len()).collect();
+        let (fastest, slower) = axes.split_last()?;
+        let mut firsts = vec![self.first_group(region, slab)];
+        for axis in slower {
+            let Some(count) = shape.get(*axis).filter(|count| **count > 1) else { continue };
+            let step = stride(*axis);
+            firsts = firsts.iter().flat_map(|group| (0..*count as u32).map(move |at| group + at * step)).collect();
         }
-        Some(groups)
+        Some((firsts, *shape.get(*fastest)? as usize, stride(*fastest)))
     }
 }
 

@@ -34,6 +34,11 @@ impl GroupTable {
         Self { width, words: Vec::new(), slots: vec![0; SLOTS_MIN], groups }
     }
 
+    /// How many words a key has.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     /// How many groups there are.
     pub(super) fn len(&self) -> usize {
         self.groups
@@ -98,22 +103,34 @@ impl GroupTable {
         }
     }
 
-    fn add(&mut self, slot: usize, key: &[u64]) -> u32 {
+    /// Adds a group whose key is new, without a slot: it is not found before [`GroupTable::index`].
+    pub(super) fn push(&mut self, key: &[u64]) -> u32 {
         let group = self.groups as u32;
         self.groups += 1;
         self.words.extend_from_slice(key);
+        group
+    }
+
+    /// Gives each group its slot.
+    pub(super) fn index(&mut self) {
+        self.fill_slots((self.groups * 4).next_power_of_two().max(SLOTS_MIN));
+    }
+
+    fn add(&mut self, slot: usize, key: &[u64]) -> u32 {
+        let group = self.push(key);
         if let Some(slot) = self.slots.get_mut(slot) {
             *slot = group + 1;
         }
         if self.groups * 2 > self.slots.len() {
-            self.enlarge();
+            self.fill_slots(self.slots.len() * 4);
         }
         group
     }
 
-    fn enlarge(&mut self) {
-        let mask = self.slots.len() * 4 - 1;
-        let mut slots = vec![0u32; mask + 1];
+    /// Takes so many slots, a power of two, and fills them.
+    fn fill_slots(&mut self, count: usize) {
+        let mask = count - 1;
+        let mut slots = vec![0u32; count];
         for (group, key) in (0u32..).zip(self.words.chunks_exact(self.width.max(1))) {
             let mut at = (hash(key) >> 32) as usize & mask;
             while slots.get(at).is_some_and(|held| *held != 0) {

@@ -37,49 +37,75 @@ pub(super) fn take_whole_tiles(
     attrs: &[usize],
     accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
 ) -> Result<()> {
-    let mut taken: HashMap<(usize, u64), bool> = HashMap::new();
+    let tiles = Tiles::of(&sweep.units);
+    let mut taken = vec![false; tiles.firsts.len()];
     {
         let places = Places::of(sweep);
         let mut known = Known::default();
-        let selected = selected_cells(sweep, roles.as_deref().map(Vec::as_slice));
-        for unit in &sweep.units {
-            let tile = (unit.queue, unit.at.tile);
-            if taken.contains_key(&tile) {
-                continue;
-            }
+        let selected = tiles.selected_cells(&sweep.units, roles.as_deref().map(Vec::as_slice));
+        for ((took, first), selected) in taken.iter_mut().zip(&tiles.firsts).zip(selected) {
             sweep.context.cancel.check()?;
+            let Some(unit) = sweep.units.get(*first) else { continue };
             // A block that is not planned, since the condition or the box rules it out, is missing from the sum.
             let whole = whole_tile(sweep, unit, &places, &mut known, attrs)?;
-            let took = match whole.filter(|whole| selected.get(&tile) == Some(&whole.cells)) {
-                Some(whole) => accept(&whole)?,
-                None => false,
-            };
-            taken.insert(tile, took);
+            if let Some(whole) = whole.filter(|whole| selected == whole.cells) {
+                *took = accept(&whole)?;
+            }
         }
     }
-    let gone = |unit: &Unit| taken.get(&(unit.queue, unit.at.tile)) == Some(&true);
-    let rows: Vec<u32> = (0u32..).zip(&sweep.units).filter(|(_, unit)| !gone(unit)).map(|(row, _)| row).collect();
+    let is_left = |tile: &u32| taken.get(*tile as usize) == Some(&false);
+    let rows: Vec<u32> = (0u32..).zip(&tiles.of_units).filter(|(_, tile)| is_left(tile)).map(|(row, _)| row).collect();
     if rows.len() < sweep.units.len() {
         sweep.keep_units(&rows);
         if let Some(roles) = &mut roles {
             **roles = rows.iter().filter_map(|row| roles.get(*row as usize)).copied().collect();
         }
-        let tiles = taken.values().filter(|took| **took).count() as u64;
+        let tiles = taken.iter().filter(|took| **took).count() as u64;
         Counters::add(&sweep.context.counters.tiles_from_index, tiles);
         sweep.context.counters.tiles_read.fetch_sub(tiles, std::sync::atomic::Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// How many cells of each tile lie in planned blocks of which every row is selected.
-fn selected_cells(sweep: &SparseReader, roles: Option<&[BlockRole]>) -> HashMap<(usize, u64), u64> {
-    let mut selected = HashMap::new();
-    for (at, unit) in sweep.units.iter().enumerate() {
-        if roles.is_none_or(|roles| roles.get(at).is_some_and(|role| role.verdict == Verdict::All)) {
-            *selected.entry((unit.queue, unit.at.tile)).or_insert(0) += unit.at.cells as u64;
+/// The tiles of planned blocks, each with a number.
+struct Tiles {
+    of_units: Vec<u32>,
+    /// The first block of each.
+    firsts: Vec<usize>,
+}
+
+impl Tiles {
+    fn of(units: &[Unit]) -> Self {
+        let (mut of_units, mut firsts) = (Vec::with_capacity(units.len()), Vec::new());
+        let mut numbers: HashMap<(usize, u64), u32> = HashMap::new();
+        let mut last = None;
+        for (place, unit) in units.iter().enumerate() {
+            let tile = (unit.queue, unit.at.tile);
+            let number = match last {
+                // Blocks of a tile mostly follow each other.
+                Some((before, number)) if before == tile => number,
+                _ => *numbers.entry(tile).or_insert_with(|| {
+                    firsts.push(place);
+                    firsts.len() as u32 - 1
+                }),
+            };
+            last = Some((tile, number));
+            of_units.push(number);
         }
+        Self { of_units, firsts }
     }
-    selected
+
+    /// How many cells of each tile lie in planned blocks of which every row is selected.
+    fn selected_cells(&self, units: &[Unit], roles: Option<&[BlockRole]>) -> Vec<u64> {
+        let mut selected = vec![0; self.firsts.len()];
+        for (at, (unit, tile)) in units.iter().zip(&self.of_units).enumerate() {
+            let all = roles.is_none_or(|roles| roles.get(at).is_some_and(|role| role.verdict == Verdict::All));
+            if let Some(cells) = selected.get_mut(*tile as usize).filter(|_| all) {
+                *cells += unit.at.cells as u64;
+            }
+        }
+        selected
+    }
 }
 
 /// The tile of a block, if its cells are all read as they are, and all that is asked for is known.

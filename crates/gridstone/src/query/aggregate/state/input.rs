@@ -11,6 +11,27 @@ pub(in crate::query) enum Rows<'a> {
     One(u32, usize),
     /// Each row to its own.
     Each(&'a [u32]),
+    /// Rows in lines of one length, each line from its group on.
+    Lines(Lines<'a>),
+}
+
+/// Rows in lines, as the cells of a box: each line has rows of one group, or of groups that follow each other.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::query) struct Lines<'a> {
+    /// The group of the first row of each.
+    pub(in crate::query) firsts: &'a [u32],
+    /// Rows of each.
+    pub(in crate::query) length: usize,
+    /// How far the groups of two neighbours are apart.
+    pub(in crate::query) step: u32,
+}
+
+impl Lines<'_> {
+    /// The group of a row.
+    pub(in crate::query) fn group(&self, row: usize) -> u32 {
+        let length = self.length.max(1);
+        self.firsts.get(row / length).map_or(0, |first| first + (row % length) as u32 * self.step)
+    }
 }
 
 /// Where rows stand in the order of the array: their coordinates as ordered keys, a column per axis, and the number of the
@@ -95,6 +116,7 @@ pub(in crate::query) trait State: std::fmt::Debug + Send + Sync {
 
 /// Calls `f` with each row that has a value, and its group.
 pub(in crate::query) fn for_each_valid(rows: Rows<'_>, validity: Option<&[u8]>, mut f: impl FnMut(usize, usize)) {
+    let is_valid = |row: usize| validity.is_none_or(|valid| valid.get(row).is_some_and(|v| *v != 0));
     match (rows, validity) {
         (Rows::One(group, count), None) => (0..count).for_each(|row| f(row, group as usize)),
         (Rows::One(group, _), Some(valid)) => {
@@ -104,6 +126,12 @@ pub(in crate::query) fn for_each_valid(rows: Rows<'_>, validity: Option<&[u8]>, 
         (Rows::Each(groups), Some(valid)) => {
             let rows = groups.iter().zip(valid).enumerate().filter(|(_, (_, valid))| **valid != 0);
             rows.for_each(|(row, (group, _))| f(row, *group as usize));
+        }
+        (Rows::Lines(lines), _) => {
+            for (line, first) in lines.firsts.iter().enumerate() {
+                let places = (0..lines.length).map(|place| (line * lines.length + place, place as u32 * lines.step));
+                places.filter(|(row, _)| is_valid(*row)).for_each(|(row, more)| f(row, (first + more) as usize));
+            }
         }
     }
 }
@@ -125,8 +153,9 @@ pub(in crate::query) fn floats_field(values: impl Iterator<Item = f64>) -> Resul
 
 /// A column of a type of eight bytes.
 pub(in crate::query) fn words_column(datatype: Datatype, values: impl Iterator<Item = u64>) -> Result<Column> {
-    let bytes: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
-    Column::new(datatype, AlignedBuf::from_slice(&bytes), None, None)
+    let words: Vec<[u8; 8]> = values.map(u64::to_le_bytes).collect();
+    let bytes = words.as_flattened();
+    Column::new(datatype, AlignedBuf::from_slice(bytes), None, None)
 }
 
 /// The same with nulls.
@@ -134,13 +163,10 @@ pub(in crate::query) fn nullable_words(
     datatype: Datatype,
     values: impl Iterator<Item = Option<u64>>,
 ) -> Result<Column> {
-    let (mut bytes, mut valid) = (Vec::new(), Vec::new());
-    for value in values {
-        bytes.extend_from_slice(&value.unwrap_or(0).to_le_bytes());
-        valid.push(u8::from(value.is_some()));
-    }
+    let (words, valid): (Vec<[u8; 8]>, Vec<u8>) =
+        values.map(|value| (value.unwrap_or(0).to_le_bytes(), u8::from(value.is_some()))).unzip();
     let validity = valid.contains(&0).then_some(valid);
-    Column::new(datatype, AlignedBuf::from_slice(&bytes), None, validity)
+    Column::new(datatype, AlignedBuf::from_slice(words.as_flattened()), None, validity)
 }
 
 /// The words of a field of eight bytes.

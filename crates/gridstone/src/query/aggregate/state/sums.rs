@@ -5,7 +5,7 @@
 //! added in lanes first.
 
 use super::input::{
-    Input, Known, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick, strange,
+    Input, Known, Lines, Rows, State, field, floats_field, for_each_valid, longs_field, nullable_words, pick, strange,
     valid_count, words_column,
 };
 use crate::base::{ElementKind, Error, Result};
@@ -24,18 +24,31 @@ pub(in crate::query) enum Total {
     Mean,
 }
 
-#[derive(Debug)]
-enum Sum {
-    Integers(Vec<i128>),
-    /// The sums, and what was lost of them.
-    Floats(Vec<f64>, Vec<f64>),
+/// The sum of a group, and the number of its values. What belongs together lies together: groups are visited in no order.
+#[derive(Debug, Clone, Copy, Default)]
+struct Integer {
+    sum: i128,
+    count: u64,
 }
 
-/// A sum per group, and the number of its values.
+/// The same of floats, with what the additions lost.
+#[derive(Debug, Clone, Copy, Default)]
+struct Float {
+    sum: f64,
+    lost: f64,
+    count: u64,
+}
+
+#[derive(Debug)]
+enum Sum {
+    Integers(Vec<Integer>),
+    Floats(Vec<Float>),
+}
+
+/// A sum per group.
 #[derive(Debug)]
 pub(in crate::query) struct Sums {
     sums: Sum,
-    counts: Vec<u64>,
     datatype: Datatype,
     total: Total,
     /// The aggregate as it was written, for errors.
@@ -77,10 +90,10 @@ impl Sums {
                 let name = if total == Total::Sum { "sum" } else { "mean" };
                 return Err(Error::input(format!("{text}: values of {datatype} have no {name}")));
             }
-            ElementKind::Float => Sum::Floats(Vec::new(), Vec::new()),
+            ElementKind::Float => Sum::Floats(Vec::new()),
             ElementKind::Signed | ElementKind::Unsigned => Sum::Integers(Vec::new()),
         };
-        Ok(Self { sums, counts: Vec::new(), datatype, total, text: text.to_owned() })
+        Ok(Self { sums, datatype, total, text: text.to_owned() })
     }
 
     fn unfit(&self, sum: i128) -> Error {
@@ -121,70 +134,101 @@ impl Sums {
         self.datatype.is_time() && value == i64::MIN
     }
 
-    fn add_run(&mut self, group: usize, numbers: &Numbers, validity: Option<&[u8]>) {
-        let is_valid = |row: usize| validity.is_none_or(|valid| valid.get(row).is_some_and(|v| *v != 0));
+    /// Adds rows of one group, `more` of which have a value.
+    fn add_run(&mut self, group: usize, more: u64, numbers: &Numbers, validity: Option<&[u8]>) {
         match (&mut self.sums, numbers) {
-            (Sum::Floats(sums, lost), Numbers::Float(values)) => {
+            (Sum::Floats(sums), Numbers::Float(values)) => {
                 let run = match validity {
                     None => sum_of(values),
                     Some(valid) => sum_of(
                         &values.iter().zip(valid).map(|(v, k)| if *k == 0 { 0.0 } else { *v }).collect::<Vec<_>>(),
                     ),
                 };
-                if let (Some(sum), Some(lost)) = (sums.get_mut(group), lost.get_mut(group)) {
-                    add(sum, lost, run);
+                if let Some(own) = sums.get_mut(group) {
+                    add(&mut own.sum, &mut own.lost, run);
+                    own.count += more;
                 }
             }
-            (Sum::Integers(sums), Numbers::Signed(values)) => {
-                let run: i128 = match validity {
-                    // The halves are added apart, in 64 bits each.
-                    None => values
-                        .chunks(1 << 20)
-                        .map(|chunk| {
-                            let low: u64 = chunk.iter().map(|v| *v as u64 & 0xffff_ffff).sum();
-                            let high: i64 = chunk.iter().map(|v| v >> 32).sum();
-                            (i128::from(high) << 32) + i128::from(low)
-                        })
-                        .sum(),
-                    Some(_) => (0..).zip(values).filter(|(row, _)| is_valid(*row)).map(|(_, v)| i128::from(*v)).sum(),
-                };
-                sums.get_mut(group).into_iter().for_each(|sum| *sum += run);
-            }
-            (Sum::Integers(sums), Numbers::Unsigned(values)) => {
-                let valid = (0..).zip(values).filter(|(row, _)| is_valid(*row));
-                let run: i128 = valid.map(|(_, v)| i128::from(*v)).sum();
-                sums.get_mut(group).into_iter().for_each(|sum| *sum += run);
+            (Sum::Integers(sums), numbers) => {
+                if let Some(own) = sums.get_mut(group) {
+                    own.sum += whole_sum_of(numbers, validity);
+                    own.count += more;
+                }
             }
             _ => {}
         }
     }
 
-    fn add_each(&mut self, rows: Rows<'_>, numbers: &Numbers, validity: Option<&[u8]>) {
-        let counts = &mut self.counts;
-        let mut count = |group: usize| counts.get_mut(group).into_iter().for_each(|count| *count += 1);
+    /// Adds rows in lines of one group, or of groups side by side.
+    fn add_lines(&mut self, lines: Lines<'_>, numbers: &Numbers) {
+        let (length, count) = (lines.length.max(1), lines.length as u64);
+        let firsts = lines.firsts.iter().map(|first| *first as usize);
         match (&mut self.sums, numbers) {
-            (Sum::Floats(sums, lost), Numbers::Float(values)) => for_each_valid(rows, validity, |row, group| {
-                count(group);
-                if let (Some(sum), Some(lost), Some(value)) =
-                    (sums.get_mut(group), lost.get_mut(group), values.get(row))
-                {
-                    add(sum, lost, *value);
+            (Sum::Floats(sums), Numbers::Float(values)) if lines.step == 0 => {
+                for (first, line) in firsts.zip(values.chunks(length)) {
+                    if let Some(own) = sums.get_mut(first) {
+                        add(&mut own.sum, &mut own.lost, sum_of(line));
+                        own.count += count;
+                    }
+                }
+            }
+            (Sum::Floats(sums), Numbers::Float(values)) => {
+                for (first, line) in firsts.zip(values.chunks(length)) {
+                    for (own, value) in sums.get_mut(first..).unwrap_or_default().iter_mut().zip(line) {
+                        add(&mut own.sum, &mut own.lost, *value);
+                        own.count += 1;
+                    }
+                }
+            }
+            _ => self.add_each(Rows::Lines(lines), numbers, None),
+        }
+    }
+
+    fn add_each(&mut self, rows: Rows<'_>, numbers: &Numbers, validity: Option<&[u8]>) {
+        match (&mut self.sums, numbers) {
+            (Sum::Floats(sums), Numbers::Float(values)) => for_each_valid(rows, validity, |row, group| {
+                if let (Some(own), Some(value)) = (sums.get_mut(group), values.get(row)) {
+                    add(&mut own.sum, &mut own.lost, *value);
+                    own.count += 1;
                 }
             }),
             (Sum::Integers(sums), Numbers::Signed(values)) => for_each_valid(rows, validity, |row, group| {
-                count(group);
-                if let (Some(sum), Some(value)) = (sums.get_mut(group), values.get(row)) {
-                    *sum += i128::from(*value);
+                if let (Some(own), Some(value)) = (sums.get_mut(group), values.get(row)) {
+                    own.sum += i128::from(*value);
+                    own.count += 1;
                 }
             }),
             (Sum::Integers(sums), Numbers::Unsigned(values)) => for_each_valid(rows, validity, |row, group| {
-                count(group);
-                if let (Some(sum), Some(value)) = (sums.get_mut(group), values.get(row)) {
-                    *sum += i128::from(*value);
+                if let (Some(own), Some(value)) = (sums.get_mut(group), values.get(row)) {
+                    own.sum += i128::from(*value);
+                    own.count += 1;
                 }
             }),
             _ => {}
         }
+    }
+}
+
+/// The sum of a run of whole numbers.
+fn whole_sum_of(numbers: &Numbers, validity: Option<&[u8]>) -> i128 {
+    let is_valid = |row: usize| validity.is_none_or(|valid| valid.get(row).is_some_and(|v| *v != 0));
+    match (numbers, validity) {
+        // The halves are added apart, in 64 bits each.
+        (Numbers::Signed(values), None) => values
+            .chunks(1 << 20)
+            .map(|chunk| {
+                let low: u64 = chunk.iter().map(|v| *v as u64 & 0xffff_ffff).sum();
+                let high: i64 = chunk.iter().map(|v| v >> 32).sum();
+                (i128::from(high) << 32) + i128::from(low)
+            })
+            .sum(),
+        (Numbers::Signed(values), Some(_)) => {
+            (0..).zip(values).filter(|(row, _)| is_valid(*row)).map(|(_, v)| i128::from(*v)).sum()
+        }
+        (Numbers::Unsigned(values), _) => {
+            (0..).zip(values).filter(|(row, _)| is_valid(*row)).map(|(_, v)| i128::from(*v)).sum()
+        }
+        (Numbers::Float(_), _) => 0,
     }
 }
 
@@ -199,19 +243,15 @@ impl State for Sums {
     fn fresh(&self) -> Box<dyn State> {
         let sums = match &self.sums {
             Sum::Integers(_) => Sum::Integers(Vec::new()),
-            Sum::Floats(..) => Sum::Floats(Vec::new(), Vec::new()),
+            Sum::Floats(_) => Sum::Floats(Vec::new()),
         };
-        Box::new(Self { sums, counts: Vec::new(), text: self.text.clone(), ..*self })
+        Box::new(Self { sums, text: self.text.clone(), ..*self })
     }
 
     fn grow(&mut self, groups: usize) {
-        self.counts.resize(groups, 0);
         match &mut self.sums {
-            Sum::Integers(sums) => sums.resize(groups, 0),
-            Sum::Floats(sums, lost) => {
-                sums.resize(groups, 0.0);
-                lost.resize(groups, 0.0);
-            }
+            Sum::Integers(sums) => sums.resize_with(groups, Integer::default),
+            Sum::Floats(sums) => sums.resize_with(groups, Float::default),
         }
     }
 
@@ -227,34 +267,31 @@ impl State for Sums {
         match rows {
             Rows::One(group, count) => {
                 let more = valid_count(count, view.validity());
-                self.counts.get_mut(group as usize).into_iter().for_each(|total| *total += more);
-                self.add_run(group as usize, &numbers, view.validity());
+                self.add_run(group as usize, more, &numbers, view.validity());
             }
-            Rows::Each(_) => self.add_each(rows, &numbers, view.validity()),
+            Rows::Lines(lines) if view.validity().is_none() && lines.step <= 1 => self.add_lines(lines, &numbers),
+            Rows::Each(_) | Rows::Lines(_) => self.add_each(rows, &numbers, view.validity()),
         }
         Ok(())
     }
 
     fn absorb(&mut self, groups: &[u32], fields: &[ColumnView<'_>]) -> Result<()> {
         let (first, second, counts) = (field(fields, 0)?, field(fields, 1)?, field(fields, 2)?);
-        let mine = groups.iter().map(|group| *group as usize);
-        for (group, more) in mine.clone().zip(counts) {
-            self.counts.get_mut(group).into_iter().for_each(|count| *count += more);
-        }
         let too_large = || Error::input(format!("{}: the sum does not fit 128 bits", self.text));
-        for (group, (first, second)) in mine.zip(first.into_iter().zip(second)) {
+        let theirs = first.into_iter().zip(second).zip(counts);
+        for (group, ((first, second), count)) in groups.iter().map(|group| *group as usize).zip(theirs) {
             match &mut self.sums {
                 Sum::Integers(sums) => {
                     let more = (i128::from(second as i64) << 64) | i128::from(first);
-                    let Some(sum) = sums.get_mut(group) else { return Err(strange()) };
-                    *sum = sum.checked_add(more).ok_or_else(too_large)?;
+                    let own = sums.get_mut(group).ok_or_else(strange)?;
+                    own.sum = own.sum.checked_add(more).ok_or_else(too_large)?;
+                    own.count += count;
                 }
-                Sum::Floats(sums, lost) => {
-                    let (Some(sum), Some(lost)) = (sums.get_mut(group), lost.get_mut(group)) else {
-                        return Err(strange());
-                    };
-                    add(sum, lost, f64::from_bits(first));
-                    *lost += f64::from_bits(second);
+                Sum::Floats(sums) => {
+                    let own = sums.get_mut(group).ok_or_else(strange)?;
+                    add(&mut own.sum, &mut own.lost, f64::from_bits(first));
+                    own.lost += f64::from_bits(second);
+                    own.count += count;
                 }
             }
         }
@@ -274,7 +311,7 @@ impl State for Sums {
                 words_column(Datatype::Int64, std::iter::once((sum >> 64) as u64))?,
                 count,
             ]),
-            (Sum::Floats(..), crate::tile::Sum::Float(sum)) => {
+            (Sum::Floats(_), crate::tile::Sum::Float(sum)) => {
                 let sum = if known.nans > 0 { f64::NAN } else { sum };
                 Some(vec![floats_field(std::iter::once(sum))?, floats_field(std::iter::once(0.0))?, count])
             }
@@ -285,45 +322,51 @@ impl State for Sums {
     fn kinds(&self) -> Vec<(String, Datatype)> {
         let (first, second) = match &self.sums {
             Sum::Integers(_) => (("low", Datatype::UInt64), ("high", Datatype::Int64)),
-            Sum::Floats(..) => (("sum", Datatype::Float64), ("lost", Datatype::Float64)),
+            Sum::Floats(_) => (("sum", Datatype::Float64), ("lost", Datatype::Float64)),
         };
         [first, second, ("count", Datatype::UInt64)].map(|(name, datatype)| (name.to_owned(), datatype)).to_vec()
     }
 
     fn fields(&self, groups: &[u32]) -> Result<Vec<Column>> {
-        let (first, second) = match &self.sums {
-            Sum::Integers(sums) => (
-                longs_field(pick(sums, groups).map(|sum| sum as u64))?,
-                words_column(Datatype::Int64, pick(sums, groups).map(|sum| (sum >> 64) as u64))?,
-            ),
-            Sum::Floats(sums, lost) => (floats_field(pick(sums, groups))?, floats_field(pick(lost, groups))?),
-        };
-        Ok(vec![first, second, longs_field(pick(&self.counts, groups))?])
+        match &self.sums {
+            Sum::Integers(sums) => Ok(vec![
+                longs_field(pick(sums, groups).map(|own| own.sum as u64))?,
+                words_column(Datatype::Int64, pick(sums, groups).map(|own| (own.sum >> 64) as u64))?,
+                longs_field(pick(sums, groups).map(|own| own.count))?,
+            ]),
+            Sum::Floats(sums) => Ok(vec![
+                floats_field(pick(sums, groups).map(|own| own.sum))?,
+                floats_field(pick(sums, groups).map(|own| own.lost))?,
+                longs_field(pick(sums, groups).map(|own| own.count))?,
+            ]),
+        }
     }
 
     fn finish(&self, groups: &[u32]) -> Result<Column> {
-        let counts = pick(&self.counts, groups);
         let words: Vec<Option<u64>> = match &self.sums {
             Sum::Integers(sums) => {
-                let word = |(sum, count): (i128, u64)| match count {
+                let word = |own: Integer| match own.count {
                     0 => Ok(None),
-                    _ => self.integer(sum, count).map(Some),
+                    count => self.integer(own.sum, count).map(Some),
                 };
-                pick(sums, groups).zip(counts).map(word).collect::<Result<_>>()?
+                pick(sums, groups).map(word).collect::<Result<_>>()?
             }
-            Sum::Floats(sums, lost) => {
-                let total = |((sum, lost), count): ((f64, f64), u64)| {
-                    let sum = settled(sum, lost);
-                    let sum = if self.total == Total::Mean { sum / count as f64 } else { sum };
-                    (count > 0).then(|| sum.to_bits())
+            Sum::Floats(sums) => {
+                let total = |own: Float| {
+                    let sum = settled(own.sum, own.lost);
+                    let sum = if self.total == Total::Mean { sum / own.count as f64 } else { sum };
+                    (own.count > 0).then(|| sum.to_bits())
                 };
-                pick(sums, groups).zip(pick(lost, groups)).zip(counts).map(total).collect()
+                pick(sums, groups).map(total).collect()
             }
         };
         nullable_words(self.result(), words.into_iter())
     }
 
     fn size_bytes(&self) -> u64 {
-        (self.counts.capacity() * (8 + 16)) as u64
+        (match &self.sums {
+            Sum::Integers(sums) => sums.capacity() * size_of::<Integer>(),
+            Sum::Floats(sums) => sums.capacity() * size_of::<Float>(),
+        }) as u64
     }
 }
