@@ -161,6 +161,7 @@ fn condition_corpus() -> Vec<Vec<u8>> {
         "1 < x <= 0x1f & ~ b | s == 'it''s'",
         "t >= timestamp '2020-01-01T00:00:00Z' and f != nan",
         "`u` not in (18446744073709551615, -1) and r == b'00ff'",
+        "case s when 'a' then i + 1 when 'b' then null else -(u) end > 1 and if(b, x, 0) < nullif(x, 7)",
     ];
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }

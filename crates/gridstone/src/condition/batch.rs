@@ -1,6 +1,6 @@
 //! The columns that a condition is evaluated on.
 
-use super::bind::{Field, Place};
+use super::bind::{Field, Needed, Place};
 use crate::base::{Error, Result};
 use crate::schema::text::word;
 use crate::schema::{Datatype, Order, Schema, Subarray, key};
@@ -93,6 +93,26 @@ impl<'a> Batch<'a> {
         self
     }
 
+    /// Some of its rows, in this order: the columns in `needed` alone.
+    pub(super) fn gather(&self, rows: &[u32], needed: &Needed) -> Gathered {
+        let of_keys = |keys: &[u64]| rows.iter().filter_map(|row| keys.get(*row as usize)).copied().collect();
+        let picked = |coordinates: &Coordinates<'_>| match coordinates {
+            Coordinates::Column(view) => Picked::Column(view.gather(rows)),
+            Coordinates::Keys(keys) => Picked::Keys(of_keys(keys)),
+            Coordinates::Regular { first, repeat, count } => {
+                let key = |row: &u32| first.saturating_add(u64::from(*row) / (*repeat).max(1) % (*count).max(1));
+                Picked::Keys(rows.iter().map(key).collect())
+            }
+        };
+        let dims = self.dims.iter().filter(|(place, _)| needed.dims.contains(place));
+        let attrs = self.attrs.iter().filter(|(place, _)| needed.attrs.contains(place));
+        Gathered {
+            rows: rows.len(),
+            dims: dims.map(|(place, coordinates)| (*place, picked(coordinates))).collect(),
+            attrs: attrs.map(|(place, view)| (*place, view.gather(rows))).collect(),
+        }
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -168,6 +188,39 @@ impl<'a> Batch<'a> {
             }
             Some(Coordinates::Column(view)) => key::encode(field.datatype, view.values()).map(Cow::Owned),
             _ => Err(Error::input(format!("the batch lacks the {} cells of {:?}", self.rows, field.place))),
+        }
+    }
+}
+
+/// Coordinates of some rows.
+enum Picked {
+    Column(Column),
+    Keys(Vec<u64>),
+}
+
+impl Picked {
+    fn coordinates(&self) -> Coordinates<'_> {
+        match self {
+            Self::Column(column) => Coordinates::Column(column.view()),
+            Self::Keys(keys) => Coordinates::Keys(keys),
+        }
+    }
+}
+
+/// Some rows of a batch.
+pub(super) struct Gathered {
+    rows: usize,
+    dims: Vec<(usize, Picked)>,
+    attrs: Vec<(usize, Column)>,
+}
+
+impl Gathered {
+    /// The batch of these rows.
+    pub(super) fn batch(&self) -> Batch<'_> {
+        Batch {
+            rows: self.rows,
+            dims: self.dims.iter().map(|(place, picked)| (*place, picked.coordinates())).collect(),
+            attrs: self.attrs.iter().map(|(place, column)| (*place, column.view())).collect(),
         }
     }
 }

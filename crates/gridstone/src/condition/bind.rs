@@ -117,6 +117,18 @@ impl Bound {
         Self { root: simplify::join(vec![inside, self.root], true) }
     }
 
+    /// Whether its evaluation computes values, which may fail.
+    pub(super) fn computes(&self) -> bool {
+        fn any(node: &Node) -> bool {
+            match node {
+                Node::Computed(_) => true,
+                Node::And(args) | Node::Or(args) => args.iter().any(any),
+                _ => false,
+            }
+        }
+        any(&self.root)
+    }
+
     /// The constant result, if it is the same for every row of any data.
     pub fn constant(&self) -> Option<bool> {
         if let Node::Constant(value) = self.root { Some(value) } else { None }

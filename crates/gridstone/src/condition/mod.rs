@@ -41,7 +41,7 @@ mod values;
 
 pub use batch::{Batch, Coordinates};
 pub use bind::{Bound, Needed, Place};
-pub use expression::{BoundExpression, Call, Expression};
+pub use expression::{BoundExpression, Call, Expression, When};
 pub use fuzz::fuzz;
 pub use prune::{Facts, Verdict};
 pub use selection::Selection;

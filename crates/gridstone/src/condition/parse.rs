@@ -54,7 +54,7 @@ impl Parser<'_> {
     }
 
     /// Parses a condition up to a token that binds less than `least`.
-    fn condition(&mut self, least: u8) -> Result<Condition> {
+    pub(super) fn condition(&mut self, least: u8) -> Result<Condition> {
         let mut left = self.unit()?;
         loop {
             let power = self.power();
@@ -148,7 +148,8 @@ impl Parser<'_> {
                 let at = self.at;
                 self.advance()?;
                 let is = if negated { Comparison::Eq } else { Comparison::Ne };
-                self.compared(at, is, value.clone(), value)
+                let copy = self.copy(&value)?;
+                self.compared(at, is, copy, value)
             }
             _ => Err(self.expected("\"null\", \"not null\", \"nan\" or \"not nan\"")),
         }
@@ -189,10 +190,11 @@ impl Parser<'_> {
                 Expression::Literal { value: low },
                 Expression::Literal { value: high },
             ) => Ok(Condition::Between { column, low, high }),
-            (value, low, high) => Ok(Condition::all(vec![
-                self.compared(at, Comparison::Ge, value.clone(), low)?,
-                self.compared(at, Comparison::Le, value, high)?,
-            ])),
+            (value, low, high) => {
+                let copy = self.copy(&value)?;
+                let above = self.compared(at, Comparison::Ge, copy, low)?;
+                Ok(Condition::all(vec![above, self.compared(at, Comparison::Le, value, high)?]))
+            }
         }
     }
 
@@ -215,14 +217,16 @@ impl Parser<'_> {
             let at = self.at;
             self.advance()?;
             let right = self.sum()?;
-            parts.push(self.compared(at, is, left, right.clone())?);
-            left = right;
+            let next = if self.comparison().is_some() { Some(self.copy(&right)?) } else { None };
+            parts.push(self.compared(at, is, left, right)?);
+            let Some(next) = next else { break };
+            left = next;
         }
         Ok(Condition::all(parts))
     }
 
     /// The comparison whose sign stands at byte `at`.
-    fn compared(&self, at: usize, is: Comparison, left: Expression, right: Expression) -> Result<Condition> {
+    pub(super) fn compared(&self, at: usize, is: Comparison, left: Expression, right: Expression) -> Result<Condition> {
         use Expression::{Column, Literal};
         Ok(match (left, right) {
             (Column { column }, Literal { value }) => Condition::Compare { is, column, value },

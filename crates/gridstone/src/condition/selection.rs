@@ -21,6 +21,15 @@ impl Selection {
         Self { bits: BooleanBuffer::new(Buffer::from_vec(words), 0, rows) }
     }
 
+    /// These of `rows` rows.
+    pub(super) fn of_rows(chosen: impl Iterator<Item = usize>, rows: usize) -> Self {
+        let mut words = vec![0u64; rows.div_ceil(64)];
+        for row in chosen {
+            words.get_mut(row / 64).into_iter().for_each(|word| *word |= 1 << (row % 64));
+        }
+        Self::of_words(words, rows)
+    }
+
     pub(super) fn and(&self, other: &Self) -> Self {
         Self { bits: &self.bits & &other.bits }
     }

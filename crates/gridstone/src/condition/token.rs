@@ -7,12 +7,21 @@ use crate::base::Result;
 const RESERVED: [&str; 14] =
     ["and", "or", "not", "in", "is", "between", "null", "none", "true", "false", "nan", "inf", "infinity", "nat"];
 
-/// Whether `name` needs no quotes.
+/// Words of a `case`. Within one they are names only if quoted; elsewhere they are names.
+const OF_CASE: [&str; 5] = ["case", "when", "then", "else", "end"];
+
+/// Whether `name` needs no quotes, wherever it stands.
 pub(super) fn is_plain(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
         && letters.all(is_letter)
         && !RESERVED.contains(&name.to_lowercase().as_str())
+        && !is_of_case(name)
+}
+
+/// Whether `name` is a word of a `case`.
+pub(super) fn is_of_case(name: &str) -> bool {
+    OF_CASE.iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 fn is_letter(c: char) -> bool {
@@ -41,6 +50,7 @@ impl Token {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Word(word) => format!("{word:?}"),
+            Self::Name(name, true) if is_of_case(name) => format!("{:?}", name.to_lowercase()),
             Self::Name(name, _) => format!("the name {name}"),
             Self::Text(_) => "a text".to_owned(),
             Self::Bytes(_) => "bytes".to_owned(),

@@ -12,7 +12,8 @@
 //!   {"op": "or", "args": [{"op": "is_not_null", "column": "v"}, {"op": "column", "column": "flag"}, {"op": "true"}]}]}
 //! ```
 //! Computed values have nodes of their own, `compare_values`, `in_values`, `value_is_null`, `value_is_not_null`, `holds`:
-//! `{"op": "holds", "value": {"op": "function", "name": "like", "args": […]}}`. Literals: `int`, `float`, `bool`, `text`, `bytes` (hexadecimal), `datetime` and `timedelta` (ticks, NumPy's unit).
+//! `{"op": "holds", "value": {"op": "function", "name": "like", "args": […]}}`. A case within has conditions again:
+//! `{"op": "case", "whens": [{"if": {…}, "then": {…}}, …], "else": {…}}`. Literals: `int`, `float`, `bool`, `text`, `bytes` (hexadecimal), `datetime` and `timedelta` (ticks, NumPy's unit).
 
 use super::expression::Expression;
 use crate::base::{Error, Result};
@@ -261,7 +262,7 @@ impl Condition {
         self.check_parts()
     }
 
-    fn check_parts(&self) -> Result<()> {
+    pub(super) fn check_parts(&self) -> Result<()> {
         match self {
             Self::Not { arg } => arg.check_parts(),
             Self::And { args } | Self::Or { args } if args.len() < 2 => {
@@ -356,6 +357,16 @@ impl Branch {
         let made = Self::from(condition);
         made.measure.check()?;
         Ok(made)
+    }
+
+    /// How many levels it has.
+    pub(super) fn levels(&self) -> usize {
+        self.measure.levels
+    }
+
+    /// How many nodes and literals it has.
+    pub(super) fn parts(&self) -> usize {
+        self.measure.parts
     }
 
     /// The opposite.

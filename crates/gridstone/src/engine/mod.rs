@@ -55,7 +55,7 @@ pub use crate::base::limits::BlockCells;
 pub use crate::codec::{UserFilter, register as register_filter, registered_ids as registered_filters};
 pub use crate::condition::{
     Batch, Bound, Branch, Call as AggregateCall, Comparison, Condition, Coordinates, Expression, Facts, Literal,
-    Selection, Verdict,
+    Selection, Verdict, When,
 };
 pub use crate::maintain::{
     AffectedCells, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,

@@ -3,10 +3,11 @@
 use super::super::bind::{Field, Needed, Place, find};
 use super::super::tree::Literal;
 use super::arithmetic::NumberFunction;
+use super::case::BoundCase;
 use super::period::{Part, Period};
 use super::search::Search;
-use super::{Expression, Operator};
-use crate::base::{Error, Result};
+use super::{Expression, Operator, When};
+use crate::base::{Element, ElementKind, Error, Result};
 use crate::schema::{Datatype, Schema, Sorting, TimeStep};
 use std::fmt;
 
@@ -38,6 +39,7 @@ pub(super) enum Node {
     Part(Part, TimeStep, Box<BoundExpression>),
     Period(Period, Box<BoundExpression>),
     Coalesce(Vec<BoundExpression>),
+    Case(Box<BoundCase>),
     Cast(Box<BoundExpression>),
 }
 
@@ -76,6 +78,7 @@ impl Expression {
             }
             Self::Binary { operator, left, right } => self.binary(schema, *operator, left, right)?,
             Self::Function { name, args } => self.function(schema, name, args)?,
+            Self::Case { whens, otherwise } => self.case(schema, whens, otherwise.as_deref())?,
             Self::Cast { arg, to } => {
                 let (arg, datatype) = (arg.bind(schema)?, Datatype::parse(to)?);
                 let plain = datatype.sorting() == Sorting::Keys && !datatype.is_time();
@@ -188,27 +191,57 @@ impl Expression {
     }
 
     fn coalesce(&self, args: Vec<BoundExpression>) -> Result<(Node, Datatype, bool)> {
-        let Some(datatype) = args.first().map(|arg| arg.datatype) else { return Err(self.unknown("coalesce", 0)) };
-        let all: Vec<&BoundExpression> = args.iter().collect();
-        let is_number = datatype.sorting() == Sorting::Keys && !datatype.is_time();
-        let fits = |arg: &BoundExpression| match arg.node {
-            Node::Integer(_) => is_number,
-            Node::Float(_) => datatype.is_float(),
-            _ => false,
-        };
-        if !args.iter().all(|arg| arg.datatype == datatype || fits(arg)) {
-            return Err(self.unfit(&all));
+        if args.is_empty() {
+            return Err(self.unknown("coalesce", 0));
         }
+        let datatype = self.shared_type(&args.iter().collect::<Vec<_>>())?;
         let nullable = args.iter().all(|arg| arg.nullable);
         Ok((Node::Coalesce(args), datatype, nullable))
+    }
+
+    /// The type of the results of several values: the one that all have. Numbers in the text take the type of the others.
+    ///
+    /// # Errors
+    /// Input: the types differ, or a number in the text is none of that type.
+    pub(super) fn shared_type(&self, args: &[&BoundExpression]) -> Result<Datatype> {
+        let is_number = |arg: &BoundExpression| matches!(arg.node, Node::Integer(_) | Node::Float(_));
+        let types = || args.iter().map(|arg| arg.datatype);
+        let datatype = match args.iter().find(|arg| !is_number(arg)) {
+            Some(arg) => arg.datatype,
+            None => {
+                let widest = types().find(|datatype| datatype.is_float());
+                let widest = widest.or_else(|| types().find(|datatype| *datatype == Datatype::UInt64));
+                widest.unwrap_or(Datatype::Int64)
+            }
+        };
+        let fits = |arg: &&BoundExpression| match arg.node {
+            Node::Integer(value) => takes(datatype, value),
+            Node::Float(_) => datatype.is_float(),
+            _ => arg.datatype == datatype,
+        };
+        if args.iter().all(fits) { Ok(datatype) } else { Err(self.unfit(args)) }
     }
 
     fn unknown(&self, name: &str, given: usize) -> Error {
         Error::input(format!(
             "{self}: there is no function {name:?} of {given} values; there are abs, floor, ceil, round, sqrt, exp, ln, log10, lower, \
              upper, length, like(a, 'b%'), ilike, starts_with, ends_with, contains, regexp_matches, year, month, day, hour, \
-             minute, second, dayofweek, date, period(t, '1h'), coalesce(a, b, …) and cast(x as type)"
+             minute, second, dayofweek, date, period(t, '1h'), coalesce(a, b, …), nullif(a, b), if(a > 1, b, c), cast(x as type) and \
+             case when a > 1 then b else c end"
         ))
+    }
+}
+
+/// Whether an integer in the text can be a value of a type.
+fn takes(datatype: Datatype, value: i128) -> bool {
+    let Element { kind, width } = datatype.element();
+    let bits = u32::from(width) * 8;
+    match kind {
+        _ if datatype.sorting() != Sorting::Keys || datatype.is_time() => false,
+        _ if datatype == Datatype::Bool => (0..=1).contains(&value),
+        ElementKind::Float => true,
+        ElementKind::Unsigned => (0..1i128 << bits).contains(&value),
+        ElementKind::Signed => (-(1i128 << (bits - 1))..1i128 << (bits - 1)).contains(&value),
     }
 }
 
@@ -308,7 +341,7 @@ impl BoundExpression {
         needed
     }
 
-    fn gather(&self, needed: &mut Needed) {
+    pub(super) fn gather(&self, needed: &mut Needed) {
         match &self.node {
             Node::Column(field) | Node::Category(field, _) => match field.place {
                 Place::Dim(axis) => needed.dims.push(axis),
@@ -328,6 +361,7 @@ impl BoundExpression {
             | Node::Period(_, arg)
             | Node::Cast(arg) => arg.gather(needed),
             Node::Coalesce(args) => args.iter().for_each(|arg| arg.gather(needed)),
+            Node::Case(case) => case.gather(needed),
         }
     }
 }
@@ -344,6 +378,20 @@ impl fmt::Display for Expression {
             Self::Function { name, args } => {
                 let args: Vec<String> = args.iter().map(Self::to_string).collect();
                 write!(f, "{name}({})", args.join(", "))
+            }
+            Self::Case { whens, otherwise } => {
+                f.write_str("case")?;
+                for When { condition, then } in whens {
+                    write!(f, " when {} then ", **condition)?;
+                    match then {
+                        Some(value) => value.fmt(f)?,
+                        None => f.write_str("null")?,
+                    }
+                }
+                if let Some(value) = otherwise {
+                    write!(f, " else {value}")?;
+                }
+                f.write_str(" end")
             }
         }
     }

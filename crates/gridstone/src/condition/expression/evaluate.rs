@@ -2,8 +2,10 @@
 
 use super::super::batch::Batch;
 use super::super::bind::{Field, Place};
+use super::super::selection::Selection;
 use super::arithmetic::{joined, negated};
 use super::bind::{BoundExpression, Node, TextFunction};
+use super::pick::Pick;
 use super::search::Search;
 use super::vector::Vector;
 use crate::base::{AlignedBuf, Error, Result};
@@ -25,7 +27,19 @@ impl BoundExpression {
             Node::Search(search, arg) => found_in(search, arg.evaluate(batch)?.view()),
             Node::Category(field, names) => categories(names, column_of(*field, batch)?.view()),
             Node::Coalesce(args) => self.coalesced(args, batch),
+            Node::Case(case) => case.evaluate(self.datatype, self.nullable, batch),
             _ => self.vector(batch)?.into_column(self.datatype, &self.text),
+        }
+    }
+
+    /// The value of each row, a number as one of another type.
+    ///
+    /// # Errors
+    /// As [`BoundExpression::evaluate`].
+    pub(super) fn evaluate_as(&self, datatype: Datatype, batch: &Batch<'_>) -> Result<Column> {
+        match self.datatype == datatype {
+            true => self.evaluate(batch),
+            false => self.vector(batch)?.into_column(datatype, &self.text),
         }
     }
 
@@ -67,6 +81,7 @@ impl BoundExpression {
             | Node::OfText(..)
             | Node::Search(..)
             | Node::Category(..)
+            | Node::Case(_)
             | Node::Coalesce(_) => Vector::of(self.evaluate(batch)?.view()),
         })
     }
@@ -90,33 +105,14 @@ impl BoundExpression {
         Ok(Vector { values: Numbers::Signed(made), valid: found.valid })
     }
 
-    /// The first of several values that is not null.
+    /// The first of several values that is not null. Each is computed for the rows alone that the ones before leave null.
     fn coalesced(&self, args: &[BoundExpression], batch: &Batch<'_>) -> Result<Column> {
-        let rows = batch.rows();
-        let mut found = Vec::with_capacity(args.len());
+        let mut pick = Pick::new(self.datatype, batch);
+        let mut left = Selection::all_or_none(batch.rows(), true);
         for arg in args {
-            let column = match arg.datatype == self.datatype {
-                true => arg.evaluate(batch)?,
-                false => arg.vector(batch)?.into_column(self.datatype, &arg.text)?,
-            };
-            let ends = column.view().validity().is_none();
-            found.push(column);
-            if ends {
-                break;
-            }
+            left = pick.take(arg, &left)?;
         }
-        let first = |row: usize| found.iter().position(|column| column.view().is_valid(row)).unwrap_or(0);
-        let cells: Vec<(u32, u32)> = (0..rows).map(|row| (first(row) as u32, row as u32)).collect();
-        let (mut bytes, mut valid) = (Vec::new(), Vec::with_capacity(rows));
-        let mut offsets = self.datatype.is_var().then(|| vec![0u64]);
-        for (source, row) in cells {
-            let view = found.get(source as usize).map(Column::view);
-            bytes.extend_from_slice(view.map(|view| view.value(row as usize)).unwrap_or_default());
-            valid.push(u8::from(view.is_some_and(|view| view.is_valid(row as usize))));
-            offsets.iter_mut().for_each(|offsets| offsets.push(bytes.len() as u64));
-        }
-        let validity = valid.contains(&0).then_some(valid);
-        Column::new(self.datatype, AlignedBuf::from_slice(&bytes), offsets, validity)
+        pick.into_column(self.nullable)
     }
 }
 

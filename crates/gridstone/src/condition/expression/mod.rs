@@ -6,12 +6,15 @@
 //! ```
 //! Integers are computed exactly and give int64, or uint64 where one of them is; what does not fit is an error, never a
 //! wrapped number. Floats are computed in float64. A null makes the result null; `coalesce` takes the first that is none.
+//! A `case` computes each of its values only for the rows that take it, so that it cannot fail for the others.
 
 mod arithmetic;
 mod bind;
+mod case;
 mod evaluate;
 mod parse;
 mod period;
+mod pick;
 mod search;
 mod vector;
 
@@ -19,7 +22,7 @@ pub use bind::BoundExpression;
 pub(super) use parse::Parser;
 
 use super::token::is_plain;
-use super::tree::{DEPTH_MAX, Literal};
+use super::tree::{Branch, DEPTH_MAX, Literal};
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, Sorting};
 use serde::{Deserialize, Serialize};
@@ -59,6 +62,18 @@ impl Operator {
             Self::Remainder => "%",
         }
     }
+}
+
+/// A condition of a case, and the value where it is the first that is true.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// The condition.
+    #[serde(rename = "if")]
+    pub condition: Branch,
+    /// The value; null if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<Expression>,
 }
 
 /// A value per cell, by the names of dimensions and attributes.
@@ -103,6 +118,14 @@ pub enum Expression {
         /// The name of the type.
         to: String,
     },
+    /// The value of the first condition that is true.
+    Case {
+        /// One condition or more.
+        whens: Vec<When>,
+        /// The value where no condition is true; null if there is none.
+        #[serde(rename = "else", default, skip_serializing_if = "Option::is_none")]
+        otherwise: Option<Box<Expression>>,
+    },
 }
 
 impl Expression {
@@ -133,17 +156,28 @@ impl Expression {
             Self::Negate { arg } | Self::Cast { arg, .. } => vec![arg],
             Self::Binary { left, right, .. } => vec![left, right],
             Self::Function { args, .. } => args.iter().collect(),
+            Self::Case { whens, otherwise } => {
+                whens.iter().filter_map(|when| when.then.as_ref()).chain(otherwise.as_deref()).collect()
+            }
         }
     }
 
-    /// How many levels it has.
+    /// The conditions within it, those within its arguments aside.
+    fn conditions(&self) -> &[When] {
+        if let Self::Case { whens, .. } = self { whens } else { &[] }
+    }
+
+    /// How many levels it has. A case counts as two, since JSON nests it deeper than other nodes.
     pub(super) fn levels(&self) -> usize {
-        self.args().into_iter().map(Self::levels).max().unwrap_or(0) + 1
+        let conditions = self.conditions().iter().map(|when| when.condition.levels());
+        let own = if conditions.len() > 0 { 2 } else { 1 };
+        self.args().into_iter().map(Self::levels).chain(conditions).max().unwrap_or(0) + own
     }
 
     /// How many nodes it has.
     pub(super) fn parts(&self) -> usize {
-        self.args().into_iter().map(Self::parts).sum::<usize>() + 1
+        let conditions = self.conditions().iter().map(|when| when.condition.parts() + 1);
+        self.args().into_iter().map(Self::parts).chain(conditions).sum::<usize>() + 1
     }
 
     /// An Input error if it is too deep, or a node could not be written as text.
@@ -156,8 +190,17 @@ impl Expression {
 
     fn check_parts(&self) -> Result<()> {
         match self {
-            Self::Function { name, .. } if !is_plain(name) || name == "cast" || *name != name.to_lowercase() => {
+            Self::Function { name, .. } if !is_plain(name) || *name != name.to_lowercase() => {
                 return Err(Error::input(format!("{name:?} is no name of a function; it is written in lower case")));
+            }
+            Self::Function { name, .. } if name == "cast" || case::SYNONYMS.contains(&name.as_str()) => {
+                return Err(Error::input(format!("{name} is no function of a tree, but a cast, a case or coalesce")));
+            }
+            Self::Case { whens, .. } => {
+                if whens.is_empty() || self.args().is_empty() {
+                    return Err(Error::input("a case has a condition, and a value that is not null"));
+                }
+                whens.iter().try_for_each(|when| when.condition.check_parts())?;
             }
             Self::Cast { to, .. } => {
                 let datatype = Datatype::parse(to)?;

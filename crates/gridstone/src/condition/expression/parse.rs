@@ -5,22 +5,24 @@
 //! product = unary (("*" | "/" | "//" | "%") unary)*
 //! unary   = ("-" | "+") unary | cast
 //! cast    = atom ("::" type)*
-//! atom    = literal | name | name "(" sum, … ")" | "cast" "(" sum "as" type ")" | "(" sum ")"
+//! atom    = literal | name | name "(" sum, … ")" | "cast" "(" sum "as" type ")" | "(" sum ")" | case (`case.rs`)
 //! call    = name "(" ["distinct"] (sum, … | "*") ")"
 //! type    = name ["[" name "]"]
 //! ```
 
 use super::super::complaint::complaint;
 use super::super::time;
-use super::super::token::{Token, Tokens};
-use super::super::tree::{DEPTH_MAX, Literal};
+use super::super::token::{Token, Tokens, is_of_case};
+use super::super::tree::{self, DEPTH_MAX, Literal};
 use super::{Call, Expression, Operator};
 use crate::base::{Error, Result};
 use crate::schema::Datatype;
 
 /// The longest text, and the deepest nesting.
 const TEXT_BYTES_MAX: usize = 1 << 16;
-const NESTING_MAX: usize = 100;
+pub(super) const NESTING_MAX: usize = 100;
+/// What a node of a value that is copied counts beside its text.
+const NODE_BYTES: usize = 16;
 
 impl Expression {
     /// The expression in `text`.
@@ -70,6 +72,10 @@ pub(in crate::condition) struct Parser<'a> {
     /// The position of `next`.
     pub(in crate::condition) at: usize,
     nesting: usize,
+    /// How many cases are open.
+    pub(super) cases: usize,
+    /// The size of the values that stand once in the text, and several times in the tree.
+    copied_bytes: usize,
     /// What the next value is called if there is none.
     pub(in crate::condition) wanted: &'static str,
 }
@@ -84,7 +90,8 @@ impl<'a> Parser<'a> {
 
     pub(in crate::condition) fn new(text: &'a str) -> Result<Self> {
         let tokens = Tokens::new(text);
-        let mut parser = Self { text, tokens, next: Token::End, at: 0, nesting: 0, wanted: "a value" };
+        let mut parser =
+            Self { text, tokens, next: Token::End, at: 0, nesting: 0, cases: 0, copied_bytes: 0, wanted: "a value" };
         parser.advance()?;
         Ok(parser)
     }
@@ -125,6 +132,30 @@ impl<'a> Parser<'a> {
             self.advance()?;
         }
         Ok(goes_on)
+    }
+
+    /// Takes the next token if it is this plain name, in any case.
+    pub(super) fn takes_name(&mut self, wanted: &str) -> Result<bool> {
+        let found = self.is_name(wanted);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn is_name(&self, wanted: &str) -> bool {
+        matches!(&self.next, Token::Name(name, true) if name.eq_ignore_ascii_case(wanted))
+    }
+
+    /// A value once more. Copies have a limit in sum: in each other they would grow exponentially.
+    pub(in crate::condition) fn copy(&mut self, value: &Expression) -> Result<Expression> {
+        self.copied_bytes += value.parts() * NODE_BYTES + value.to_string().len();
+        if self.copied_bytes > tree::TEXT_BYTES_MAX {
+            return Err(
+                self.wrong("values that stand several times in the condition are too large; compute them in steps")
+            );
+        }
+        Ok(value.clone())
     }
 
     fn ends(&self) -> Result<()> {
@@ -258,6 +289,12 @@ impl<'a> Parser<'a> {
             Token::Word("null" | "none") => {
                 return Err(self.wrong("nothing equals null; write: column is null, or: column is not null"));
             }
+            Token::Name(name, true) if self.cases > 0 && is_of_case(name) && !self.is_name("case") => {
+                let word = self.next.describe();
+                return Err(self.wrong(format!(
+                    "expected {wanted}, found {word}; within a case a column of this name stands in double quotes"
+                )));
+            }
             Token::Name(name, plain) => {
                 let (name, plain) = (name.clone(), *plain);
                 self.advance()?;
@@ -284,6 +321,9 @@ impl<'a> Parser<'a> {
 
     /// A column, or a function.
     fn named(&mut self, name: String, plain: bool) -> Result<Expression> {
+        if plain && name.eq_ignore_ascii_case("case") && self.begins_case() {
+            return self.case();
+        }
         if let (true, Token::Text(text)) = (plain, self.next.clone()) {
             return self.time(&name, &text);
         }
@@ -300,11 +340,14 @@ impl<'a> Parser<'a> {
             self.needs(&Token::Sign(")"))?;
             return Ok(Expression::Cast { arg, to });
         }
+        if let Some(made) = self.synonym(&name)? {
+            return Ok(made);
+        }
         Ok(Expression::Function { name, args: self.list()? })
     }
 
     /// Arguments, up to the closing parenthesis.
-    fn list(&mut self) -> Result<Vec<Expression>> {
+    pub(super) fn list(&mut self) -> Result<Vec<Expression>> {
         let mut args = Vec::new();
         while !self.takes(&Token::Sign(")"))? {
             args.push(self.sum()?);

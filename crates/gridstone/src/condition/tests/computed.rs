@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::cmp::Ordering;
 
-fn schema() -> Schema {
+pub(super) fn schema() -> Schema {
     Schema::from_json(
         r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","domain":["0","99"]}],"attrs":[
         {"name":"i","dtype":"int8"},{"name":"n","dtype":"int64","nullable":true},{"name":"d","dtype":"float64"},
@@ -22,7 +22,7 @@ fn schema() -> Schema {
 }
 
 /// A row of the columns `i`, `n`, `d`, `s`.
-type Row = (i8, Option<i64>, f64, Option<String>);
+pub(super) type Row = (i8, Option<i64>, f64, Option<String>);
 
 fn texts(rows: &[Row]) -> Column {
     let (mut bytes, mut offsets) = (Vec::new(), vec![0u64]);
@@ -34,8 +34,8 @@ fn texts(rows: &[Row]) -> Column {
     Column::new(schema().attrs()[3].datatype(), AlignedBuf::from_slice(&bytes), Some(offsets), Some(valid)).unwrap()
 }
 
-/// The rows that a condition selects, or the message of the error.
-fn selected(condition: &Condition, rows: &[Row]) -> Result<Vec<usize>, String> {
+/// The columns `i`, `n`, `d`, `s` of rows.
+pub(super) fn columns(rows: &[Row]) -> [Column; 4] {
     let schema = schema();
     let fixed = |place: usize, bytes: Vec<u8>, valid: Option<Vec<u8>>| {
         Column::new(schema.attrs()[place].datatype(), AlignedBuf::from_slice(&bytes), None, valid).unwrap()
@@ -44,23 +44,32 @@ fn selected(condition: &Condition, rows: &[Row]) -> Result<Vec<usize>, String> {
     let valid = rows.iter().map(|row| u8::from(row.1.is_some())).collect();
     let n = fixed(1, rows.iter().flat_map(|row| row.1.unwrap_or(i64::MIN).to_le_bytes()).collect(), Some(valid));
     let d = fixed(2, rows.iter().flat_map(|row| row.2.to_le_bytes()).collect(), None);
-    let s = texts(rows);
-    let bound = condition.bind(&schema).map_err(|e| e.to_string())?;
+    [i, n, d, texts(rows)]
+}
+
+/// The batch of columns, which are the first attributes.
+pub(super) fn batch(columns: &[Column]) -> Batch<'_> {
+    let empty = Batch::new(columns[0].len());
+    (0..).zip(columns).fold(empty, |batch, (place, column)| batch.with_attr(place, column.view()))
+}
+
+/// The rows that a condition selects, or the message of the error.
+pub(super) fn selected(condition: &Condition, rows: &[Row]) -> Result<Vec<usize>, String> {
+    let bound = condition.bind(&schema()).map_err(|e| e.to_string())?;
     assert_eq!(bound.prune(&Facts::new(0)), Verdict::None);
-    let batch = Batch::new(rows.len()).with_attr(0, i.view()).with_attr(1, n.view());
-    let found = bound.evaluate(&batch.with_attr(2, d.view()).with_attr(3, s.view())).map_err(|e| e.to_string())?;
+    let found = bound.evaluate(&batch(&columns(rows))).map_err(|e| e.to_string())?;
     Ok(found.rows().collect())
 }
 
 /// A value of the model.
 #[derive(Debug, Clone, Copy)]
-enum Number {
+pub(super) enum Number {
     Int(i128),
     Float(f64),
 }
 
 impl Number {
-    fn float(self) -> f64 {
+    pub(super) fn float(self) -> f64 {
         match self {
             Self::Int(value) => value as f64,
             Self::Float(value) => value,
@@ -68,7 +77,7 @@ impl Number {
     }
 }
 
-fn is_float(value: &Expression) -> bool {
+pub(super) fn is_float(value: &Expression) -> bool {
     match value {
         Expression::Column { column } => column == "d",
         Expression::Literal { value } => matches!(value, Literal::Float(_)),
@@ -76,11 +85,14 @@ fn is_float(value: &Expression) -> bool {
         Expression::Binary { operator, left, right } => operator.symbol() == "/" || is_float(left) || is_float(right),
         Expression::Function { name, args } => name == "sqrt" || args.iter().any(is_float),
         Expression::Cast { to, .. } => to == "float64",
+        Expression::Case { whens, otherwise } => {
+            whens.iter().filter_map(|when| when.then.as_ref()).chain(otherwise.as_deref()).any(is_float)
+        }
     }
 }
 
 /// The value of a row: null is `None`, an overflow an error.
-fn model(value: &Expression, row: &Row) -> Result<Option<Number>, ()> {
+pub(super) fn model(value: &Expression, row: &Row) -> Result<Option<Number>, ()> {
     let whole = |value: i128| i64::try_from(value).map(|v| Some(Number::Int(v.into()))).map_err(|_| ());
     Ok(match value {
         Expression::Column { column } => match column.as_str() {
@@ -128,12 +140,20 @@ fn model(value: &Expression, row: &Row) -> Result<Option<Number>, ()> {
                 _ => Some(Number::Int((a % b + b) % b)),
             }
         }
+        Expression::Case { whens, otherwise } => {
+            for when in whens {
+                if super::case::truth(&when.condition, row)? == Some(true) {
+                    return when.then.as_ref().map_or(Ok(None), |value| model(value, row));
+                }
+            }
+            return otherwise.as_ref().map_or(Ok(None), |value| model(value, row));
+        }
         Expression::Literal { .. } => unreachable!(),
     })
 }
 
 /// Numbers; `//` and `%` of integers only.
-fn numbers() -> BoxedStrategy<Expression> {
+pub(super) fn numbers() -> BoxedStrategy<Expression> {
     let column = |name: &str| Expression::Column { column: name.to_owned() };
     let literal = |value| Expression::Literal { value };
     let leaves = prop_oneof![
@@ -163,7 +183,7 @@ fn numbers() -> BoxedStrategy<Expression> {
         .boxed()
 }
 
-fn rows() -> impl Strategy<Value = Vec<Row>> {
+pub(super) fn rows() -> impl Strategy<Value = Vec<Row>> {
     let i = prop_oneof![any::<i8>(), select(vec![i8::MIN, -1, 0, 1, i8::MAX])];
     let n = prop_oneof![
         2 => (-9i64..9).prop_map(Some),
@@ -178,14 +198,14 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     proptest::collection::vec((i, n, d, s), 0..70)
 }
 
-fn order(a: Number, b: Number) -> Option<Ordering> {
+pub(super) fn order(a: Number, b: Number) -> Option<Ordering> {
     match (a, b) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
         (a, b) => a.float().partial_cmp(&b.float()),
     }
 }
 
-fn holds(is: Comparison, order: Option<Ordering>) -> bool {
+pub(super) fn holds(is: Comparison, order: Option<Ordering>) -> bool {
     match is {
         Comparison::Eq => order == Some(Ordering::Equal),
         Comparison::Ne => order != Some(Ordering::Equal),
@@ -206,7 +226,7 @@ fn like(text: &[char], pattern: &[char]) -> bool {
     }
 }
 
-fn comes_back(condition: &Condition) {
+pub(super) fn comes_back(condition: &Condition) {
     let (text, json) = (condition.to_string(), condition.to_json());
     assert_eq!(&Condition::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}")), condition, "{text}");
     assert_eq!(&Condition::from_json(&json).unwrap(), condition, "{json}");
