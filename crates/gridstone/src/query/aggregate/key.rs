@@ -193,7 +193,7 @@ pub(super) struct Groups {
     keys: Arc<Vec<GroupKey>>,
     flagged: bool,
     table: GroupTable,
-    /// What finds groups in place of the table, as long as keys are numbers of small ranges.
+    /// What finds groups in place of the table, where keys are numbers of small ranges.
     direct: Option<Direct>,
     texts: Vec<Texts>,
 }
@@ -283,7 +283,7 @@ impl Groups {
     fn addressed(&mut self, given: &[GroupKey], values: &[ColumnView<'_>], edges: bool) -> Result<Option<RowGroups>> {
         let Some(mut direct) = self.direct.take() else { return Ok(None) };
         let has_null = |view: &ColumnView<'_>| view.validity().is_some_and(|valid| valid.contains(&0));
-        let mut found = Found::Not;
+        let (mut found, was_active) = (Found::Never, direct.is_active());
         if !values.iter().any(has_null) {
             let mut columns = Vec::with_capacity(values.len());
             for (place, (key, view)) in given.iter().zip(values).enumerate() {
@@ -295,16 +295,15 @@ impl Groups {
             let keys = Arc::clone(&self.keys);
             found = direct.find(&keys, &mut self.table, &columns, edges)?;
         }
-        let found = match found {
-            Found::One(group) => RowGroups::One(group),
-            Found::Each(groups) => RowGroups::Each(groups),
-            Found::Not => {
-                self.table.index();
-                return Ok(None);
-            }
-        };
-        self.direct = Some(direct);
-        Ok(Some(found))
+        if was_active && matches!(found, Found::NotNow | Found::Never) {
+            self.table.index();
+        }
+        self.direct = Some(direct).filter(|_| !matches!(found, Found::Never));
+        Ok(match found {
+            Found::One(group) => Some(RowGroups::One(group)),
+            Found::Each(groups) => Some(RowGroups::Each(groups)),
+            Found::NotNow | Found::Never => None,
+        })
     }
 
     fn column(&mut self, place: usize, key: &GroupKey, view: ColumnView<'_>) -> Result<Vec<u64>> {
@@ -418,7 +417,7 @@ impl Groups {
     /// All groups in ascending order of their keys.
     pub(super) fn sorted(&self) -> Vec<u32> {
         let numbers = !self.keys.iter().any(GroupKey::is_text);
-        if let Some(direct) = self.direct.as_ref().filter(|_| numbers) {
+        if let Some(direct) = self.direct.as_ref().filter(|direct| numbers && direct.is_active()) {
             return direct.ascending();
         }
         if self.flagged || !numbers {
