@@ -1,15 +1,16 @@
 """Reductions of dense arrays along axes, as NumPy has them; NumPy's own functions call these methods."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, flag, known, mapping
+from ..base.arguments import checked, flag, known, mapping, place
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
 from ..column import datatype, decode
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 Axis = int | str | Sequence[int | str] | None
 _Found = TypeVar("_Found")
+_OF_SPARSE = "only dense arrays are reduced along axes; ask a sparse one with aggregate({'s': 'sum(v)'}, by=…)"
 
 
 def _axis(what: str, value: Any) -> None:
@@ -286,6 +288,9 @@ class Reducible(Stored):
 class ReducibleArray(Reducible, Looking):
     """The part of an array that is reduced along axes."""
 
+    @abstractmethod
+    def _pinned(self) -> Any: ...
+
     @property
     def nullable(self) -> bool:
         """Whether values of the only attribute may be null."""
@@ -307,9 +312,7 @@ class ReducibleArray(Reducible, Looking):
     def _reduced(self, aggregates: Mapping[str, str], question: Question) -> Found:
         def look(schema: Schema) -> Found:
             if schema.sparse:
-                raise UnsupportedError(
-                    "only dense arrays are reduced along axes; ask a sparse one with aggregate({'s': 'sum(v)'}, by=…)"
-                )
+                raise UnsupportedError(_OF_SPARSE)
             gone = axes_of(schema, question.axis)
             kept = tuple(axis for axis in range(schema.ndim) if axis not in gone)
             box = box_of(schema, question.box)
@@ -326,36 +329,93 @@ class ReducibleArray(Reducible, Looking):
 
         return self._retry_if_schema_moved(look)
 
-    @checked(aggregates=mapping, axis=_axis)
+    @overload
+    def reduce(
+        self,
+        aggregates: Mapping[str, str],
+        axis: Axis = ...,
+        box: BoxLike = ...,
+        where: Where | AnyArray | None = ...,
+        *,
+        to: None = ...,
+        progress: Progress = ...,
+    ) -> Result: ...
+    @overload
+    def reduce(
+        self,
+        aggregates: Mapping[str, str],
+        axis: Axis = ...,
+        box: BoxLike = ...,
+        where: Where | AnyArray | None = ...,
+        *,
+        to: str | os.PathLike[str],
+        progress: Progress = ...,
+    ) -> Self: ...
+    @checked(aggregates=mapping, axis=_axis, to=place)
     def reduce(
         self,
         aggregates: Mapping[str, str],
         axis: Axis = None,
         box: BoxLike = None,
-        where: Where | None = None,
+        where: Where | AnyArray | None = None,
         *,
+        to: str | os.PathLike[str] | None = None,
         progress: Progress = None,
-    ) -> Result:
+    ) -> "Result | Self":
         """Aggregates along axes of a dense array: the other dimensions remain.
 
             a.reduce({"mean": "mean(t)", "top": "max(t)"}, axis="day").to_numpy()
+            a.reduce({"mean": "mean(t)"}, axis="day", to="means.gs")
 
         Args:
             aggregates: as for `aggregate`, but for those that need all values at once.
             axis: positions or names of dimensions; None: all.
             box: as for `read`.
             where: a condition, or an array of booleans of the box's shape: the cells that count.
+            to: write the results into a new dense array, in one commit: a store, or `'store.gs:/path'`. The dimensions
+                that remain keep tiles, labels and metadata, and their domain is that of the box. Results are computed
+                block by block, however many there are.
             progress: True for a bar, or a callable `f(done, total)`.
 
+        Returns:
+            A `Result`; with `to` the new array.
+
         Raises:
-            InputError: an unknown axis, or an aggregate that does not fit.
+            InputError: an unknown axis, or an aggregate that does not fit; with `to`, a box without a cell.
+            ExistsError: something lies at `to`.
             UnsupportedError: a sparse array.
         """
+        if to is not None:
+            return self._reduced_to(aggregates, Question(axis, box, where, progress), os.fspath(to))
         found = self._reduced(aggregates, Question(axis, box, where, progress))
         budget = self._context.memory_budget
         if not found.kept:
             return answer_of(found.columns, found.stats, budget)
         return reduced_of(found.schema, found.box, found.kept, found.columns, found.stats, budget)
+
+    def _reduced_to(self, aggregates: Mapping[str, str], question: Question, to: str) -> Self:
+        """The array of the results of a reduction."""
+        from .reduction import Written, written
+
+        source = self if self.native.in_transaction else self._pinned()
+        schema = source._schema
+        if schema.sparse:
+            raise UnsupportedError(_OF_SPARSE)
+        gone = axes_of(schema, question.axis)
+        box = box_of(schema, question.box)
+        condition, mask = _cells_of(question.where, box)
+        if box.empty:
+            self._note_ends()
+            raise InputError("the box has no cell, so that to= has nothing to write; give a box with a cell")
+        kept = tuple(axis for axis in range(schema.ndim) if axis not in gone)
+        where = question.where
+        if mask is not None:
+            where = np.frombuffer(mask, np.bool_).reshape(box.shape)
+        elif condition is None:
+            where = None
+        asked = Written(source, box, kept, texts_of(aggregates), where)
+        made: Self = written(asked, condition, to, question.progress)
+        return made
 
 
 def axes_of(schema: Schema, axis: Axis) -> set[int]:

@@ -1,6 +1,7 @@
 """Reductions of dense arrays along axes are NumPy's, of values and of types."""
 
 import itertools
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 
 import gridstone as gs
+from gridstone.arrays.reduction import blocks
 
 _NAMES = ["sum", "mean", "min", "max", "any", "all", "std", "var"]
 _AXES = [None, *(c for n in (1, 2, 3) for c in itertools.combinations(range(3), n))]
@@ -138,3 +140,151 @@ def test_several_aggregates_along_axes(tmp_path: Path) -> None:
     assert array.reduce({"m": f"mean({name})"})["m"][0] == pytest.approx(values.mean())
     with pytest.raises(gs.InputError, match="aggregate"):
         array.reduce({"m": f"median({name})"}, axis=0)
+
+
+_ASKED = {"n": "count(v)", "mean": "mean(v)", "top": "max(v)", "first": "first(v)"}
+
+
+def _numpys(values: Any, axes: tuple[int, ...]) -> dict[str, Any]:
+    flat = np.moveaxis(np.ma.asanyarray(values), axes, range(len(axes)))
+    flat = flat.reshape(-1, *flat.shape[len(axes) :])
+    known = ~np.ma.getmaskarray(flat)
+    first = np.argmax(known, axis=0)
+    firsts = np.ma.MaskedArray(np.take_along_axis(flat.data, first[None], 0)[0], ~known.any(axis=0))
+    return {"n": known.sum(axis=0), "mean": flat.mean(axis=0), "top": flat.max(axis=0), "first": firsts}
+
+
+@given(seed=st.integers(0, 2**32), axes=st.sampled_from(_AXES[1:]), cut=st.booleans())
+def test_reductions_are_written_as_arrays(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, axes: Any, cut: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("to")
+    array, values = _array(folder, seed)
+    rng = np.random.default_rng(seed)
+    lows = [int(rng.integers(0, n)) if cut else 0 for n in values.shape]
+    highs = [int(rng.integers(low, n)) if cut else n - 1 for low, n in zip(lows, values.shape, strict=True)]
+    box = {f"d{k}": (low, high) for k, (low, high) in enumerate(zip(lows, highs, strict=True))}
+    part = values[tuple(slice(low, high + 1) for low, high in zip(lows, highs, strict=True))]
+    made = array.reduce(_ASKED, axis=axes, box=box if cut else None, to=folder / "made.gs")
+    kept = [k for k in range(3) if k not in axes]
+    assert [dim.name for dim in made.schema.dims] == [f"d{k}" for k in kept]
+    assert [dim.domain for dim in made.schema.dims] == [(lows[k], highs[k]) for k in kept]
+    assert [dim.tile for dim in made.schema.dims] == [array.schema.dims[k].tile for k in kept]
+    assert len(made.history()) == 1 and not made.sparse
+    found, told = made.read(), array.reduce(_ASKED, axis=axes, box=box if cut else None)
+    for name, expected in _numpys(part, axes).items():
+        _same(found[name], expected, name)
+        if kept:
+            assert np.array_equal(np.ma.filled(found[name], 0), np.ma.filled(told[name], 0), equal_nan=True), name
+
+
+def test_blocks_cover_a_box_and_end_at_tiles() -> None:
+    for places in (1, 7, 40, 1_000, 10**9):
+        for sides, grids in (([(3, 29), (-5, 14)], [(0, 10), (-5, 4)]), ([(0, 99)], [(0, 100)]), ([], [])):
+            found = list(blocks(sides, grids, places))
+            cells = [cell for block in found for cell in itertools.product(*(range(lo, hi + 1) for lo, hi in block))]
+            assert sorted(cells) == list(itertools.product(*(range(lo, hi + 1) for lo, hi in sides)))
+            assert max(math.prod(hi - lo + 1 for lo, hi in block) for block in found) <= places
+            tiles = math.prod(tile for _, tile in grids)
+            for block in found if places >= tiles else []:
+                for (lo, hi), (origin, tile), (first, last) in zip(block, grids, sides, strict=True):
+                    assert lo == first or (lo - origin) % tile == 0
+                    assert hi == last or (hi + 1 - origin) % tile == 0
+
+
+def test_a_reduction_beyond_memory_is_one_commit(tmp_path: Path) -> None:
+    small = gs.Context(memory_budget="8MiB")
+    shape, rng = (4, 700, 800), np.random.default_rng(8)
+    values = np.ma.MaskedArray(rng.integers(-(2**40), 2**40, shape), mask=rng.random(shape) < 0.6)
+    dims = [gs.Dim("day", (0, 3), tile=1), gs.Dim("y", (0, 699), tile=100), gs.Dim("x", (0, 799), tile=100)]
+    schema = gs.Schema(dims, [gs.Attr("v", "int64", nullable=True)])
+    array = gs.create(tmp_path / "a.gs", schema, context=small)
+    for day in range(4):
+        array.write(values[day : day + 1], {"day": (day, day)})
+    array.write(values[1:3, 50:250], {"day": (1, 2), "y": (50, 249)})
+    seen: list[tuple[int, int]] = []
+    made = array.reduce(
+        {"n": "count(v)", "s": "sum(v)", "top": "max(v)"},
+        axis="day",
+        to=f"{tmp_path / 'to.gs'}:/sums",
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert len(seen) > 3 and seen[-1][0] == 700 * 800
+    assert len(made.history()) == 1 and made.path == "/sums" and made.schema.attr("s").nullable
+    again: Any = gs.open(tmp_path / "to.gs", path="/sums", context=small)
+    for low in (0, 350):
+        found = again.read({"y": (low, low + 349)})
+        _same(found["n"], values.count(axis=0)[low : low + 350], "n")
+        _same(found["s"], values.sum(axis=0)[low : low + 350], "s")
+        _same(found["top"], values.max(axis=0)[low : low + 350], "top")
+
+
+def test_what_reductions_keep(tmp_path: Path) -> None:
+    times = np.datetime64("2024-01-01", "D")
+    dims = [
+        gs.Dim("t", (times, times + 9), tile=4, dtype="datetime64[D]"),
+        gs.Dim("y", (10, 15), tile=2),
+        gs.Dim("k", (0, None), tile=3),
+    ]
+    attrs = [gs.Attr("v", "float32"), gs.Attr("c", "string", categories=["low", "high"])]
+    array = gs.create(tmp_path / "a.gs", gs.Schema(dims, attrs, cell_order="col"))
+    values = np.random.default_rng(2).normal(size=(10, 6, 7)).astype("float32")
+    kinds = np.where(values > 0, "high", "low").astype(object)
+    array.write({"v": values, "c": kinds}, {"k": (0, 6)})
+    array.alter(labels={"y": np.arange(6) * 0.5})
+    array.dim("y").meta["units"] = "m"
+    made: Any = array.reduce({"v": "mean(v)", "c": "first(c)"}, axis="k", box={"y": (12, 14)}, to=tmp_path / "b.gs")
+    assert made.schema.dims[0].domain == (times, times + 9) and made.schema.dims[0].dtype == "datetime64[D]"
+    assert made.dim("y").labels.tolist() == [1.0, 1.5, 2.0] and made.dim("y").meta["units"] == "m"
+    assert made.schema.cell_order == "col" and not made.schema.attr("v").nullable
+    assert made.schema.attr("c").enumeration == array.schema.attr("c").enumeration
+    _same(made.read()["v"], values[:, 2:5].mean(axis=2), "v")
+    assert made.read()["c"].tolist() == kinds[:, 2:5, 0].tolist()
+    open_ = array.reduce({"v": "sum(v)"}, axis=("t", "y"), to=tmp_path / "c.gs")
+    assert open_.shape == (7,) and open_.schema.dims[0].open == (False, True)
+    _same(open_.read()["v"], values.sum(axis=(0, 1), dtype="float64"), "open")
+    flags = np.random.default_rng(3).random((10, 3, 7)) < 0.2
+    some = array.reduce({"s": "sum(v)"}, axis="t", box={"y": (12, 14)}, where=flags, to=tmp_path / "d.gs")
+    plain = np.ma.MaskedArray(values[:, 2:5].astype("float64"), ~flags)
+    _same(some.read()["s"], plain.sum(axis=0), "mask")
+    high = array.reduce({"n": "count(*)", "s": "max(v)"}, axis="k", where="c == 'high'", to=tmp_path / "e.gs")
+    _same(high.read()["n"], (values > 0).sum(axis=2), "n")
+    _same(high.read()["s"], np.ma.MaskedArray(values, values <= 0).max(axis=2), "where")
+    whole = array.reduce({"n": "count(*)"}, to=tmp_path / "f.gs")
+    assert whole.shape == () and whole.read()["n"] == 420
+
+
+def test_what_reductions_cannot_write_is_named(tmp_path: Path) -> None:
+    array = gs.array(tmp_path / "a.gs", np.arange(24).reshape(4, 6), dims=["y", "x"], name="v")
+
+    def unread(done: int, total: int) -> None:
+        raise AssertionError("a cell was read")
+
+    there = array.reduce({"s": "sum(v)"}, axis="y", to=tmp_path / "b.gs")
+    with pytest.raises(gs.ExistsError):
+        array.reduce({"s": "sum(v)"}, axis="y", to=tmp_path / "b.gs", progress=unread)
+    assert there.read()["s"].tolist() == np.arange(24).reshape(4, 6).sum(0).tolist()
+    mistakes: list[tuple[dict[str, str], str, Any, str]] = [
+        ({"s": "median(v)"}, "y", None, "aggregate"),
+        ({"s": "sum(w)"}, "y", None, "w"),
+        ({"x": "sum(v)"}, "y", None, "x"),
+        ({"s": "sum(v)"}, "z", None, "axis"),
+        ({"s": "sum(v)"}, "y", {"y": slice(3, 3)}, "no cell"),
+    ]
+    for asked, axis, box, message in mistakes:
+        with pytest.raises((gs.InputError, gs.SchemaError), match=message):
+            array.reduce(asked, axis=axis, box=box, to=tmp_path / "c.gs", progress=unread)
+        assert not (tmp_path / "c.gs").exists()
+    big = gs.array(tmp_path / "big.gs", np.full((2, 3), 2**62), dims=["y", "x"], name="v")
+    with pytest.raises(gs.InputError, match="64 bits"):
+        big.reduce({"s": "sum(v)"}, axis="y", to=tmp_path / "c.gs")
+    assert not (tmp_path / "c.gs").exists()
+
+
+def test_reductions_in_a_transaction_see_what_is_staged(tmp_path: Path) -> None:
+    gs.array(tmp_path / "a.gs", np.arange(12).reshape(3, 4), dims=["y", "x"], name="v")
+    with gs.transaction(tmp_path / "a.gs") as begun:
+        staged = begun["/"]
+        staged.write(np.zeros((1, 4), "int64"), {"y": (2, 2)})
+        made = staged.reduce({"s": "sum(v)"}, axis="y", to=tmp_path / "b.gs")
+        assert made.read()["s"].tolist() == [4, 6, 8, 10]

@@ -50,7 +50,7 @@ def _array(folder: Path, *, sparse: bool) -> tuple[gs.Array, dict[str, Any]]:
 
 
 def _frame(cells: dict[str, Any]) -> pd.DataFrame:
-    texts = {"s": pd.array(np.ma.filled(cells["s"], None), "string"), "k": cells["k"]}
+    texts = {"s": pd.array([None if s is np.ma.masked else s for s in cells["s"]], "string"), "k": cells["k"]}
     mask = np.ma.getmaskarray(cells["v"])
     numbers = {"v": pd.array(np.ma.getdata(cells["v"]), "Int64").copy(), **{n: cells[n] for n in "ief"}}
     numbers["v"][mask] = pd.NA
