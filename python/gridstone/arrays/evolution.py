@@ -233,6 +233,8 @@ def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
             raise InputError(f"dimension {dim.name!r}: {brief(size)} is no number of positions")
         first = datatype.ticks_of(dim.reach[0])
+        if dim.is_empty and dim.open == (True, False):
+            first -= int(size)  # As an append does: the closed end is the last of them.
         found.append((dim, (first if dim.is_empty else None, first + int(size) - 1)))
     return found
 

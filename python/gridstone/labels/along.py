@@ -14,7 +14,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.fields import column_of
-from ..schema.labels import Listed, Steps, check_count, check_pair, labels_of, placed
+from ..schema.labels import Listed, Steps, check_count, check_pair, labels_of, missing, placed
 
 
 def offset_of(dim: Dim) -> int:
@@ -123,7 +123,12 @@ def as_type(what: str, found: Listed, dtype: str | None) -> Listed:
     """Labels of another type; an `InputError` if it does not hold one of them."""
     if dtype is None or dtype == found.dtype:
         return found
-    values = found.values
+    gone = missing(found.values)
+    if gone.all():
+        return Listed(dtype, _none(dtype, len(found)))
+    values = np.ma.getdata(found.values).copy()
+    # What any type holds, so that messages count rows as they were given.
+    values[gone] = "NaT" if found.dtype == "string" else np.zeros((), values.dtype)
     if found.dtype == "string" and datatype.is_time(dtype):
         values = np.asarray(values, np.str_)
     elif (found.dtype == "string") != (dtype == "string") or datatype.is_time(found.dtype) != datatype.is_time(dtype):
@@ -131,9 +136,12 @@ def as_type(what: str, found: Listed, dtype: str | None) -> Listed:
             f"the labels of {what} are {dtype}, those given {found.dtype}; convert them, or give all positions others: "
             f"alter(labels=…)"
         )
-    nullable = dtype in datatype.INTEGERS
-    column = encode.from_values(Field(what, dtype, nullable, "the labels of"), values, (len(values),))
-    return Listed(dtype, decode.numpy_of(column))
+    made = decode.numpy_of(encode.from_values(Field(what, dtype, False, "the labels of"), values, (len(values),)))
+    if not gone.any():
+        return Listed(dtype, made)
+    with_gaps = _none(dtype, len(found))
+    with_gaps[~gone] = made[~gone]
+    return Listed(dtype, with_gaps)
 
 
 def _attribute(hidden: "_native.Array") -> tuple[Dim, Attr]:

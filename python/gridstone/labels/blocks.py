@@ -6,9 +6,10 @@ import numpy as np
 
 from .. import _native
 from ..base.printable import brief
+from ..column.datatype import AnyArray
 from ..errors import InputError
 from ..schema.array_schema import Schema
-from ..schema.labels import Listed, Steps, labels_of
+from ..schema.labels import Listed, Steps, labels_of, missing
 from . import along, frames, xarrays
 
 
@@ -100,9 +101,17 @@ def _check_same(native: "_native.Array", schema: Schema, place: int, given: Any)
     if isinstance(found, Steps):
         found = Listed(found.dtype, found.values(0, len(there)))
     values = along.as_type(what, found, along.dtype_of(native, dim, place)).values
-    if len(values) == len(there) and np.array_equal(np.ma.getdata(values), np.ma.getdata(there)):
+    if _are_same(values, there):
         return
     raise InputError(
-        f"{what}: the block has the labels {brief(values.tolist())}, the array {brief(np.ma.getdata(there).tolist())}; "
+        f"{what}: the block has the labels {brief(values.tolist())}, the array {brief(there.tolist())}; "
         f"select or sort until they are the same, or append without labels: append(block.values)"
     )
+
+
+def _are_same(one: AnyArray, other: AnyArray) -> bool:
+    """Whether these are the same labels, which lack the same ones."""
+    gone = missing(one)
+    if not np.array_equal(gone, missing(other)):
+        return False
+    return np.array_equal(np.ma.getdata(one)[~gone], np.ma.getdata(other)[~gone])

@@ -13,7 +13,7 @@ import numpy as np
 from ..column import datatype
 from ..column.datatype import AnyArray
 from ..schema.dimension import Dim
-from ..schema.labels import Steps, missing
+from ..schema.labels import Steps, ends_of, missing
 
 Key = int | float | str
 
@@ -57,14 +57,7 @@ class Index:
         return self._search(lambda label: label <= key)  # type: ignore[operator]
 
     def _search(self, is_before: Callable[[Key], bool]) -> int:
-        low, high = 0, self.count
-        while low < high:
-            middle = (low + high) // 2
-            if is_before(self.ranked(middle)):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return _count_before(self.count, lambda rank: is_before(self.ranked(rank)))
 
     def show(self, key: Key) -> str:
         """A label for people."""
@@ -79,21 +72,56 @@ class Index:
 
 def of_steps(dim: Dim, steps: Steps, offset: int) -> Index:
     """An index of labels at steps, of a dimension whose first position lies `offset` behind the origin."""
-    size, floats = dim.size, datatype.is_float(steps.dtype)
+    floats = datatype.is_float(steps.dtype)
 
     def label(position: int) -> Key:
         if floats:
             return datatype.rounded(steps.dtype, steps.start + float(offset + position) * steps.step)
         return steps.start + (offset + position) * steps.step
 
+    first, last = _held(label, dim.size, steps)
+    count = last - first + 1
     if steps.step > 0:
-        return Index(dim, steps.dtype, size, 1, label, lambda low, high: np.arange(low, high))
-    last = size - 1
+        return Index(
+            dim,
+            steps.dtype,
+            count,
+            1,
+            lambda rank: label(first + rank),
+            lambda low, high: np.arange(first + low, first + high),
+        )
+    return Index(
+        dim, steps.dtype, count, -1, lambda rank: label(last - rank), lambda low, high: last - np.arange(low, high)
+    )
 
-    def falling(rank: int) -> Key:
-        return label(last - rank)
 
-    return Index(dim, steps.dtype, size, -1, falling, lambda low, high: last - np.arange(low, high))
+def _held(label: Callable[[int], Key], size: int, steps: Steps) -> tuple[int, int]:
+    """The first and the last of so many positions whose label the type holds; the others have none."""
+    low, high = ends_of(steps.dtype)
+
+    def is_held(position: int) -> bool:
+        return low <= label(position) <= high  # type: ignore[operator]
+
+    def before(is_in: Callable[[Key], bool]) -> int:
+        return _count_before(size, lambda position: is_in(label(position)))
+
+    if size == 0 or (is_held(0) and is_held(size - 1)):
+        return 0, size - 1
+    if steps.step > 0:
+        return before(lambda key: key < low), before(lambda key: key <= high) - 1  # type: ignore[operator]
+    return before(lambda key: key > high), before(lambda key: key >= low) - 1  # type: ignore[operator]
+
+
+def _count_before(count: int, is_before: Callable[[int], bool]) -> int:
+    """How many of the first numbers are before, where all of these come first."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if is_before(middle):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def of_coordinates(dim: Dim) -> Index:

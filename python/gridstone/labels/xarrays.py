@@ -34,7 +34,9 @@ def variables_of(given: Any) -> Mapping[str | None, Any]:
 
 def labels_along(given: Any, name: str) -> Any:
     """The labels that come with a dimension; None if there are none."""
-    return given.coords.get(name)
+    if name not in given.coords:
+        return None  # `coords.get` would count positions.
+    return given.coords[name]
 
 
 def in_order(schema: Schema, attr: str, variable: Any) -> Any:

@@ -38,7 +38,7 @@ class Steps:
                 made: AnyArray = (np.float64(self.start) + places * np.float64(self.step)).astype(kind)
             made[~np.isfinite(made)] = np.nan
             return made
-        low, high = (-(2**63) + 1, 2**63 - 1) if kind.kind in "mM" else _ends(kind)
+        low, high = ends_of(self.dtype)
         first, last = (self.start + n * self.step for n in (offset, offset + max(count, 1) - 1))
         ticks = np.arange(count, dtype=np.uint64) * np.uint64(int(self.step) % 2**64) + np.uint64(int(first) % 2**64)
         made = ticks.view(np.int64).view(kind) if kind.kind in "mM" else ticks.astype(kind)
@@ -149,7 +149,7 @@ def _stepped(dtype: str, first: int | float, step: int | float, offset: int) -> 
     if datatype.is_float(dtype):
         start, step = datatype.rounded(dtype, start), datatype.rounded(dtype, step)
         return Steps(dtype, start, step) if step else None
-    low, high = (-(2**63) + 1, 2**63 - 1) if datatype.is_time(dtype) else _ends(np.dtype(dtype))
+    low, high = ends_of(dtype)
     return Steps(dtype, start, step) if all(low <= one <= high for one in (start, step)) else None
 
 
@@ -171,9 +171,13 @@ def _floats(offset: int, count: int) -> AnyArray:
     return np.array([float(offset + n) for n in range(count)], np.float64)
 
 
-def _ends(kind: np.dtype[Any]) -> tuple[int, int]:
-    info = np.iinfo(kind)
-    return int(info.min), int(info.max)
+def ends_of(dtype: str) -> tuple[int, int] | tuple[float, float]:
+    """The least and the greatest label that a type holds; of times in ticks, of which the one below is NaT."""
+    if datatype.is_time(dtype):
+        return -(2**63) + 1, 2**63 - 1
+    if datatype.is_float(dtype):
+        return -float(np.finfo(dtype).max), float(np.finfo(dtype).max)
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 def _pair(what: str, start: Any, step: Any) -> Steps:
@@ -282,6 +286,8 @@ def _of_objects(what: str, values: AnyArray) -> AnyArray:
             raise SchemaError(f"{what}: {_TAKES} of 64 bits, found {brief(held)}")
         mask = np.array([one is None for one in flat], np.bool_)
         return np.ma.MaskedArray([0 if one is None else int(one) for one in flat], mask=mask, dtype=np.int64)
+    if all(isinstance(one, int | float | np.integer | np.floating) and not isinstance(one, bool) for one in held):
+        return np.array([np.nan if one is None else one for one in flat], np.float64)
     found = next(one for one in held if not isinstance(one, str))
     raise SchemaError(f"{what}: {_TAKES}, all of one kind; found {brief(found)} of type {type(found).__name__}")
 
