@@ -67,6 +67,8 @@ class Box:
     @property
     def is_empty_by_domain(self) -> bool:
         """Whether no cell lies in it since the domain ends before: an end of it was left open."""
+        if not self.empty:
+            return False
         return any(lo > hi and any(ends) for (lo, hi), ends in zip(self.bounds, self.open, strict=bool(self.open)))
 
     @property
@@ -139,13 +141,15 @@ class Region:
     @property
     def hull(self) -> Box:
         """The least box around them; of texts, no ends."""
+        if len(self.boxes) == 1:
+            return self.boxes[0]
         bounds = tuple(
             (min(box.bounds[i][0] for box in self.boxes), max(box.bounds[i][1] for box in self.boxes))
             if self.boxes
             else (0, -1)
             for i in range(len(self.dims))
         )
-        return self.boxes[0] if len(self.boxes) == 1 else Box(self.dims, bounds)
+        return Box(self.dims, bounds)
 
     def __str__(self) -> str:
         return f"[{'; '.join(map(str, self.boxes))}]" if self.listed or self.empty else str(self.boxes[0])
@@ -245,10 +249,11 @@ def box_of(schema: Schema, box: BoxLike, room: Room = Room.DOMAIN) -> Box:
             "one box is needed here, a list of boxes was given; boxes are read, streamed and deleted in lists"
         )
     if isinstance(box, Mapping):
-        unknown = [name for name in box if name not in {d.name for d in schema.dims}]
-        if unknown:
-            names = ", ".join(repr(d.name) for d in schema.dims)
-            raise InputError(f"the box names {brief(unknown[0])}, which is no dimension; there are {names}")
+        names = [dim.name for dim in schema.dims]
+        for name in box:
+            if name not in names:
+                there = ", ".join(map(repr, names))
+                raise InputError(f"the box names {brief(name)}, which is no dimension; there are {there}")
         return _of_parts(schema, [box.get(dim.name, slice(None)) for dim in schema.dims], room, pairs=True)
     return _of_parts(schema, expand(tuple(box) if isinstance(box, list) else box, schema.ndim), room, pairs=False)
 
@@ -277,7 +282,10 @@ def region_of(schema: Schema, box: BoxLike) -> Region:
     if isinstance(box, Region):
         return box
     listed = _is_list(box)
-    given = [box_of(schema, part) for part in cast("list[Any]", box)] if listed else [box_of(schema, box)]
+    if not listed:
+        one = box_of(schema, box)
+        return Region(schema.dims, () if one.empty else (one,), False, one.is_empty_by_domain)
+    given = [box_of(schema, part) for part in cast("list[Any]", box)]
     is_cut = any(part.is_empty_by_domain for part in given)
     return Region(schema.dims, tuple(part for part in given if not part.empty), listed, is_cut)
 
@@ -349,10 +357,14 @@ def _range(dim: Dim, part: Any, room: Room = Room.DOMAIN, *, pairs: bool = False
         lo, hi = _pair(dim, part, (first, last))
     else:
         lo = hi = ends.coordinate(dim, part)
-    grows = [room is Room.TYPE or (room is Room.OPEN and is_open) for is_open in dim.open]
-    if (lo < first and not grows[0]) or (hi > last and not grows[1]):
+    if (lo < first and not _reaches(dim, room, 0)) or (hi > last and not _reaches(dim, room, 1)):
         raise BoundsError(f"dimension {dim.name!r}: {_asked(dim, part, lo, hi)} is not inside {_told(dim, room)}")
     return (first, ends.below(dim, first)) if lo > hi else (lo, hi)
+
+
+def _reaches(dim: Dim, room: Room, end: int) -> bool:
+    """Whether a box may pass an end of the domain."""
+    return room is Room.TYPE or (room is Room.OPEN and dim.open[end])
 
 
 def _told(dim: Dim, room: Room) -> str:
@@ -366,7 +378,8 @@ def _told(dim: Dim, room: Room) -> str:
 
 def _pair(dim: Dim, pair: Sequence[Any], domain: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
     """The coordinates between two ends, both included; the low one above the high one if there is none."""
-    low, high = (ends.end_of(dim, whole if given is None else given) for given, whole in zip(pair, domain, strict=True))
+    low = ends.end_of(dim, domain[0] if pair[0] is None else pair[0])
+    high = ends.end_of(dim, domain[1] if pair[1] is None else pair[1])
     if low.value > high.value and pair[0] is not None and pair[1] is not None:
         raise InputError(f"dimension {dim.name!r}: the pair {brief(pair)} is inclusive and has its lower end first")
     return ends.lowest(dim, low), ends.highest(dim, high)

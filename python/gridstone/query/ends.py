@@ -39,6 +39,8 @@ class End(NamedTuple):
 
 def end_of(dim: Dim, value: Any) -> End:
     """What a caller gave as an end. An `InputError` if it has no place among the coordinates of `dim`, as NaN."""
+    if isinstance(value, float) and dim.dtype == "float64" and value == value:
+        return End(float(value), float(value), True)
     found = _time(dim, value) if datatype.is_time(dim.dtype) else _number(dim, value)
     if found is None:
         raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {brief(value)} is no coordinate of it")
@@ -119,8 +121,6 @@ def _number(dim: Dim, value: Any) -> End | None:
         return None
     of_floats = datatype.is_float(dim.dtype)
     if isinstance(exact, int) and not of_floats:
-        return End(exact, exact, True)
-    if isinstance(exact, float) and dim.dtype == "float64":
         return End(exact, exact, True)
     if of_floats:
         near = datatype.rounded(dim.dtype, exact)
