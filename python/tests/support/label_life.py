@@ -54,29 +54,45 @@ class LifeRules(LabelRules):
     def late_appends(self, r: Random) -> None:
         """A block through a handle that lags lies behind the newest end; labels and sides have to fit what is there."""
         before = self.seen
+        if [column.name for column in before.columns] != [column.name for column in self.now.columns]:
+            self.late.refresh()  # A block that is made anew has no values for an attribute of another name.
+            return
         call, change = self.stage_append(r, self.late, before)
         mine = before.copy()
-
-        def behind(trial: State) -> Any:
-            # What the handle shows refuses it, or what is there now.
-            change(before.copy())
-            return change(trial)
-
         with suppress(Refused):
             change(mine)
         # A block that makes a list of labels changes the schema, which may conflict with other changes of it.
         is_risky = mine.schemas != before.schemas != self.now.schemas
         event(f"late append {'lags' if self.late.version < self.newest else 'has seen all'}")
-        self.attempt(call, behind, may_conflict=is_risky)
+        self.attempt(call, self._as_seen(change), may_conflict=is_risky)
 
-    @rule(r=RANDOM)
-    def late_assigns(self, r: Random) -> None:
-        """Positions are those of the version that the handle shows."""
-        call, change = self.stage_assign(r, self.late, self.seen)
-        names = {column.name for column in self.now.columns}
-        if any(column.name not in names for column in self.seen.columns):
-            return
-        self.attempt(call, change)
+    def _as_seen(self, change: Callable[[State], Any]) -> Callable[[State], Any]:
+        """A change by the names that the second handle knows. What that shows refuses it, or what is there now."""
+        before = self.seen
+
+        def made(trial: State) -> Any:
+            change(before.copy())
+            names = [part.name for part in trial.parts]
+            for part, seen in zip(trial.parts, before.parts, strict=True):
+                part.name = seen.name
+            changed = change(trial)
+            for part, name in zip(trial.parts, names, strict=True):
+                part.name = name
+            return changed
+
+        return made
+
+    @rule(r=RANDOM, by_positions=st.booleans())
+    def late_writes(self, r: Random, by_positions: bool) -> None:
+        """Positions, ends and names are those of the version that the handle shows."""
+        if by_positions:
+            self.attempt(*self._staged_as_seen(self.stage_assign, r))
+        elif self.has_room():
+            self.attempt(*self._staged_as_seen(self.stage_box, r))
+
+    def _staged_as_seen(self, stage: Callable[..., Any], r: Random) -> tuple[Callable[[], Any], Callable[[State], Any]]:
+        call, change = stage(r, self.late, self.seen)
+        return call, self._as_seen(change)
 
     @rule(r=RANDOM)
     def late_alters(self, r: Random) -> None:
@@ -86,12 +102,13 @@ class LifeRules(LabelRules):
 
         def judged(trial: State) -> bool:
             mine = before.copy()
+            kept = [axis.labels for axis in mine.axes]
             if change(mine) is False:
                 return False
             relabelled = [
                 (old, new, axis)
-                for old, new, axis in zip(before.axes, mine.axes, trial.axes, strict=True)
-                if new.labels is not old.labels and new.labels != old.labels
+                for old, new, axis, labels in zip(before.axes, mine.axes, trial.axes, kept, strict=True)
+                if new.labels is not labels
             ]
             if trial.schemas != before.schemas or any(
                 isinstance(new.labels, Listed) and (old.low, old.high) != (axis.low, axis.high)
@@ -100,7 +117,7 @@ class LifeRules(LabelRules):
                 raise Refused(errors.ConflictError)
             for _, new, axis in relabelled:
                 axis.labels = new.labels
-            for one, other in zip((*trial.axes, *trial.columns), (*mine.axes, *mine.columns), strict=True):
+            for one, other in zip(trial.parts, mine.parts, strict=True):
                 one.name = other.name
             trial.schemas = mine.schemas
             return True
@@ -125,10 +142,10 @@ class LifeRules(LabelRules):
                 staged = tx["/"]
                 stages = [self.stage_append, self.stage_alter, self.stage_box, self.stage_append]
                 for stage in r.sample(stages, r.randint(1, 3)):
-                    before = trial.shape
+                    before = trial
                     trial = self._staged(r, staged, trial, stage)
                     if stage == self.stage_append:
-                        axes += [axis for axis, size in enumerate(trial.shape) if size != before[axis]]
+                        axes += self._appended(before, trial)
                 assert self.a.version == self.newest
                 if end == "raise":
                     raise Failed
@@ -147,6 +164,15 @@ class LifeRules(LabelRules):
         if tx.version is not None and tx.version > self.newest:
             self.now = trial
             self.followed(tx.version)
+
+    def _appended(self, before: State, after: State) -> list[int]:
+        """The axis that a block was appended along where others see the end, too."""
+        sides = zip(self.now.axes, before.axes, after.axes, strict=True)
+        return [
+            place
+            for place, (there, old, new) in enumerate(sides)
+            if (there.low, there.high) == (old.low, old.high) and old.size != new.size
+        ]
 
     def _staged(self, r: Random, staged: gs.Array, trial: State, stage: Callable[..., Any]) -> State:
         """One change in a transaction, which sees it at once, or sees it refused."""

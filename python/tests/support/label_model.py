@@ -151,6 +151,11 @@ class State:
     def names(self) -> list[str]:
         return [axis.name for axis in self.axes]
 
+    @property
+    def parts(self) -> tuple[Axis | Column, ...]:
+        """What has a name."""
+        return *self.axes, *self.columns
+
     def axis(self, name: str) -> Axis:
         return self.axes[self.names.index(name)]
 
@@ -269,7 +274,7 @@ class State:
         return (axis.given or (0, None))[0] or 0
 
     def rename(self, names: dict[str, str]) -> None:
-        for part in (*self.axes, *self.columns):
+        for part in self.parts:
             part.name = names.get(part.name, part.name)
 
 
