@@ -103,7 +103,7 @@ class Ladder:
             wanted = self.number(key)
             if not self.held:
                 raise Refused(errors.BoundsError)
-            # Of two that are as near, the greater one.
+            # The greater one of two that are as near.
             key = min(self.held, key=lambda one: (abs(one - wanted), -one))
         else:
             key = self.number(key)

@@ -27,7 +27,7 @@ class Failed(Exception):
 
 
 class LifeRules(LabelRules):
-    """`late` is a second handle, which follows only where it is told to, or by what it commits."""
+    """`late` is a second handle, which follows in some rules, and by what it commits."""
 
     late: gs.Array
     places: Anywhere

@@ -136,7 +136,7 @@ class State:
     axes: list[Axis]
     columns: list[Column]
     cells: list[Any]
-    """Of each attribute an array of objects."""
+    """An array of objects for each attribute."""
     schemas: int = 0
     """How often the schema was changed: names and labels, not how far the domain reaches."""
 
