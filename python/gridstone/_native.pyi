@@ -540,8 +540,7 @@ def append_block(
 def aggregate(
     array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None
 ) -> _Answered:
-    """Aggregates by groups; `ending`: a condition on them, their order and whether each descends (None: any order will
-    do), and how many are left."""
+    """Aggregates by groups; `ending`: a condition, the order and whether each descends (None: any), how many."""
 
 def answers(
     array: Array, boxes: _Area, condition: _If, by: _Keys, aggregates: _Asked, ending: _Ending, progress: _Report = None
@@ -556,6 +555,7 @@ def finish_partials(schema_json: str, by: _Keys, aggregates: _Asked, parts: _Par
 def reduce(
     array: Array, boxes: _Area, cells: _Counted, aggregates: _Asked, kept: Sequence[int], progress: _Report = None
 ) -> tuple[list[int], list[_Named], list[str | None], dict[str, int]]: ...
+def reduce_nothing(schema_json: str, aggregates: _Asked, kept: Sequence[int], places: int) -> _Answered: ...
 def labels_of(array: Array, place: int) -> Array | None: ...
 def alter_labelled(array: Array, evolution_json: str, listed: Sequence[_Labels], message: str | None) -> int: ...
 def create_array(context: Context, uri: str, path: str, schema_json: str, overwrite: bool) -> Array: ...

@@ -308,6 +308,21 @@ pub(crate) fn merge_partials(
     tables_out(py, merged.map_err(|e| raise(py, &e))?, &CounterSnapshot::default())
 }
 
+/// The results of a reduction of no cell, at so many places along the axes that remain.
+#[pyfunction]
+pub(crate) fn reduce_nothing(
+    py: Python<'_>,
+    schema_json: &str,
+    aggregates: Vec<GivenAggregate>,
+    kept: Vec<usize>,
+    places: u64,
+) -> PyResult<Answered> {
+    let asked = question(py, Vec::new(), aggregates)?;
+    let schema = Arc::new(Schema::from_json(schema_json).map_err(|e| raise(py, &e))?);
+    let answer = engine::reduction_of_nothing(Arc::clone(&schema), &asked, kept, places).map_err(|e| raise(py, &e))?;
+    answered(py, &schema, answer, &CounterSnapshot::default())
+}
+
 /// The answer that partial results of one question give together.
 #[pyfunction]
 pub(crate) fn finish_partials(

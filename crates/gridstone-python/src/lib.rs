@@ -65,6 +65,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(aggregate::aggregate, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::answers, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::reduce, module)?)?;
+    module.add_function(wrap_pyfunction!(aggregate::reduce_nothing, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::partial, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::merge_partials, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::finish_partials, module)?)?;

@@ -1,5 +1,6 @@
 """Reductions of dense arrays along axes, as NumPy has them; NumPy's own functions call these methods."""
 
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -316,14 +317,19 @@ class ReducibleArray(Reducible, Looking):
             gone = axes_of(schema, question.axis)
             kept = tuple(axis for axis in range(schema.ndim) if axis not in gone)
             box = box_of(schema, question.box)
+            cells, texts = _cells_of(question.where, box), texts_of(aggregates)
             if box.empty:
                 self._note_ends()
-            cells = _cells_of(question.where, box)
-            native = [] if box.empty else [box.native]
-            with reporting(question.progress, "reading") as report:
-                shape, found, categories, stats = _native.reduce(
-                    self.native, native, cells, texts_of(aggregates), list(kept), report
-                )
+                if cells[0] is not None:
+                    cells[0].check(schema.to_json())
+                shape = [box.shape[axis] for axis in kept]
+                given = _native.reduce_nothing(schema.to_json(), texts, kept, math.prod(shape))
+                _, found, categories, stats = given
+            else:
+                with reporting(question.progress, "reading") as report:
+                    shape, found, categories, stats = _native.reduce(
+                        self.native, [box.native], cells, texts, list(kept), report
+                    )
             self._stats = stats
             return Found(schema, box, kept, tuple(shape), named_columns(schema, found, categories), stats)
 

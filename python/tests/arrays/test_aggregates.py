@@ -469,3 +469,26 @@ def test_a_transaction_aggregates_what_it_sees(tmp_path: Path) -> None:
         array[3] = 100
         assert array.sum() == 142 and array.aggregate({"m": "max(value)"})["m"][0] == 100
     assert gs.open(tmp_path / "a.gs").sum() == 142
+
+
+def test_categories_in_no_order_are_least_and_greatest_by_what_they_are(tmp_path: Path) -> None:
+    names = ["low", "high", "middle"]
+    attrs = [
+        gs.Attr("plain", "string", categories=names),
+        gs.Attr("ranked", "string", categories=names, ordered=True),
+        gs.Attr("sorted", "string", categories=sorted(names)),
+        gs.Attr("number", "int32", categories=[5, 1]),
+    ]
+    array = gs.create(tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 5))], attrs))
+    given = ["low", "high", "middle", "high", "low", "high"]
+    array.write({"plain": given, "ranked": given, "sorted": given, "number": [5, 1, 5, 1, 1, 1]})
+    for name in ("plain", "sorted"):
+        found = array.aggregate({"lo": f"min({name})", "hi": f"max({name})", "at": f"arg_max(x, {name})"}, by="number")
+        assert found["number"].tolist() == [5, 1]
+        assert list(found["lo"]) == ["low", "high"] and list(found["hi"]) == ["middle", "low"]
+        assert found["at"].tolist() == [2, 4]
+    found = array.aggregate({"lo": "min(ranked)", "hi": "max(ranked)"})
+    assert list(found["lo"]) == ["low"] and list(found["hi"]) == ["middle"]
+    assert array["plain"].max() == "middle" and array["plain"].min() == "high"
+    with pytest.raises(gs.InputError, match=r"number.*categories of int32"):
+        array.aggregate({"m": "max(number)"})

@@ -288,3 +288,19 @@ def test_reductions_in_a_transaction_see_what_is_staged(tmp_path: Path) -> None:
         staged.write(np.zeros((1, 4), "int64"), {"y": (2, 2)})
         made = staged.reduce({"s": "sum(v)"}, axis="y", to=tmp_path / "b.gs")
         assert made.read()["s"].tolist() == [4, 6, 8, 10]
+
+
+@pytest.mark.parametrize("where", [None, "v > 2"])
+def test_a_box_without_a_cell_gives_what_numpy_gives(tmp_path: Path, where: str | None) -> None:
+    values = np.arange(12.0).reshape(3, 4)
+    array = gs.array(tmp_path / "a.gs", values, name="v")
+    nothing = values[:, 3:3]
+    box = {array.schema.dims[1].name: slice(3, 3)}
+    for axis in (None, 0, 1):
+        found = array.sum(axis=axis, box=box, where=where)
+        assert np.array_equal(found, nothing.sum(axis=axis)) and np.shape(found) == np.shape(nothing.sum(axis=axis))
+    assert array.sum(axis=0, box=box, where=where).shape == (0,)
+    with pytest.raises(ValueError, match="no cell"):
+        array.max(axis=1, box=box, where=where)
+    with pytest.raises(gs.InputError, match="nosuch"):
+        array.sum(box=box, where="nosuch > 1")

@@ -5,6 +5,7 @@ HYPOTHESIS_PROFILE=deep runs very many more cases.
 """
 
 import os
+from pathlib import Path
 from random import Random
 from unittest import TestCase
 
@@ -176,3 +177,21 @@ def test_a_list_of_floats_may_lack_some_as_one_of_integers_may() -> None:
     for given, wanted in (([None, 2.5, 7], [None, 2.5, 7.0]), ([1, None, 7], [1, None, 7])):
         a = line(f"lacking-{given[1]}", given)
         assert plain(a.dim("x").labels) == wanted
+
+
+def test_a_block_that_makes_a_list_of_labels_is_placed_again_after_another_change_of_the_schema(tmp_path: Path) -> None:
+    for name, labels, more in (("none", None, ["a"]), ("steps", [1, 2], [7])):
+        dims = [gs.Dim("t", (0, None) if labels is None else (0, 1), labels=labels), gs.Dim("x", (0, 2))]
+        a = gs.create(tmp_path / name, gs.Schema(dims, [gs.Attr("v", "int8")]))
+        late = gs.open(tmp_path / name, mode="r+")
+        a.alter(rename={"x": "y"})
+        late.append(np.ones((1, 3), "int8"), labels=more)
+        assert plain(late.dim("t").labels) == [*(labels or []), *more]
+        assert [dim.name for dim in late.schema.dims] == ["t", "y"]
+
+
+def test_steps_that_pass_their_type_become_a_list_that_lacks_some() -> None:
+    a = line("beyond", np.array([100, 110, 120], "int8"))
+    a.resize(x=(0, 4))
+    a.append(np.array([1], "int8"), labels=np.array([3], "int8"))
+    assert plain(a.dim("x").labels) == [100, 110, 120, None, None, 3]

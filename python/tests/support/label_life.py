@@ -58,13 +58,8 @@ class LifeRules(LabelRules):
             self.late.refresh()  # A block that is made anew has no values for an attribute of another name.
             return
         call, change = self.stage_append(r, self.late, before)
-        mine = before.copy()
-        with suppress(Refused):
-            change(mine)
-        # A block that makes a list of labels changes the schema, which may conflict with other changes of it.
-        is_risky = mine.schemas != before.schemas != self.now.schemas
         event(f"late append {'lags' if self.late.version < self.newest else 'has seen all'}")
-        self.attempt(call, self._as_seen(change), may_conflict=is_risky)
+        self.attempt(call, self._as_seen(change))
 
     def _as_seen(self, change: Callable[[State], Any]) -> Callable[[State], Any]:
         """A change by the names that the second handle knows. What that shows refuses it, or what is there now."""

@@ -242,7 +242,7 @@ class State:
             if list(given.values) == [there.label(c) for c in coordinates] and None not in given.values:
                 return
             before = {c: there.label(c) for c in range(axis.low, axis.high + 1)}
-            if None in before.values():
+            if None in before.values() and "int" not in given.dtype:
                 raise Refused(errors.SchemaError)
         axis.labels = Listed(given.dtype, {c: label for c, label in before.items() if label is not None} | more)
         self.schemas += 1

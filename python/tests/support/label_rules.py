@@ -38,26 +38,20 @@ class LabelRules(RuleBasedStateMachine):
     def newest(self) -> int:
         return max(self.states)
 
-    def attempt(
-        self, call: Callable[[], int | None], change: Callable[[State], Any], may_conflict: bool = False
-    ) -> bool:
+    def attempt(self, call: Callable[[], int | None], change: Callable[[State], Any]) -> bool:
         """Makes a change of the array and of the model, or sees that both refuse it; whether it was made.
 
         A change of the model gives False where no commit is made.
         """
-        trial, conflicts = self.now.copy(), (errors.ConflictError,) if may_conflict else ()
+        trial = self.now.copy()
         try:
             changed = change(trial) is not False
         except Refused as refused:
-            with pytest.raises(refused.kinds + conflicts):
+            with pytest.raises(refused.kinds):
                 pytest.fail(f"version {call()}: {refused} was expected")
             assert self.a.refresh() == self.newest
             return False
-        try:
-            version = call()
-        except conflicts:
-            assert self.a.refresh() == self.newest
-            return False
+        version = call()
         if not changed:
             assert version is None or version in self.states
             assert self.a.refresh() == self.newest

@@ -85,7 +85,7 @@ fn counted() -> Result<BTreeMap<String, u64>, Stop> {
 fn build() -> Result<PathBuf, Stop> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    // Of the whole workspace: the engine is the one that the tests have compiled.
+    // With the whole workspace, so that the engine is the one that the tests have compiled.
     build.args(["build", "--release", "--quiet", "--workspace", "--bin", "workloads"]);
     let status = build.status().map_err(|e| Stop::Broken(format!("cannot run cargo: {e}")))?;
     if !status.success() {

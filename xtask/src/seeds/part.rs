@@ -17,7 +17,7 @@ pub(super) struct Part {
     seed_argument: Option<&'static str>,
 }
 
-// Of the whole workspace, so that nothing is compiled that `make test` has compiled already: features are those of all packages.
+// With the whole workspace, so that nothing is compiled that `make test` has compiled already: features are those of all packages.
 const CARGO: &[&str] = &["test", "--release", "--workspace", "--test", "main", "--"];
 const PLANS: &[&str] = &["test", "--release", "--workspace", "--lib", "--"];
 

@@ -153,6 +153,16 @@ pub fn merge_partials(
     merged(schema, question, parts)?.tables()
 }
 
+/// The results of a reduction of no cell, at so many places along the axes in `kept`.
+///
+/// # Errors
+/// Input: names or types that do not fit the schema; Budget: too many places.
+pub fn reduction_of_nothing(schema: Arc<Schema>, question: &Question, kept: Vec<usize>, places: u64) -> Result<Answer> {
+    let columns = Reduction::new(schema, question, kept, Where::All)?.of_nothing(places)?;
+    let rows = columns.first().map_or(0, |(_, column)| column.len());
+    Ok(Answer { rows, columns })
+}
+
 /// The answer that partial results of one question give together.
 ///
 /// # Errors

@@ -171,7 +171,11 @@ impl Placed {
         if newest.find_array(self.array)?.is_some_and(|state| labels_of(&state, self.axis) != self.labels.as_ref()) {
             return self.lost();
         }
-        StandardRules::check(newest, changes)?;
+        match StandardRules::check(newest, changes) {
+            // Labels that are listed make another schema, which is made again of what others made of it.
+            Err(_) if changes.alters(self.array) && newest.find_array(self.array)?.is_some() => return self.lost(),
+            checked => checked?,
+        }
         let state = newest.array_by_id(self.array)?;
         let (Some(own), Some(dim)) = (state.domain().ranges().get(self.axis), state.schema().dims().get(self.axis))
         else {

@@ -213,13 +213,19 @@ impl Array {
             )));
         }
         let mut values = Vec::new();
-        let before = range.lo - all.lo;
-        key::decode(steps.datatype(), steps.keys(offset(all.lo), before)?, &mut values);
+        let datatype = steps.datatype();
+        let before = steps.held_keys(offset(all.lo), range.lo - all.lo)?;
+        if (datatype.is_float() || datatype.is_time()) && before.contains(&None) {
+            steps.keys(offset(all.lo), range.lo - all.lo)?;
+        }
+        // Positions beyond a type of integers have no label.
+        let blank = key::range_of(datatype).lo;
+        key::decode(datatype, before.iter().map(|held| held.unwrap_or(blank)), &mut values);
         values.extend_from_slice(given.values());
-        let validity: Option<Vec<u8>> = given
-            .validity()
-            .map(|valid| std::iter::repeat_n(1, before as usize).chain(valid.iter().copied()).collect());
-        let listed = ColumnView::new(steps.datatype(), &values, None, validity.as_deref())?;
+        let mut valid: Vec<u8> = before.iter().map(|held| u8::from(held.is_some())).collect();
+        valid.extend(given.validity().map_or_else(|| vec![1; given.len()], <[u8]>::to_vec));
+        let validity = valid.contains(&0).then_some(valid);
+        let listed = ColumnView::new(datatype, &values, None, validity.as_deref())?;
         let mut names = self.hidden_names_in(snapshot, state)?;
         let hidden = self.hide_labels(state, place, all, listed, &mut names, call)?;
         self.listing(state, place, hidden)

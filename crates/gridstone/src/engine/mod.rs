@@ -70,7 +70,7 @@ pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environ
 pub use crate::store::{CommitKey, Field};
 pub use crate::tile::{Cells, Column, ColumnView};
 pub use address::At;
-pub use aggregate::{Counted, finish_partials, merge_partials};
+pub use aggregate::{Counted, finish_partials, merge_partials, reduction_of_nothing};
 pub use answers::{AnswerStream, Ending, select_groups};
 pub use append::Appended;
 pub use around::{Partial, SkippedCells};

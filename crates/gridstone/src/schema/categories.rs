@@ -81,6 +81,16 @@ impl Categories {
         self.ordered
     }
 
+    /// Whether their indexes are in the order in which they compare.
+    pub fn ascend(&self) -> bool {
+        let keys = |value: &Vec<u8>| key::encode(self.datatype, value).unwrap_or_default();
+        let ascends = |a: &Vec<u8>, b: &Vec<u8>| match self.datatype.sorting() {
+            Sorting::Bytes => a < b,
+            Sorting::Keys | Sorting::None => keys(a) < keys(b),
+        };
+        self.ordered || self.values.windows(2).all(|pair| matches!(pair, [a, b] if ascends(a, b)))
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.values.len()

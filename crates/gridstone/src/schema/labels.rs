@@ -70,6 +70,19 @@ impl Steps {
     /// # Errors
     /// Schema: the type does not hold all of them.
     pub fn keys(&self, offset: i128, count: u64) -> Result<Vec<u64>> {
+        self.held_keys(offset, count)?.into_iter().collect::<Option<_>>().ok_or_else(|| {
+            Error::schema(format!(
+                "labels from {} in steps of {}: {} does not hold all of them",
+                self.start, self.step, self.datatype
+            ))
+        })
+    }
+
+    /// The same; `None` for those that the type does not hold.
+    ///
+    /// # Errors
+    /// Schema: start or step is no value of the type.
+    pub fn held_keys(&self, offset: i128, count: u64) -> Result<Vec<Option<u64>>> {
         let (first, step) = (text_key(self.datatype, &self.start)?, text_key(self.datatype, &self.step)?);
         let is_whole = |key: &u64| key::range_of(self.datatype).contains(*key);
         let float =
@@ -77,13 +90,7 @@ impl Steps {
         let (low, by) = (self.integer(&self.start), self.integer(&self.step));
         let integer = |place: i128| key::of_int(self.datatype, low?.checked_add(by?.checked_mul(place)?)?);
         let label = |place: i128| if self.datatype.is_float() { float(place) } else { integer(place) };
-        let labels = (0..count).map(|n| label(offset + i128::from(n)).filter(is_whole));
-        labels.collect::<Option<_>>().ok_or_else(|| {
-            Error::schema(format!(
-                "labels from {} in steps of {}: {} does not hold all of them",
-                self.start, self.step, self.datatype
-            ))
-        })
+        Ok((0..count).map(|n| label(offset + i128::from(n)).filter(is_whole)).collect())
     }
 
     fn integer(&self, text: &str) -> Option<i128> {

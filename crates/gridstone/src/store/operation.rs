@@ -41,6 +41,11 @@ impl Changes {
         Self { keys: key.into_iter().collect(), ..self }
     }
 
+    /// Whether they give an array its next schema.
+    pub fn alters(&self, array: Id) -> bool {
+        self.operations.iter().any(|operation| matches!(operation, Operation::AlterArray { id, .. } if *id == array))
+    }
+
     /// The fragments that they add to an array.
     pub fn added_to(&self, array: Id) -> impl Iterator<Item = &Description> + Clone {
         self.operations.iter().flat_map(move |operation| {

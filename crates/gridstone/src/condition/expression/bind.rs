@@ -8,7 +8,7 @@ use super::period::{Part, Period};
 use super::search::Search;
 use super::{Expression, Operator, When};
 use crate::base::{Element, ElementKind, Error, Result};
-use crate::schema::{Datatype, Schema, Sorting, TimeStep};
+use crate::schema::{Categories, Datatype, Schema, Sorting, TimeStep};
 use std::fmt;
 
 /// A function of a text.
@@ -295,6 +295,16 @@ impl BoundExpression {
         }
         let texts = categories.values().map(|value| String::from_utf8_lossy(value).into_owned()).collect();
         Ok(Self { node: Node::Category(field, texts), datatype: Datatype::String, ..self })
+    }
+
+    /// A column of categories that compare otherwise than their codes as these texts, any other expression as it is.
+    ///
+    /// # Errors
+    /// Input: the categories are no texts.
+    pub fn comparable(self, schema: &Schema) -> Result<Self> {
+        let Some(Place::Attr(place)) = self.plain() else { return Ok(self) };
+        let categories = schema.attrs().get(place).and_then(|attr| attr.categories());
+        if categories.is_none_or(Categories::ascend) { Ok(self) } else { self.decoded(schema) }
     }
 
     /// As it was written.

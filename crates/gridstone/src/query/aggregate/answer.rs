@@ -1,7 +1,8 @@
 //! The answer to a question, and the order of its groups.
 
 use super::columns::join;
-use super::key::{Bin, GroupKey, Groups, RowGroups};
+use super::groups::{Groups, RowGroups};
+use super::key::{Bin, GroupKey};
 use crate::base::{Error, Result};
 use crate::tile::{Column, ColumnView};
 use std::sync::Arc;

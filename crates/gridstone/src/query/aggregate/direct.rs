@@ -170,6 +170,8 @@ pub(super) struct Direct {
     /// None while the hash table finds the groups.
     slots: Vec<u32>,
     rows: u64,
+    /// The words of the key of a group that is made.
+    words: Vec<u64>,
 }
 
 impl Direct {
@@ -246,12 +248,13 @@ impl Direct {
         if *slot > 0 {
             return *slot - 1;
         }
-        let (mut words, mut left) = (vec![0; table.width()], u64::from(place));
-        for (axis, word) in self.axes.iter().zip(&mut words).rev() {
+        self.words.resize(table.width(), 0);
+        let mut left = u64::from(place);
+        for (axis, word) in self.axes.iter().zip(&mut self.words).rev() {
             *word = axis.word(left % axis.places);
             left /= axis.places;
         }
-        let group = table.push(&words);
+        let group = table.push(&self.words);
         *slot = group + 1;
         group
     }
@@ -313,7 +316,7 @@ fn ends_of(words: &[u64]) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::{Groups, RowGroups};
+    use super::super::groups::{Groups, RowGroups};
     use super::*;
     use crate::schema::{Datatype, TimeUnit};
     use crate::tile::ColumnView;

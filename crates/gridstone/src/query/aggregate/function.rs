@@ -154,6 +154,15 @@ impl Function {
         }
     }
 
+    /// The argument whose values it compares.
+    pub(super) fn compares(self) -> Option<usize> {
+        match self {
+            Self::Min | Self::Max | Self::Quantile { discrete: true, .. } => Some(0),
+            Self::ArgMax | Self::ArgMin => Some(1),
+            _ => None,
+        }
+    }
+
     /// Whether it asks where rows stand in the order of the array.
     pub(super) fn asks_places(self) -> bool {
         matches!(self, Self::First | Self::Last | Self::ArgMax | Self::ArgMin)

@@ -21,6 +21,7 @@ mod dense;
 mod direct;
 mod function;
 mod gathering;
+mod groups;
 mod held;
 mod index;
 mod key;

@@ -1,6 +1,6 @@
 //! Keys of groups in ascending order, taken from the columns of a block, to compare those of several blocks.
 //!
-//! The order is that of [`super::key::Groups::sorted`]: by the keys from the first on, NaN and then null after all others.
+//! The order is that of [`super::groups::Groups::sorted`]: by the keys from the first on, NaN and then null after all others.
 
 use super::key::GroupKey;
 use crate::base::Result;

@@ -5,7 +5,8 @@
 
 use super::answer::ResultColumn;
 use super::function::Function;
-use super::key::{Bin, GroupKey, Groups};
+use super::groups::Groups;
+use super::key::{Bin, GroupKey};
 use super::quantile::{Distribution, Reduction};
 use super::stage::{Stage, Stages};
 use super::state::Counts;
@@ -194,8 +195,10 @@ impl Made<'_> {
         let named = |e: Error| Error::input(format!("{:?}: {}", asked.name, e.message())).with_source(e);
         let (function, args) = Function::of(&asked.call).map_err(named)?;
         let mut places = Vec::with_capacity(args.len());
-        for arg in args {
-            places.push(self.sources.place_of(arg.bind(self.schema).map_err(named)?));
+        for (place, arg) in args.iter().enumerate() {
+            let bound = arg.bind(self.schema).map_err(named)?;
+            let bound = if function.compares() == Some(place) { bound.comparable(self.schema) } else { Ok(bound) };
+            places.push(self.sources.place_of(bound.map_err(named)?));
         }
         let types: Vec<Datatype> = places.iter().map(|place| self.sources.datatype(*place)).collect();
         let codes = places.first().and_then(|place| self.sources.categories(*place, self.schema));

@@ -1,7 +1,8 @@
 //! Stages of an aggregation: groups, and the states of their aggregates.
 
 use super::columns::{column_of, views};
-use super::key::{GroupKey, Groups, RowGroups};
+use super::groups::{Groups, RowGroups};
+use super::key::GroupKey;
 use super::state::input::{Input, Known, Positions, Rows, State, strange};
 use crate::base::{Error, Result};
 use crate::schema::{Datatype, Sorting};
