@@ -95,7 +95,29 @@ def _all(tables: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
         for what in ("by", "aggregates"):
             if other[what] != told[0][what]:
                 raise InputError(f"these are partial results of two questions: {told[0][what]} and {other[what]}")
-    return told[0], [_tables(table, one) for table, one in zip(given, told, strict=True)]
+    longest = max(told, key=lambda one: sum(map(len, _categories(one).values())))
+    for other in told:
+        _check_categories(other, longest)
+    return longest, [_tables(table, one) for table, one in zip(given, told, strict=True)]
+
+
+def _categories(told: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The lists of categories whose codes a partial result may hold, by attribute."""
+    texts = [text for _, text, *_ in told["by"]] + [text for _, text in told["aggregates"]]
+    attrs = Schema.from_json(told["schema"]).attrs
+    return {a.name: a.categories for a in attrs if a.categories is not None and any(a.name in text for text in texts)}
+
+
+def _check_categories(told: Mapping[str, Any], longest: Mapping[str, Any]) -> None:
+    """An `InputError` unless codes mean the same in both: lists only grow at their ends."""
+    mine, theirs = _categories(told), _categories(longest)
+    for name in mine.keys() | theirs.keys():
+        own, other = mine.get(name), theirs.get(name)
+        if own is None or other is None or other[: len(own)] != own:
+            raise InputError(
+                f"attribute {name!r} has other categories in one of these partial results than in another: {own} and "
+                f"{other}; merge those of arrays whose lists begin alike"
+            )
 
 
 def _keys(told: Mapping[str, Any]) -> list[tuple[str, str, int | float | None]]:

@@ -55,9 +55,9 @@ impl Axis {
                 false => bin_number(key.number(word), width),
             };
             let (low, high) = (number(min), number(max));
-            let near = low.abs() < NUMBER_MAX && high.abs() < NUMBER_MAX;
-            let places = (high - low) as u64 + 1;
-            return Ok(near.then_some(Self { scale: Scale::Float { low, width }, places }));
+            let has_edge = |number: f64| number.abs() < NUMBER_MAX && (number * width).is_finite();
+            let places = ((high - low) as u64).saturating_add(1);
+            return Ok((has_edge(low) && has_edge(high)).then_some(Self { scale: Scale::Float { low, width }, places }));
         }
         let step = if let Bin::Whole(width) = key.bin { width } else { 1 };
         let low = key.edge(min, step)?;
@@ -92,7 +92,7 @@ impl Axis {
         let above = other.above(self);
         let room = |more: i128| {
             let more = u64::try_from(more.max(0)).ok()?;
-            Some(if with_room && more > 0 { more + (self.places + more) / 2 } else { more })
+            Some(if with_room && more > 0 { more.saturating_add(self.places.saturating_add(more) / 2) } else { more })
         };
         let below = room(-above)?;
         let beyond = room(above + i128::from(other.places) - i128::from(self.places))?;
@@ -103,7 +103,7 @@ impl Axis {
         united.places = united.places.checked_add(beyond)?;
         let is_exact = match united.scale {
             Scale::Whole { step, .. } => united.places.checked_add(1)?.checked_mul(step)? < EXACT,
-            Scale::Float { low, .. } => low.abs() < NUMBER_MAX && low + (united.places as f64) < NUMBER_MAX,
+            Scale::Float { low, .. } => low > -NUMBER_MAX && low + (united.places as f64) < NUMBER_MAX,
         };
         is_exact.then_some(united)
     }
@@ -164,8 +164,10 @@ pub(super) enum Found {
 }
 
 /// What tells the groups of keys by their places.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Direct {
+    /// Slots at most.
+    slots_max: u64,
     axes: Vec<Axis>,
     /// None while the hash table finds the groups.
     slots: Vec<u32>,
@@ -182,6 +184,11 @@ impl Direct {
             Bin::Whole(_) | Bin::Float(_) => true,
         };
         !keys.is_empty() && keys.iter().all(number)
+    }
+
+    /// No group yet, with so many slots at most.
+    pub(super) fn new(slots_max: u64) -> Self {
+        Self { slots_max: slots_max.min(SLOTS_MAX), axes: Vec::new(), slots: Vec::new(), rows: 0, words: Vec::new() }
     }
 
     /// Bytes that it takes.
@@ -283,11 +290,11 @@ impl Direct {
             return Some(true);
         }
         (self.axes, self.slots) = (tight, Vec::new());
-        slots_of(&self.axes).filter(|slots| *slots <= SLOTS_MAX).map(|_| false)
+        slots_of(&self.axes).filter(|slots| *slots <= self.slots_max).map(|_| false)
     }
 
     fn is_affordable(&self, axes: &[Axis]) -> bool {
-        let most = SLOTS_FREE.max(self.rows.saturating_mul(SLOTS_PER_ROW)).min(SLOTS_MAX);
+        let most = SLOTS_FREE.max(self.rows.saturating_mul(SLOTS_PER_ROW)).min(self.slots_max);
         slots_of(axes).is_some_and(|slots| slots <= most)
     }
 

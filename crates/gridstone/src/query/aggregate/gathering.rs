@@ -1,7 +1,7 @@
 //! What threads have seen of the cells: each has stages of its own, which are merged at the end.
 //!
-//! Where there is one group each item has stages of its own, merged in the order of the items: then the bits of float sums do
-//! not depend on the number of threads.
+//! Where there is one group each item has a first stage of its own, merged in the order of the items: then the bits of float sums
+//! do not depend on the number of threads.
 //!
 //! When the stages of all threads pass their share of the memory budget, each is written as sorted runs, one per stage, and
 //! begins anew.
@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The share of the budget that groups may take before they are written as runs: a quarter, as tables double when they grow.
 const SHARE: u64 = 4;
+/// Bytes of the budget per slot of groups that are addressed: a sixteenth of it, of four bytes each, over all threads.
+const SLOTS_SHARE: u64 = 64;
 
 /// Stages of threads.
 #[derive(Debug)]
@@ -55,24 +57,21 @@ impl Gathering {
         take: impl Fn(&mut Stages, T) -> Result<()> + Sync,
     ) -> Result<()> {
         let cancel = context.cancel.as_ref();
-        if self.stages.is_ungrouped() {
-            let made = context.pool.map(items, cancel, |item| {
-                let mut stages = self.stages.fresh();
-                take(&mut stages, item).map(|()| stages)
-            })?;
-            return made.iter().try_for_each(|stages| self.stages.absorb(stages));
-        }
+        self.stages.limit_slots(context.budget.limit_bytes() / SLOTS_SHARE / context.pool.threads().max(1) as u64);
+        let in_order = self.stages.begins_with_one();
         let idle = Mutex::new(std::mem::take(&mut self.idle));
         let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = context.pool.map(items, cancel, |item| {
             let held = lock().pop();
             let mut stages = held.unwrap_or_else(|| self.stages.fresh());
             let outcome = take(&mut stages, item);
+            // One group is merged in the order of the items, so that its bits do not depend on threads.
+            let first = if in_order { stages.take_first() } else { None };
             lock().push(stages);
-            outcome
+            outcome.map(|()| first)
         });
         self.idle = idle.into_inner().unwrap_or_else(PoisonError::into_inner);
-        outcome.map(drop)
+        outcome?.iter().flatten().try_for_each(|first| self.stages.absorb_first(first))
     }
 
     /// Merges what the threads have seen, unless runs were written.

@@ -56,6 +56,8 @@ pub(super) struct Groups {
     table: GroupTable,
     /// What finds groups in place of the table, where keys are numbers of small ranges.
     direct: Option<Direct>,
+    /// Slots that it may have at most.
+    slots_max: u64,
     texts: Vec<Texts>,
 }
 
@@ -72,8 +74,17 @@ impl Groups {
         let flagged = keys.iter().any(|key| key.nullable);
         let table = GroupTable::new(keys.len() + usize::from(flagged));
         let texts = keys.iter().map(|_| Texts::default()).collect();
-        let direct = Direct::suits(&keys).then(Direct::default);
-        Ok(Self { keys, flagged, table, direct, texts })
+        let direct = Direct::suits(&keys).then(|| Direct::new(u64::MAX));
+        let slots_max = u64::MAX;
+        Ok(Self { keys, flagged, table, direct, slots_max, texts })
+    }
+
+    /// Groups that come after the first find themselves by so many slots at most.
+    pub(super) fn limit_slots(&mut self, slots_max: u64) {
+        self.slots_max = slots_max;
+        if self.len() == 0 && self.direct.is_some() {
+            self.direct = Some(Direct::new(slots_max));
+        }
     }
 
     /// The same keys, and no group.
@@ -83,7 +94,8 @@ impl Groups {
             keys: Arc::clone(&self.keys),
             flagged: self.flagged,
             table: GroupTable::new(self.width()),
-            direct: Direct::suits(&self.keys).then(Direct::default),
+            direct: Direct::suits(&self.keys).then(|| Direct::new(self.slots_max)),
+            slots_max: self.slots_max,
             texts,
         }
     }

@@ -43,6 +43,10 @@ impl GroupKey {
             (Sorting::Bytes, Bin::None) => Ok(()),
             (Sorting::Bytes, _) => Err(Error::input(format!("{name:?} is {}, which has no bins", self.datatype))),
             (Sorting::Keys, Bin::Whole(0)) => Err(Error::input(format!("{name:?}: the width of a bin is more than 0"))),
+            (Sorting::Keys, Bin::Float(_)) if self.datatype.is_time() => Err(Error::input(format!(
+                "{name:?} is {}, which has bins of whole numbers of its unit, or of periods such as '1h'",
+                self.datatype
+            ))),
             (Sorting::Keys, Bin::Float(width)) if !(width > 0.0 && width.is_finite()) => {
                 Err(Error::input(format!("{name:?}: the width of a bin is a finite number more than 0, not {width}")))
             }

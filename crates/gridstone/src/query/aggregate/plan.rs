@@ -138,7 +138,10 @@ impl Plan {
                 bin,
             };
             key.check()?;
-            let categories = sources.categories(place, schema).filter(|_| bin == Bin::None);
+            let categories = sources.categories(place, schema);
+            if categories.is_some() && bin != Bin::None {
+                return Err(Error::input(format!("{:?} has categories, which have no bins", by.name)));
+            }
             columns.push(ResultColumn { name: by.name.clone(), categories, nullable: key.nullable });
             keys.push(key);
             key_sources.push(place);

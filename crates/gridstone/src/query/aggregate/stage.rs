@@ -245,6 +245,29 @@ impl Stages {
         Self(self.0.iter().map(Stage::fresh).collect())
     }
 
+    /// Groups are found by so many slots at most.
+    pub(super) fn limit_slots(&mut self, slots_max: u64) {
+        self.0.iter_mut().for_each(|stage| stage.groups.limit_slots(slots_max));
+    }
+
+    /// Whether the first stage has one group, whatever the cells are.
+    pub(super) fn begins_with_one(&self) -> bool {
+        self.0.first().is_some_and(|first| first.groups.keys().is_empty() && first.len() == 1)
+    }
+
+    /// The first stage; one that has seen nothing takes its place.
+    pub(super) fn take_first(&mut self) -> Option<Stage> {
+        self.0.first_mut().map(|first| {
+            let fresh = first.fresh();
+            std::mem::replace(first, fresh)
+        })
+    }
+
+    /// Takes in what another first stage holds.
+    pub(super) fn absorb_first(&mut self, other: &Stage) -> Result<()> {
+        self.0.first_mut().map_or(Ok(()), |first| first.absorb(other))
+    }
+
     /// Whether there is one group, whatever the cells are, and nothing but it.
     pub(super) fn is_ungrouped(&self) -> bool {
         matches!(self.0.as_slice(), [only] if only.groups.keys().is_empty() && only.numbered.is_none())

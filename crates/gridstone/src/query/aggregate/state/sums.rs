@@ -234,9 +234,10 @@ fn whole_sum_of(numbers: &Numbers, validity: Option<&[u8]>) -> i128 {
 
 /// A sum divided by a count, rounded once where the sum is a float, and to about a unit in the last place else.
 fn quotient(sum: i128, count: u64) -> f64 {
-    let count = i128::from(count.max(1));
-    // The whole part and the rest apart: a sum of 128 bits has more digits than a float.
-    (sum.div_euclid(count)) as f64 + (sum.rem_euclid(count)) as f64 / count as f64
+    let (whole, count) = (sum.unsigned_abs(), u128::from(count.max(1)));
+    // The whole part and the rest apart: a sum of 128 bits has more digits than a float. Both have one sign, so nothing cancels.
+    let quotient = (whole / count) as f64 + (whole % count) as f64 / count as f64;
+    if sum < 0 { -quotient } else { quotient }
 }
 
 impl State for Sums {
