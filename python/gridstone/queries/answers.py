@@ -1,7 +1,7 @@
 """What a query gives: Arrow columns of types that arrays have, as a `Result` or as a stream."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -16,6 +16,18 @@ from ..result.cells import Result
 from ..result.interop import Tabular
 
 _Made = TypeVar("_Made")
+
+
+class Rows(Protocol):
+    """DuckDB's relation."""
+
+    @property
+    def types(self) -> Sequence[object]: ...
+
+
+def wide_of(rows: Rows) -> list[bool]:
+    """Which columns of a relation are UHUGEINT. Arrow has no such type, and takes the upper half for negative."""
+    return [str(kind) == "UHUGEINT" for kind in rows.types]
 
 
 def schema_of(given: Any) -> Any:
@@ -55,8 +67,13 @@ def _type_of(name: str, kind: Any) -> Any:
     return kind
 
 
-def column(name: str, given: Any, kind: Any) -> Any:
-    """A column of the answer in its type. An `InputError` if a number does not fit."""
+def column(name: str, given: Any, kind: Any, *, wide: bool = False) -> Any:
+    """A column of the answer in its type; `wide`: it is UHUGEINT.
+
+    Raises:
+        InputError: a number that does not fit, or a time that is infinite.
+    """
+    _check_finite(name, given)
     if given.type == kind:
         return given
     if pa.types.is_dictionary(given.type):
@@ -64,23 +81,57 @@ def column(name: str, given: Any, kind: Any) -> Any:
     try:
         if pa.types.is_decimal(given.type) and pa.types.is_floating(kind):
             return given.cast(kind, safe=False)
+        if wide and _ends(given)[0] < 0:
+            raise pa.ArrowInvalid("beyond 127 bits")
         return given.cast(kind)
     except pa.ArrowInvalid as error:
+        raise _unfit(name, given, kind) from error
+
+
+def _unfit(name: str, given: Any, kind: Any) -> InputError:
+    """The error of whole numbers that do not fit."""
+    if pa.types.is_int64(kind) and _is_unsigned(given):
+        return InputError(
+            f"column {name!r} of the answer holds a whole number that does not fit int64. Its type is chosen before "
+            f"its values are known, in a stream and with to=; cast it in the query, for example {name}::ubigint"
+        )
+    return InputError(
+        f"column {name!r} of the answer holds a whole number that does not fit 64 bits; cast it in the query, "
+        f"for example {name}::double"
+    )
+
+
+def _check_finite(name: str, given: Any) -> None:
+    """An `InputError` if a time is infinite, which Arrow takes for its last one."""
+    kind = given.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        _check_finite(name, pc.list_flatten(given))
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date32(kind)):
+        return
+    ends = _ends(given.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64()))
+    last = 2**31 - 1 if pa.types.is_date32(kind) else 2**63 - 1
+    if last in (ends[1], -ends[0]):
         raise InputError(
-            f"column {name!r} of the answer holds a whole number that does not fit 64 bits; cast it in the query, "
-            f"for example {name}::double"
-        ) from error
+            f"column {name!r} of the answer holds infinity, which times of a result cannot be; cast it in the query, "
+            f"for example {name}::varchar, or leave it out with isfinite({name})"
+        )
 
 
-def result_of(table: Any, stats: Mapping[str, int], budget: int) -> Result:
-    """The answer as a whole."""
+def _ends(given: Any) -> tuple[int, int]:
+    """The least and the greatest of whole numbers; zeros if there are none."""
+    found = pc.min_max(given).as_py()
+    return int(found["min"] or 0), int(found["max"] or 0)
+
+
+def result_of(table: Any, wide: Sequence[bool], stats: Mapping[str, int], budget: int) -> Result:
+    """The answer as a whole; `wide`: see `wide_of`."""
     found = {}
     schema = schema_of(table.schema)
-    for field, given in zip(schema, table.columns, strict=True):
+    for field, given, is_wide in zip(schema, table.columns, wide, strict=True):
         kind = field.type
         if pa.types.is_decimal(given.type) and given.type.scale == 0 and _is_unsigned(given):
             kind = pa.uint64()
-        data = column(field.name, given, kind)
+        data = column(field.name, given, kind, wide=is_wide)
         made = Field(field.name, arrow_types.dtype_of(kind), data.null_count > 0, "column")
         found[field.name] = arrow.column_of(made, data)
     return answer_of(found, stats, budget)
@@ -88,8 +139,8 @@ def result_of(table: Any, stats: Mapping[str, int], budget: int) -> Result:
 
 def _is_unsigned(given: Any) -> bool:
     """Whether whole numbers fit 64 bits only without a sign."""
-    ends = pc.min_max(given).as_py()
-    return ends["min"] is not None and ends["min"] >= 0 and 2**63 <= ends["max"] < 2**64
+    least, greatest = _ends(given)
+    return least >= 0 and 2**63 <= greatest < 2**64
 
 
 class Source(Protocol):
@@ -107,8 +158,8 @@ class Answers(Tabular):
     It can be read once, as a stream of `Array.scan`. Dropped or closed half read, it ends the query at once.
     """
 
-    def __init__(self, reader: Any, source: Source) -> None:
-        self._reader, self._source = reader, source
+    def __init__(self, reader: Any, wide: Sequence[bool], source: Source) -> None:
+        self._reader, self._wide, self._source = reader, wide, source
         self._schema = schema_of(reader.schema)
         self._lock = threading.Lock()
 
@@ -137,7 +188,8 @@ class Answers(Tabular):
                 batch = self._source.apart(self._next)
                 if batch is None:
                     raise StopIteration
-                arrays = [column(f.name, one, f.type) for f, one in zip(self._schema, batch.columns, strict=True)]
+                parts = zip(self._schema, batch.columns, self._wide, strict=True)
+                arrays = [column(field.name, one, field.type, wide=wide) for field, one, wide in parts]
             except StopIteration:
                 self._end()
                 raise

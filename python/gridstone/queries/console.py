@@ -11,8 +11,9 @@ from . import catalog
 from .answers import Answers
 from .engine import Engine, is_file
 from .parameters import parameters
-from .sql import plan_of, streamed, written
+from .sql import plan_of, streamed
 from .statement import in_quotes
+from .writing import written
 
 _TABLES = """
 select table_name as name from duckdb_tables() where not internal
@@ -74,7 +75,8 @@ class Console:
         rows = engine.run(statement.text, bound)
         if rows is None:
             return None
-        return streamed(engine, rows) if to is None else written(engine, rows, to, dims, self.context)
+        answer = streamed(engine, rows)
+        return answer if to is None else written(answer, to, dims, self.context)
 
     def names(self, uri: str | None = None) -> list[str]:
         """The arrays of the stores in the working folder, then tables and views that statements made; or the arrays

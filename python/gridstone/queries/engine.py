@@ -16,9 +16,13 @@ from ..context.settings import Context
 from ..datasets.dataset import ArrayDataset, again
 from ..datasets.source import Scanned
 from ..errors import BudgetError, GridstoneError, InputError, NotFoundError, StorageError
+from ..io.table.sources import message_of
 from ..result.cells import Result
+from ..result.stream import Stream
+from .answers import Answers
 from .places import Arrays
 from .statement import in_quotes, names, quoted
+from .streams import Once
 from .waiting import beside
 
 _Made = TypeVar("_Made")
@@ -56,6 +60,7 @@ class Engine:
         self._renamed: dict[str, dict[str, str]] = {}
         """By array the columns that DuckDB calls otherwise, since they differ from another one in case alone."""
         self.scans: list[tuple[str, Scanned]] = []
+        self._streams: list[Once] = []
         try:
             for name, data in tables.items():
                 self._add(name, data)
@@ -78,6 +83,9 @@ class Engine:
             data = data.to_arrow()
         elif isinstance(data, Mapping):
             data = _table_of(name, data)
+        elif isinstance(data, Stream | Answers):
+            data = Once(name, data)
+            self._streams.append(data)
         if isinstance(data, ArrayDataset):
             # Counters and errors of this query alone; a number of rows that no other array has.
             data = self.datasets[name] = again(data)
@@ -92,7 +100,6 @@ class Engine:
                 f"table {name!r} is {brief(data)} of type {type(data).__name__}, which DuckDB does not read; give an "
                 f"array, a result, a data frame, or Arrow's table, stream or data set"
             ) from error
-
         if isinstance(data, ArrayDataset):
             self._renamed[name] = self._renamed_of(name, data.schema.names)
 
@@ -223,10 +230,13 @@ class Engine:
         for dataset in self.datasets.values():
             if dataset._cells.error is not None:
                 return dataset._cells.error
+        for stream in self._streams:
+            if stream.error is not None:
+                return stream.error
         if isinstance(error, GridstoneError | KeyboardInterrupt | MemoryError):
             return error
-        text = str(error)
-        if "KeyboardInterrupt" in text or isinstance(error, self.duckdb.InterruptException):
+        text = message_of(error)
+        if "KeyboardInterrupt" in str(error) or isinstance(error, self.duckdb.InterruptException):
             return KeyboardInterrupt()
         if isinstance(error, self.duckdb.OutOfMemoryException):
             return BudgetError(f"the query needs more memory than the context's budget: {text}")

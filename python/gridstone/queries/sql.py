@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..arrays.array import Array
 from ..base.arguments import among, checked, flag, place, text
-from ..base.naming import target
 from ..base.printable import brief
 from ..context.settings import Context, default
 from ..errors import InputError
@@ -18,6 +17,7 @@ from .engine import Engine, all_tables, duckdb_module
 from .parameters import parameters
 from .places import arrays_of
 from .plan import scans_of, tree_of
+from .writing import written
 
 if TYPE_CHECKING:
     import duckdb
@@ -112,16 +112,19 @@ def sql(
         to: write the rows into an array, in one commit: a store, or `'store.gs:/path'`. An array that is there is
             appended to.
         dims: with `to`: the columns that are dimensions, as for `gridstone.io.from_arrow`.
-        context: opens the arrays; its memory budget is DuckDB's too, which spills what passes it to temporary files.
+        context: opens the arrays; its memory budget, or 64 MiB if that is more, is DuckDB's too, which spills what
+            passes it to temporary files.
         frames: as `tables`, by keyword.
 
     Returns:
         A `Result` of columns; with `stream` a stream of Arrow batches; with `to` the array; with `explain` a `Plan`.
 
-    Whole numbers of more than 64 bits, as sums of integers have, become int64 or uint64; decimals become float64.
+    Whole numbers of more than 64 bits, as sums of integers have, become int64; in a `Result` uint64 if that alone holds
+    them. Decimals become float64. With `to` an answer without rows makes an array without cells.
 
     Raises:
-        InputError: a mistake in the query, which DuckDB's message shows; a number of the answer that does not fit.
+        InputError: a mistake in the query, which DuckDB's message shows; a number of the answer that does not fit, or a
+            time that is infinite; a stream that is read twice; a parameter that DuckDB does not have exactly.
         NotFoundError: an array or file that is not there.
         BudgetError: the query needs more memory than the budget, and cannot spill.
         UnsupportedError: DuckDB is missing (`pip install 'gridstone[sql]'`); a column that no result can hold.
@@ -146,8 +149,8 @@ def sql(
             engine = None  # type: ignore[assignment]
             return made
         if to is not None:
-            return written(engine, rows, os.fspath(to), dims, used)
-        return answers.result_of(_fetched(engine, rows), engine.stats(), used.memory_budget)
+            return written(streamed(engine, rows), os.fspath(to), dims, used)
+        return answers.result_of(_fetched(engine, rows), answers.wide_of(rows), engine.stats(), used.memory_budget)
     finally:
         if engine is not None:
             engine.close()
@@ -177,20 +180,9 @@ def streamed(engine: Engine, rows: Any) -> Answers:
     """The rows of a relation as they come."""
     try:
         reader = engine.apart(lambda: rows.to_arrow_reader(_BATCH_ROWS))
-        return Answers(reader, engine)
+        return Answers(reader, answers.wide_of(rows), engine)
     except BaseException as error:
         raise engine.error_of(error) from error
-
-
-def written(engine: Engine, rows: Any, to: str, dims: Any, context: Context) -> Array:
-    """The array that the rows of a relation were written into."""
-    from ..io.table.read import from_arrow
-
-    (uri, path), answer = target(to), streamed(engine, rows)
-    try:
-        return from_arrow(uri, answer, dims, path=path, context=context)
-    finally:
-        answer.close()
 
 
 def plan_of(engine: Engine, query: str, bound: Any, *, analyze: bool) -> Plan:
@@ -220,7 +212,8 @@ def connect(
     Args:
         uri: the store.
         version: its version, by number or tag; None: the newest one now. Later commits do not show.
-        context: opens the arrays; None: the process's default. Its memory budget is DuckDB's too.
+        context: opens the arrays; None: the process's default. Its memory budget, or 64 MiB if that is
+            more, is DuckDB's too.
 
     Raises:
         NotFoundError: there is no store or version.

@@ -8,6 +8,9 @@ from typing import NamedTuple
 _TAG = re.compile(r"\$(?:[^\W\d]\w*)?\$")
 """What a text without escapes begins and ends with: `$$`, `$tag$`."""
 _WORD = re.compile(r"\w+")
+_ESCAPED = re.compile(r"(?:[^'\\]|\\.|'')*+'", re.DOTALL)
+"""What follows the first quote of a text with escapes, `E'it\\'s'`."""
+_COMMENTS = re.compile(r"/\*|\*/")
 _CODE = re.compile(r"(?:[^'\"$/-]|/(?!\*)|-(?!-)|\$(?!(?:[^\W\d]\w*)?\$))+")
 
 
@@ -48,7 +51,7 @@ def _piece(text: str, start: int) -> Piece:
         line = text.find("\n", start)
         return Piece(Kind.COMMENT, start, len(text) if line < 0 else line, closed=True)
     if text.startswith("/*", start):
-        return _until(Kind.COMMENT, text, start, start + 2, "*/")
+        return _comment(text, start)
     tag = _TAG.match(text, start)
     if tag is not None:
         return _until(Kind.RAW, text, start, tag.end(), tag[0])
@@ -60,9 +63,28 @@ def _until(kind: Kind, text: str, start: int, inner: int, mark: str) -> Piece:
     return Piece(kind, start, len(text) if close < 0 else close + len(mark), close >= 0)
 
 
+def _comment(text: str, start: int) -> Piece:
+    """A comment, which may have others in it."""
+    depth = 0
+    for mark in _COMMENTS.finditer(text, start):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return Piece(Kind.COMMENT, start, mark.end(), closed=True)
+    return Piece(Kind.COMMENT, start, len(text), closed=False)
+
+
+def _has_escapes(text: str, start: int) -> bool:
+    """Whether the quote there begins a text in which a backslash keeps the next quote from ending it: `E'…'`."""
+    before = text[max(start - 2, 0) : start]
+    return text[start] == "'" and before[-1:] in ("e", "E") and not re.match(r"[\w$]", before[:-1])
+
+
 def _quoted(text: str, start: int) -> Piece:
     """A text or a name; a quote that stands twice is part of it."""
     quote, close = text[start], start + 1
+    if _has_escapes(text, start):
+        found = _ESCAPED.match(text, close)
+        return Piece(Kind.TEXT, start, len(text) if found is None else found.end(), found is not None)
     while (close := text.find(quote, close)) >= 0 and text.startswith(quote, close + 1):
         close += 2
     return Piece(Kind(quote), start, len(text) if close < 0 else close + 1, close >= 0)
@@ -95,7 +117,15 @@ def blank(text: str) -> bool:
 def quoted(text: str) -> list[str]:
     """What stands in quotes of either kind, without them; what is not closed is left out."""
     found = [piece for piece in pieces(text) if piece.kind in (Kind.TEXT, Kind.NAME) and piece.closed]
-    return [text[one.start + 1 : one.end - 1].replace(2 * one.kind.value, one.kind.value) for one in found]
+    return [_inner(text, one) for one in found]
+
+
+def _inner(text: str, piece: Piece) -> str:
+    """What a piece in quotes stands for; of escapes it knows those of quotes and backslashes."""
+    inner = text[piece.start + 1 : piece.end - 1]
+    if _has_escapes(text, piece.start):
+        return re.sub(r"\\(['\\])|''", lambda found: found[1] or "'", inner)
+    return inner.replace(2 * piece.kind.value, piece.kind.value)
 
 
 def names(text: str) -> set[str]:

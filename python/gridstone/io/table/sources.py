@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,14 @@ from .feed import Known, Piece
 _PIECE_BYTES = 8 << 20
 _PIECE_ROWS = 1 << 16
 
+_TRACEBACK = re.compile(r"[.\s]*(?:Detail: Python exception:\s*)?Traceback \(most recent call last\):.*", re.DOTALL)
+
 Stream = Callable[[], Iterator[Piece]]
+
+
+def message_of(error: BaseException) -> str:
+    """What an error of Arrow or DuckDB says, without the traceback that they append to errors of Python."""
+    return _TRACEBACK.sub("", str(error))
 
 
 class Whole:
@@ -110,7 +118,7 @@ class Once:
                     held += batch.nbytes
                 yield batch
         except pa.ArrowException as error:
-            raise InputError(f"{self.title} broke off: {error}") from error
+            raise InputError(f"{self.title} broke off: {message_of(error)}") from error
         finally:
             if out is not None:
                 out.close()
