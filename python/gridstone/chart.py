@@ -1,6 +1,9 @@
 """Charts of answers by groups: bars, lines over time, heat maps."""
 
+import contextlib
 import os
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +23,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Width = float | str | np.integer[Any] | np.floating[Any] | np.timedelta64
 _BAR, _GRID = "#3fc1b0", "#2b3a55"
 _COLOURS = ("#3fc1b0", "#ff9e64", "#bb9af7", "#9ece6a", "#f7768e", "#7aa2f7", "#e0af68", "#c0caf5")
 _FORMS = {".svg": "svg", ".pdf": "pdf"}
 """What is written by the end of the file's name; else a PNG."""
 _PANELS_MAX, _BARS_MAX, _WIDTH, _DPI = 4, 40, 10.0, 150
+_NAME_MAX = 24
+"""Characters of a name beside an axis."""
+_PERIOD = re.compile(r"\s*(\d*)\s*([A-Za-z]+)\s*")
+_MONTHS = {"M": 1, "month": 1, "Q": 3, "quarter": 3, "Y": 12, "y": 12, "year": 12}
+_UNITS = {
+    **{unit: unit for unit in ("ns", "us", "ms", "s", "m", "h", "D", "W")},
+    **{"H": "h", "d": "D", "w": "W", "second": "s", "min": "m", "minute": "m", "hour": "h", "day": "D", "week": "W"},
+}
+"""The units of periods as the core takes them, in months and as NumPy has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,8 @@ class _Key:
     values: AnyArray
     width: float | None
     """The width of its bins, in units of its values; None: it has none."""
+    period: np.timedelta64 | None
+    """The length of its periods; None: they are none, or of no known length."""
     is_time: bool
     is_scale: bool
     """Whether values have a place along an axis of numbers or times; others are names in a row."""
@@ -46,7 +61,7 @@ def chart(
     target: Target,
     *,
     keys: Sequence[str],
-    widths: Mapping[str, float | str] | None = None,
+    widths: Mapping[str, Width] | None = None,
     labels: Mapping[str, str] | None = None,
     title: str | None = None,
 ) -> Path:
@@ -106,16 +121,33 @@ def _drawn(found: Result, keys: Sequence[str]) -> list[str]:
     return names
 
 
-def _key(found: Result, name: str, width: float | str | None) -> _Key:
+def _key(found: Result, name: str, width: Width | None) -> _Key:
     values = found[name]
     dtype = found._schema.attr(name).dtype
     is_time = values.dtype.kind == "M"
     is_number = values.dtype.kind in "fm" or (values.dtype.kind in "iu" and (width is not None or _many(values)))
-    number = float(width) if isinstance(width, int | float) else None
+    period = width if isinstance(width, np.timedelta64) else _period(width) if isinstance(width, str) else None
+    number = float(width) if isinstance(width, int | float | np.integer | np.floating) else None
+    if values.dtype.kind == "m" and period is not None:
+        with contextlib.suppress(TypeError):
+            # Months have no length in days.
+            number = float(period / np.array(1, values.dtype))
     if datatype.is_time(dtype) and not is_time:
         values = np.ma.masked_array(np.ma.getdata(values).astype(np.int64), np.isnat(np.ma.getdata(values)))
     binned = number if number is not None else (0.0 if width is not None else None)
-    return _Key(name, values, binned, is_time, is_time or is_number)
+    return _Key(name, values, binned, period if is_time else None, is_time, is_time or is_number)
+
+
+def _period(text: str) -> np.timedelta64 | None:
+    """The length that a period has as text; None if it is not known."""
+    found = _PERIOD.fullmatch(text)
+    if found is None:
+        return None
+    count, unit = int(found[1] or 1), found[2] if found[2] in ("s", "ms", "us", "ns") else found[2].removesuffix("s")
+    if unit in _MONTHS:
+        return np.timedelta64(count * _MONTHS[unit], "M")
+    made: Any = np.timedelta64
+    return made(count, _UNITS[unit]) if unit in _UNITS else None
 
 
 def _many(values: AnyArray) -> bool:
@@ -147,13 +179,34 @@ def _missing(values: AnyArray) -> AnyArray:
     return np.asarray(mask)
 
 
-def _names_of(values: AnyArray) -> list[str]:
-    """Names in a row, as they are written beside an axis."""
-    shown = []
-    for value, gone in zip(np.ma.getdata(values).tolist(), _missing(values), strict=True):
-        text = "null" if gone else f"{value:g}" if isinstance(value, float) else str(value)
-        shown.append(text if len(text) <= 24 else f"{text[:23]}…")
-    return shown
+def _row_of(values: AnyArray) -> tuple[AnyArray, list[str]]:
+    """By value its place in a row of names, and the names as they are written beside an axis."""
+    missing = _missing(values)
+    found: dict[Any, int] = {}
+    shown = np.ma.getdata(values).tolist()
+    # What is missing is no text, whatever a text says.
+    keys = [None if gone else value for value, gone in zip(shown, missing, strict=True)]
+    places = np.array([found.setdefault(key, len(found)) for key in keys], int)
+    return places, _labels_of(list(found))
+
+
+def _labels_of(values: Sequence[Any]) -> list[str]:
+    """How values are written: long texts are cut, those that begin alike in the middle."""
+    texts = [_text_of(value) for value in values]
+    cut = [text if len(text) <= _NAME_MAX else f"{text[: _NAME_MAX - 1]}…" for text in texts]
+    times, half = Counter(cut), _NAME_MAX // 2
+    both = [
+        text if times[short] == 1 or len(text) <= _NAME_MAX else f"{text[:half]}…{text[1 - half :]}"
+        for text, short in zip(texts, cut, strict=True)
+    ]
+    # A dollar sign begins a formula.
+    return [text.replace("$", r"\$") for text in both]
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, str):
+        return '"null"' if value == "null" else value
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 # Pictures.
@@ -209,13 +262,18 @@ def _step(places: AnyArray) -> float:
 
 def _line(axes: "Axes", key: _Key, places: AnyArray, values: AnyArray, colour: str, label: str | None) -> None:
     """A line over time; of periods, with a gap where groups are missing."""
-    if key.width is not None and len(places) > 2:
-        between = np.diff(places.astype(np.int64))
-        gaps = np.flatnonzero(between > 1.5 * between.min()) + 1
+    marked = np.arange(len(places))
+    if key.width is not None and len(places) > 1:
+        ticks: AnyArray = places.astype(np.int64)
+        gaps = np.flatnonzero(ticks[1:] - ticks[:-1] > 1.01 * _widths(key, places)[:-1]) + 1
         middle = places[gaps - 1] + (places[gaps] - places[gaps - 1]) // 2
         places, values = np.insert(places, gaps, middle), np.insert(values, gaps, np.nan)
-    few = len(places) <= 60
-    axes.plot(places, values, color=colour, lw=1.6, marker="o" if few else None, ms=3.5, label=label)
+        marked = marked + np.searchsorted(gaps, marked, side="right")
+    if len(marked) > 60:
+        # A place between two gaps has no line.
+        known = np.isfinite(np.concatenate([[np.nan], values, [np.nan]]))
+        marked = marked[known[marked + 1] & ~known[marked] & ~known[marked + 2]]
+    axes.plot(places, values, color=colour, lw=1.6, marker="o", markevery=marked.tolist(), ms=3.5, label=label)
 
 
 def _upright(axes: "Axes", label: str, values: AnyArray) -> None:
@@ -265,7 +323,8 @@ def _bars(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str
         axes.grid(axis="x", color=_GRID, lw=0.6)
         axes.locator_params(axis="x", nbins=5)
         axes.xaxis.set_major_formatter(_number)
-    panels[0].set_yticks(places, _names_of(key.values[:shown]))
+    of, names_shown = _row_of(key.values[:shown])
+    panels[0].set_yticks(places, [names_shown[place] for place in of])
     panels[0].set_ylim(shown - 0.4, -0.6)
     more = len(found) - shown
     panels[0].set_ylabel(told[key.name] + (f"\n(the first {shown} of {len(found):,})" if more else ""), color=PAPER)
@@ -275,7 +334,7 @@ def _bars(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str
 def _paired(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mapping[str, str]) -> "Figure":
     """Groups of two keys: lines over time for a few names, else a heat map."""
     times = [key for key in keys if key.is_time]
-    named = [key for key in keys if not key.is_scale and len(set(_names_of(key.values))) <= len(_COLOURS)]
+    named = [key for key in keys if not key.is_scale and len(_row_of(key.values)[1]) <= len(_COLOURS)]
     if times and named:
         return _lines(found, times[0], named[0], names, told)
     return _heat(found, keys, names, told)
@@ -284,13 +343,15 @@ def _paired(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Map
 def _lines(found: Result, time: _Key, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
     """A line over time for each name."""
     figure, panels = _panels(len(names), 3.4 if len(names) == 1 else 2.5)
-    kept, shown = ~_missing(time.values), np.array(_names_of(key.values), object)
+    kept, (of, shown) = ~_missing(time.values), _row_of(key.values)
     for axes, name in zip(panels, names, strict=True):
         values = _numbers(found[name])
-        for colour, one in zip(_COLOURS, dict.fromkeys(shown[kept]), strict=False):
-            rows = np.flatnonzero(kept & (shown == one))
+        for colour, place in zip(_COLOURS, dict.fromkeys(of[kept]), strict=False):
+            rows = np.flatnonzero(kept & (of == place))
             rows = rows[np.argsort(np.ma.getdata(time.values)[rows], kind="stable")]
-            _line(axes, time, np.ma.getdata(time.values)[rows], values[rows], colour, one)
+            # A label that begins with a line below is left out of legends.
+            label = re.sub("^_", " _", shown[place])
+            _line(axes, time, np.ma.getdata(time.values)[rows], values[rows], colour, label)
         _upright(axes, told[name], values)
     legend = panels[0].legend(
         title=told[key.name], labelcolor=PAPER, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1), frameon=False
@@ -306,12 +367,14 @@ def _heat(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mappi
     kept = np.ones(len(found), bool)
     for key in keys:
         kept &= ~_missing(key.values) if key.is_scale else True
+    if not kept.any():
+        raise InputError("no group has a value of each key that is a number or a time; there is nothing to draw")
     (columns, right), (rows, top) = _edges(x, kept), _edges(y, kept)
     figure, panels = _panels(len(names), 6.0 if len(names) == 1 else 4.0, right=0.6)
     for axes, name in zip(panels, names, strict=True):
         cells = np.full((len(top) - 1, len(right) - 1), np.nan)
         cells[rows, columns] = _numbers(found[name])[kept]
-        shown = axes.pcolormesh(right, top, cells, cmap=glow(), norm=_norm(cells), rasterized=True)
+        shown = axes.pcolormesh(right, top, cells, cmap=_colours(), norm=_norm(cells), rasterized=True)
         bar = axes.figure.colorbar(shown, ax=axes, fraction=0.035, pad=0.015)
         bar.ax.tick_params(colors=PAPER, labelsize=9)
         bar.outline.set_visible(False)
@@ -330,20 +393,37 @@ def _stands(keys: Sequence[_Key]) -> bool:
 
 
 def _edges(key: _Key, kept: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """By group its place along an axis, and the edges of all places; those between groups are there too."""
+    """By group its place along an axis, and the edges of all places. A gap between groups is a place too, so that no
+    group is wider than its bin, its period or, without one, the least distance of neighbours."""
     values = np.ma.getdata(key.values)[kept]
     if not key.is_scale:
-        shown = np.array(_names_of(key.values), object)[kept]
-        order = {name: place for place, name in enumerate(dict.fromkeys(shown))}
-        return np.array([order[name] for name in shown], int), np.arange(len(order) + 1) - 0.5
-    if key.width and not key.is_time:
-        low = float(values.min())
-        places = np.rint((values.astype(np.float64) - low) / key.width).astype(int)
-        if places.max() < 4_000:
-            return places, low + key.width * np.arange(places.max() + 2)
+        places, names = _row_of(key.values[kept])
+        return places, np.arange(len(names) + 1) - 0.5
     starts, places = np.unique(values, return_inverse=True)
-    step = np.diff(starts).min() if len(starts) > 1 else 1
-    return places, np.append(starts, starts[-1] + step)
+    numbers = starts.astype(np.int64 if key.is_time else np.float64)
+    # What is narrower than a thousandth of the axis would not be seen.
+    widths = np.maximum(_widths(key, starts), (numbers[-1] - numbers[0]) / 1000).astype(numbers.dtype)
+    ends = numbers + widths
+    # Edges of bins that touch differ by rounding.
+    gaps = np.flatnonzero(numbers[1:] - numbers[:-1] > 1.01 * widths[:-1])
+    edges = np.append(np.insert(numbers, gaps + 1, ends[gaps]), ends[-1])
+    return places + np.searchsorted(gaps, places), edges.view(starts.dtype) if key.is_time else edges
+
+
+def _widths(key: _Key, starts: AnyArray) -> AnyArray:
+    """How wide each place is, in the units of its values."""
+    if key.is_time and key.period is not None:
+        months = np.datetime_data(key.period.dtype)[0] in "YM"
+        ends = (starts.astype("M8[M]") if months else starts) + key.period
+        return np.maximum(ends.astype(starts.dtype).astype(np.int64) - starts.astype(np.int64), 1)
+    return np.full(len(starts), (0.0 if key.is_time else key.width) or _step(starts))
+
+
+def _colours() -> Any:
+    """The colours of cells. The darkest ones are left out, so that the least group is not taken for a gap."""
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(glow()(np.linspace(0.25, 1, 256)))
 
 
 def _norm(cells: AnyArray) -> Any:
@@ -363,11 +443,11 @@ def _sided(
     if key.is_scale:
         _along(axes, key, told, left_out=left_out, upright=upright)
         return
-    names = list(dict.fromkeys(np.array(_names_of(key.values), object)[kept]))
+    _, names = _row_of(key.values[kept])
     step = -(-len(names) // (_BARS_MAX if upright else 24))
     axis = axes.yaxis if upright else axes.xaxis
     axis.set_ticks(range(0, len(names), step), names[::step])
-    if not upright and sum(map(len, names[::step])) > 90:
+    if not upright and max(map(len, names)) * len(names[::step]) > 90:
         axes.tick_params(axis="x", rotation=60)
     axis.set_label_text(told[key.name], color=PAPER, fontsize=10)
 

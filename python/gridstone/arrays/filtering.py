@@ -12,6 +12,7 @@ from .. import _native
 from ..base.arguments import checked, flag, place
 from ..base.naming import target
 from ..base.progress import Progress
+from ..column.columns import Column
 from ..context.settings import Context
 from ..errors import CommitUnknownError, GridstoneError, InputError
 from ..query.box import BoxLike, Region, box_of, region_of
@@ -56,35 +57,54 @@ class Filterable(Noting):
             progress: True for a bar, or a callable `f(done, total)`: cells written.
 
         Returns:
-            The new array, open for reading and writing. A dense array gives a sparse one if there is a condition or a
-            list of boxes, for then cells are missing, and a dense one with one box alone.
+            The new array, open for reading and writing. With a condition or a list of boxes cells are missing: a dense
+            array gives a sparse one then, and a dense one with one box alone.
 
         Raises:
             ExistsError: something lies at `to`, and `overwrite` is False.
             InputError: a condition or name that does not fit the schema.
             BoundsError: the box is not inside the domain.
         """
+        return self._filtered(where, os.fspath(to), box, attrs, overwrite=overwrite, progress=progress)
+
+    def _filtered(
+        self,
+        where: Where | None,
+        to: str,
+        box: BoxLike = None,
+        attrs: Sequence[str] | str | None = None,
+        *,
+        overwrite: bool = False,
+        progress: Progress = None,
+        limit: int | None = None,
+    ) -> Self:
+        """As `filter`; with a limit the first so many cells, as a sparse array."""
         found: Any = self
         source: Any = found if found.native.in_transaction else found._pinned()
         schema, names = source._schema, self._names(attrs)
         region = region_of(schema, box)
-        if not names:
-            raise InputError("a new array needs an attribute: attrs=[] leaves none; name one, or leave attrs out")
+        check_names(names)
         if where is not None:
             condition_of(where).check(schema.to_json())
-        cells = schema.sparse or where is not None or region.listed
+        cells = schema.sparse or where is not None or region.listed or limit is not None
         made = _schema_of(schema, names, sparse=cells)
 
         def fill(new: Any) -> None:
             if cells:
-                _copy_cells(source, new, where, box, region, names, progress)
+                _copy_cells(source, new, where, box, region, names, progress, limit)
             else:
                 _copy_box(source, new, box, names, progress)
             _copy_names(source, new, names)
 
-        uri, path = target(os.fspath(to))
+        uri, path = target(to)
         new: Self = created_with(source, uri, path, made, fill, "cells of", overwrite=overwrite)
         return new
+
+
+def check_names(names: Sequence[str]) -> None:
+    """An `InputError` unless a new array can be made of these attributes."""
+    if not names:
+        raise InputError("a new array needs an attribute: attrs=[] leaves none; name one, or leave attrs out")
 
 
 def _schema_of(schema: Schema, names: Sequence[str], *, sparse: bool) -> Schema:
@@ -102,18 +122,34 @@ def _copy_cells(
     region: Region,
     names: Sequence[str],
     progress: Progress,
+    limit: int | None,
 ) -> None:
     """Streams cells with their coordinates in global order, values as they are stored: NaT stays NaT."""
-    if region.empty:
+    if region.empty or limit == 0:
         return
+    left = limit
     # Tiles and orders are the same in both arrays, so that nothing is sorted.
     with (
         closing(source.scan(box, names, where, order="global")) as stream,
         new.writer(attrs=names, progress=progress) as writer,
     ):
         while (found := stream._next_columns()) is not None:
+            if left is not None:
+                found = {name: _first(column, left) for name, column in found.items()}
             dims = [found[dim.name] for dim in source._schema.dims]
             writer.append_columns(dims, {name: found[name] for name in names})
+            left = None if left is None else left - len(dims[0])
+            if left == 0:
+                break
+
+
+def _first(column: Column, count: int) -> Column:
+    """The first cells of a column, at most so many."""
+    validity = None if column.validity is None else column.validity[:count]
+    if column.offsets is None:
+        return Column(column.dtype, column.values[:count], None, validity, categories=column.categories)
+    offsets = column.offsets[: count + 1]
+    return Column(column.dtype, column.values[: offsets[-1]], offsets, validity)
 
 
 def _copy_box(source: Any, new: Any, box: BoxLike, names: Sequence[str], progress: Progress) -> None:

@@ -6,12 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from ..arrays.array import Array
+from ..base.naming import target
 from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError, SchemaError
 from ..result.plan import Plan
 from . import export, forms, options
@@ -26,6 +28,17 @@ _ROWS_SHOWN = 100
 _TABLE = "cells"
 """What the array of `query` is called in SQL."""
 _IS_SQL = re.compile(r"\s*(?:select|from|with|summarize|describe|pivot|explain)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """What becomes of an answer."""
+
+    form: str | None
+    out: Path | None
+    limit: int | None
+    to: str | None
+    dims: list[str] | None
 
 
 def telling_errors(command: _Command) -> _Command:
@@ -95,24 +108,34 @@ def sql_command(
     Arrays, Parquet and CSV files are tables, named in quotes: 'ais.gs', 'store.gs:/ships', 'ais.gs@3', 'x.parquet'.
     Without QUERY statements are read from a pipe; on a terminal a shell opens. Both know dot commands: try .help
     """
-    asked = _asked(params, explain, analyze, to, dims)
+    check_ending(form, out, to, is_plan=explain or analyze)
+    ending = _Ending(form, out, limit, to, _dims_of(dims, to))
+    asked = _asked(params, explain, analyze, ending)
     if query is not None:
-        _emit(_answer(query, asked), form, out, limit)
+        _emit(_answer(query, asked), ending)
         return 0
-    return _typed(asked, form, out, limit)
+    return _typed(asked, ending)
 
 
-def _typed(asked: dict[str, Any], form: str | None, out: Path | None, limit: int | None) -> int:
+def _typed(asked: dict[str, Any], ending: _Ending) -> int:
     """Answers what is typed into a shell, or what comes from a pipe."""
     from ..queries.completion import Words
     from ..queries.console import Console
     from ..queries.shell import script, shell
 
-    settings = Settings(form or "table")
+    settings = Settings(ending.form or "table")
     console = Console()
+    is_full = False
 
     def shown(found: Any) -> None:
-        _emit(found, settings.form, out, limit)
+        nonlocal is_full
+        if found is not None and is_full:
+            raise InputError(
+                f"{str(ending.out)!r} has the answer before this one, and a file takes one: leave --out out, or ask "
+                "each question by itself, with a file of its own"
+            )
+        _emit(found, replace(ending, form=settings.form))
+        is_full = is_full or (found is not None and ending.out is not None)
 
     dots = DotCommands(console, settings, lambda table: shown(Batches(table)))
 
@@ -162,18 +185,19 @@ def query_command(
 
     gridstone query ais.gs "select mmsi, max(sog) from cells group by mmsi"
     """
-    array = options.opened(uri, path, "r", version, timestamp)
     plan = _plan_of(explain, analyze)
+    check_ending(form, out, to, is_plan=plan is not False)
+    array = options.opened(uri, path, "r", version, timestamp)
     if _IS_SQL.match(question):
-        asked = _asked(params, explain, analyze, to, dims)
-        _emit(_answer(question, asked, {_TABLE: array}), form, out, limit)
+        ending = _Ending(form, out, limit, to, _dims_of(dims, to))
+        _emit(_answer(question, _asked(params, explain, analyze, ending), {_TABLE: array}), ending)
         return 0
     if params or dims:
         raise click.UsageError("--param and --dims are for SQL; a condition holds its values, and keeps dimensions")
     if plan is not False:
         show_plan(array.explain("scan", where=question, analyze=plan == "analyze"), form)
     elif to is not None:
-        tell(array.filter(question, to=to), form)
+        tell(array._filtered(question, to, limit=limit), form)
     else:
         show(array.scan(where=question), form, out, limit)
     return 0
@@ -216,14 +240,29 @@ def _plan_of(explain: bool, analyze: bool) -> bool | str:
     return "analyze" if analyze else explain
 
 
-def _asked(params: Sequence[str], explain: bool, analyze: bool, to: str | None, dims: str | None) -> dict[str, Any]:
+def check_ending(
+    form: str | None, out: Path | None, to: str | None, *, is_plan: bool = False, plot: Path | None = None
+) -> None:
+    """A mistake of usage where options say two things of what becomes of an answer."""
+    known = {"--to": to, "--plot": plot, "--out": out, "--explain or --analyze": is_plan or None}
+    given = [name for name, value in known.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other: give one of them")
+    if form == "csv" and given and out is None:
+        raise click.UsageError(f"--csv is a form of rows, and with {given[0]} there are none: leave it out")
+
+
+def _asked(params: Sequence[str], explain: bool, analyze: bool, ending: _Ending) -> dict[str, Any]:
     """The arguments of a question in SQL, as `gridstone.sql` names them."""
-    plan = _plan_of(explain, analyze)
-    if dims is not None and to is None and plan is False:
+    # Rows up to a limit are written here.
+    target = {"to": ending.to, "dims": ending.dims} if ending.limit is None and ending.to is not None else {}
+    return {"params": list(params) or None, "explain": _plan_of(explain, analyze), **target}
+
+
+def _dims_of(dims: str | None, to: str | None) -> list[str] | None:
+    if dims is not None and to is None:
         raise click.UsageError("--dims says which columns are the dimensions of an array: give --to too")
-    names = None if dims is None else [name.strip() for name in dims.split(",")]
-    target = {"to": to, "dims": names} if plan is False else {}
-    return {"params": list(params) or None, "explain": plan, **target}
+    return None if dims is None else [name.strip() for name in dims.split(",")]
 
 
 def _answer(query: str, asked: dict[str, Any], tables: Any = None) -> Any:
@@ -231,20 +270,33 @@ def _answer(query: str, asked: dict[str, Any], tables: Any = None) -> Any:
     from ..queries.sql import sql  # which takes long to load, as DuckDB and pandas do
 
     asked_of: Any = sql
-    return asked_of(query, tables=tables, stream=asked["explain"] is False and asked.get("to") is None, **asked)
+    return asked_of(query, tables=tables, stream=asked["explain"] is False and "to" not in asked, **asked)
 
 
-def _emit(found: Any, form: str | None, out: Path | None, limit: int | None) -> None:
-    """Prints what a question gave: rows, a plan, an array; nothing of a statement that gives no rows."""
+def _emit(found: Any, ending: _Ending) -> None:
+    """Prints or writes what a question gave: rows, a plan, an array; nothing of a statement that gives no rows."""
     if isinstance(found, Batches):
-        show(found, form, out, limit)
+        show(found, ending.form, ending.out, ending.limit)
     elif isinstance(found, Array):
-        tell(found, form)
+        tell(found, ending.form)
     elif isinstance(found, Plan):
-        show_plan(found, form)
+        show_plan(found, ending.form)
     elif found is not None:
         with found:
-            show(found, form, out, limit)
+            if ending.to is None:
+                show(found, ending.form, ending.out, ending.limit)
+            else:
+                tell(_written(found, ending.to, ending.dims, ending.limit), ending.form)
+
+
+def _written(rows: Any, to: str, dims: list[str] | None, limit: int | None) -> Array:
+    """The array that rows are written into, at most so many of them."""
+    import pyarrow as pa
+
+    from ..io.table.read import from_arrow
+
+    uri, path = target(to)
+    return from_arrow(uri, pa.RecordBatchReader.from_batches(rows.schema, export.limited(rows, limit)), dims, path=path)
 
 
 def show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> None:

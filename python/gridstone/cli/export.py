@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> None:
     """Writes the stream's cells, at most `limit` of them."""
-    batches = _limited(stream._with_nat("keep") if form == "csv" else stream, limit)
+    batches = limited(stream._with_nat("keep") if form == "csv" else stream, limit)
     if form == "table":
         _table(stream, batches, limit)
         return
@@ -37,7 +37,8 @@ def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> N
                     writer.write_batch(batch)
 
 
-def _limited(stream: "Stream", limit: int | None) -> Iterator[Any]:
+def limited(stream: "Stream", limit: int | None) -> Iterator[Any]:
+    """The batches of a stream, at most so many rows."""
     left = limit
     for batch in stream:
         if left is not None and batch.num_rows >= left:

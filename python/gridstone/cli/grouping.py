@@ -2,22 +2,28 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..arrays.aggregate import unquoted
 from ..arrays.array import Array
 from ..errors import InputError
 from . import options
-from .asking import Batches, as_form, as_plan, show, show_plan, tell, telling_errors
+from .asking import Batches, as_form, as_plan, check_ending, show, show_plan, tell, telling_errors
 from .output import emit_json
 
 _NAMED = re.compile(r"\s*([^()'\"=<>!]+?)\s*=(?!=)\s*(.+)", re.DOTALL)
 """`name=aggregate`; what comes before the sign is no part of an expression."""
-_BINNED = re.compile(r"\s*(.+?)\s*(?<![=<>!])=(?!=)\s*([^=<>!]+?)\s*", re.DOTALL)
-"""`name=width`; no comparison."""
+_BINNED = re.compile(r"(.*[^\s=<>!])(\s*)=(\s*)(.*)", re.DOTALL)
+"""`name=width`, parted at the last sign that is one by itself."""
+_NAME = re.compile(r'[^\W\d]\w*|"(?:[^"]|"")+"')
+_PERIOD = re.compile(r"\d*\s*[A-Za-z]+")
+_UNITS = "ns us ms s second seconds m min minute minutes h H hour hours D d day days W w week weeks M month months Q "
+_PERIODS = frozenset(f"{_UNITS}quarter quarters Y y year years".split())
+"""The units of periods, as the core knows them."""
 
 
 @click.command("aggregate")
@@ -63,12 +69,12 @@ def aggregate_command(
     A text without a name is the name of its column. With --to the keys are the dimensions of the new array. --plot
     draws bars for a key of texts or numbers, a line for a key of times, a heat map for two bins: as PNG, SVG or PDF.
     """
-    if sum((to is not None, plot is not None, explain or analyze, out is not None)) > 1:
-        raise click.UsageError("--to, --plot, --out, and --explain or --analyze exclude each other: give one of them")
+    check_ending(form, out, to, is_plan=explain or analyze, plot=plot)
     array = options.opened(uri, path, "r", version, timestamp)
+    known = {*array.dims, *array.schema_names}
     question: dict[str, Any] = {
         "aggregates": aggregates_of(aggregates),
-        "by": [key_of(text) for text in by],
+        "by": [key_of(text, known) for text in by],
         "box": options.box_of(array, box),
         "where": where,
         "having": having,
@@ -100,13 +106,41 @@ def aggregates_of(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def key_of(text: str) -> str | dict[str, float | str]:
-    """A key of groups: a name or an expression, or one with the width of its bins."""
-    binned = _BINNED.fullmatch(text)
+def key_of(text: str, known: Collection[str] = ()) -> str | dict[str, float | str]:
+    """A key of groups: a name or an expression, or a name with the width of its bins.
+
+    Args:
+        text: what was given.
+        known: the names of dimensions and attributes; words and names in quotes are names without.
+
+    Raises:
+        InputError: it may be bins, or a comparison.
+    """
+    text = _bare(text.strip(), known)
+    binned = None if text in known else _BINNED.fullmatch(text)
     if binned is None:
-        return text.strip()
-    number = options.number_of(binned[2])
-    return {binned[1]: binned[2] if number is None else int(number) if number.is_integer() else number}
+        return text
+    name, before, after, width = binned.groups()
+    number = options.number_of(width)
+    is_width = number is not None or (_is_period(width) and width not in known)
+    if not is_width or not (name in known or _NAME.fullmatch(name)):
+        return text
+    if before or after:
+        raise InputError(
+            f"--by {text!r} may mean two things: write {name}={width} for bins, if({name} = {width}, 1, 0) for a "
+            "comparison"
+        )
+    return {_bare(name, known): width if number is None else int(number) if number.is_integer() else number}
+
+
+def _bare(name: str, known: Collection[str]) -> str:
+    """A name without its quotes, as the column of the answer is called."""
+    return unquoted(name) if name not in known and unquoted(name) in known else name
+
+
+def _is_period(text: str) -> bool:
+    """Whether a text is a length of time."""
+    return _PERIOD.fullmatch(text) is not None and text.lstrip("0123456789").strip() in _PERIODS
 
 
 def _draw(array: Array, question: dict[str, Any], target: Path, form: str | None) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gridstone as gs
@@ -50,6 +51,42 @@ def test_into_arrays(call) -> None:
     assert code == 5 and "exists" in err
     assert call("filter", "a.gs", "--box", "x=1:2", "--to", "f.gs", "--overwrite")[0] == 0
     assert len(gs.open("f.gs").read()) == 2
+
+
+def test_a_limit_holds_for_what_is_written(call) -> None:
+    question = "select i, 1 v from range(5) t(i)"
+    assert call("sql", question, "--to", "x.gs", "--dims", "i", "--limit", 2)[0] == 0
+    assert gs.open("x.gs").read()["i"].tolist() == [0, 1]
+    assert call("query", "a.gs", "select x, v from cells", "--to", "s.gs", "--dims", "x", "--limit", 1)[0] == 0
+    assert gs.open("s.gs").read()["v"].tolist() == [1.5]
+    for limit, kept in ((0, []), (1, ["a"]), (2, ["a", "it's"]), (9, ["a", "it's", 'c"c'])):
+        assert call("query", "a.gs", "x >= 0", "--to", f"q{limit}.gs", "--limit", limit)[0] == 0
+        assert gs.open(f"q{limit}.gs").read()["s"].tolist() == kept
+    values = np.ma.MaskedArray(np.arange(6.0), mask=np.arange(6) == 1)
+    gs.array("dense.gs", values, dims=["x"], name="v")
+    assert call("query", "dense.gs", "x >= 1", "--to", "d.gs", "--limit", 2)[0] == 0
+    found = gs.open("d.gs").read()
+    assert found["x"].tolist() == [1, 2] and found["v"].tolist() == [None, 2.0]
+
+
+def test_mistakes_in_rows_that_are_written_are_told(call) -> None:
+    question = "select i, cast(case when i = 200000 then 'a' else '1' end as int) v from range(300000) t(i)"
+    code, _, err = call("sql", question, "--to", "x.gs", "--dims", "i")
+    assert code == 2 and "Could not convert" in err and not Path("x.gs").exists()
+
+
+@pytest.mark.parametrize("command", [["sql", "select x from 'a.gs'"], ["query", "a.gs", "x > 1"]])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ["--to", "o.gs", "--out", "o.csv"], ["--to", "o.gs", "--explain"], ["--to", "o.gs", "--analyze"],
+        ["--out", "o.csv", "--explain"], ["--to", "o.gs", "--csv"], ["--explain", "--csv"],
+    ],
+)  # fmt: skip
+def test_options_that_exclude_each_other_are_refused(call, command: list[str], pair: list[str]) -> None:
+    code, out, err = call(*command, *pair)
+    assert code == 2 and out == "" and ("exclude each other" in err or "leave it out" in err)
+    assert not Path("o.gs").exists() and not Path("o.csv").exists()
 
 
 def test_query_takes_conditions_and_sql(call) -> None:

@@ -100,6 +100,20 @@ def test_pieces_are_the_whole_text(text: str) -> None:
     assert statement.quoted(statement.in_quotes(text)) == [text]
 
 
+def test_a_file_takes_one_answer(piped) -> None:
+    code, _, err = piped("create view b as from 'a.gs'; select x from b where x < 3;\n", "--csv", "--out", "o.csv")
+    assert (code, err) == (0, "") and Path("o.csv").read_text() == '"x"\n1\n2\n'
+    code, _, err = piped("select 1 as a;\nselect 2 as a;\n", "--csv", "--out", "o.csv")
+    assert code == 2 and "--out" in err and Path("o.csv").read_text() == '"a"\n1\n'
+
+
+def test_each_statement_is_written_up_to_the_limit(piped) -> None:
+    text = "select i from range(5) t(i);\nselect i + 7 as i from range(5) t(i);\n"
+    code, out, err = piped(text.replace("i from", "i, 1 as v from"), "--to", "o.gs", "--dims", "i", "--limit", "2")
+    assert (code, err) == (0, "") and out.count("o.gs") == 2
+    assert gs.open("o.gs").read()["i"].tolist() == [0, 1, 7, 8]
+
+
 def test_tables_and_columns_are_listed(piped) -> None:
     code, out, _ = piped(".tables\n.tables store.gs;\n")
     assert code == 0
