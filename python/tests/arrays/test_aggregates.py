@@ -519,7 +519,7 @@ def test_partial_results_with_other_lists_of_categories_are_not_mixed_up(tmp_pat
         return array.partial({"n": "count(*)"}, by="kind")
 
     first = counted("a", ["a", "b"], ["a", "a", "b"])
-    with pytest.raises(gs.InputError, match="kind.*other categories"):
+    with pytest.raises(gs.InputError, match=r"kind.*other categories"):
         gs.partials.merge([first, counted("b", ["b", "a"], ["a"])])
     longer = counted("c", ["a", "b", "c"], ["c", "b"])
     for parts in ([first, longer], [longer, first]):
@@ -530,7 +530,7 @@ def test_partial_results_with_other_lists_of_categories_are_not_mixed_up(tmp_pat
 def test_what_has_no_bins_is_refused(tmp_path: Path) -> None:
     attrs = [gs.Attr("kind", "string", categories=["a", "b"]), gs.Attr("t", "datetime64[D]")]
     array = gs.create(tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 3))], attrs))
-    with pytest.raises(gs.InputError, match="kind.*categories.*no bins"):
+    with pytest.raises(gs.InputError, match=r"kind.*categories.*no bins"):
         array.aggregate({"n": "count(*)"}, by={"kind": 2})
     with pytest.raises(gs.InputError, match="datetime64"):
         array.aggregate({"n": "count(*)"}, by={"coalesce(t, t)": 0.5})

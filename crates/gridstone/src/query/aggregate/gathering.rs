@@ -100,7 +100,7 @@ impl Gathering {
         let (bytes, limit) = (self.size_bytes(), context.budget.limit_bytes());
         self.hold(&context.budget, bytes);
         if self.entropy.is_some() && !self.stages.is_ungrouped() {
-            return if bytes > limit / SHARE { self.write_runs(context) } else { Ok(()) };
+            return if bytes > limit / SHARE { self.write_runs(context, false) } else { Ok(()) };
         }
         if bytes <= limit {
             return Ok(());
@@ -116,10 +116,12 @@ impl Gathering {
         self.held.get_or_insert_with(|| Held::new(budget)).set(bytes);
     }
 
-    /// Writes all groups as runs: those of each thread as runs of their own.
-    fn write_runs(&mut self, context: &ReadContext) -> Result<()> {
+    /// Writes all groups as runs: those of each thread as runs of their own. One group stays in memory until the cells have
+    /// `ended`, since it is added to in the order of the items.
+    fn write_runs(&mut self, context: &ReadContext, ended: bool) -> Result<()> {
         let Some(entropy) = self.entropy.clone() else { return Ok(()) };
         let fresh = self.stages.fresh();
+        let kept = if !ended && self.stages.begins_with_one() { self.stages.take_first() } else { None };
         let mut all = std::mem::take(&mut self.idle);
         all.push(std::mem::replace(&mut self.stages, fresh));
         all.retain(|stages| !stages.is_unused());
@@ -136,6 +138,7 @@ impl Gathering {
         for runs in written {
             self.runs.iter_mut().zip(runs).for_each(|(all, run)| all.push(run));
         }
+        kept.iter().try_for_each(|first| self.stages.absorb_first(first))?;
         self.hold(&context.budget, self.size_bytes());
         Ok(())
     }
@@ -148,7 +151,7 @@ impl Gathering {
         let Some(context) = context.filter(|_| !self.runs.is_empty()) else {
             return Ok(Gathered::InMemory(self.stages, self.held));
         };
-        self.write_runs(context)?;
+        self.write_runs(context, true)?;
         let Some(entropy) = self.entropy else { return Ok(Gathered::InMemory(self.stages, self.held)) };
         Ok(Gathered::InRuns(self.stages, self.runs, entropy))
     }
