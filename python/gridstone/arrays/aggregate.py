@@ -129,7 +129,8 @@ class Askable(Looking):
             stream: the answer as a stream of batches in bounded memory; all cells are read before it is given.
             to: write the groups into a new array, in one commit: a store, or `'store.gs:/path'`. It is sparse: the keys
                 are its coordinates, the aggregates its attributes.
-            progress: True for a bar, or a callable `f(done, total)`.
+            progress: True for a bar, or a callable `f(done, total)`. With `to` each key of texts is read once more,
+                for its longest, and begins anew.
 
         Nulls are left out of aggregates, as in SQL, and are a group of their own as keys. NaN counts as a number: it
         makes sums, means, least and greatest values NaN, as in NumPy, and is one group.
@@ -142,22 +143,19 @@ class Askable(Looking):
 
         Raises:
             InputError: a name, an aggregate or a width that does not fit; a sum of integers that does not fit 64 bits;
-                with `to`, no key, a key whose type is no dimension's, or one that is null or NaN.
+                with `to`, no key, a key whose type is no dimension's, or one that is null, NaN or infinite.
             ExistsError: something lies at `to`.
             BoundsError: the box is not inside the domain.
             BudgetError: the answer, or what `order` sorts of it, passes the memory budget: use `stream`, `to` or
                 `limit`.
         """
-        from .answered import check_keys
-
-        if stream and to is not None:
-            raise InputError("stream= and to= say what becomes of the answer: give one of them")
+        check_ending(stream, to)
 
         def look(schema: Schema) -> Any:
             keys, asked = keys_of(schema, by), texts_of(aggregates)
             if to is not None:
                 # Before a cell is read.
-                check_keys(answer_schema(schema, keys, asked), [name for name, _, _ in keys])
+                check_keys(schema, keys, asked)
             region = region_of(schema, box)
             self._note_cut(region)
             condition = None if where is None else condition_of(where)
@@ -174,23 +172,28 @@ class Askable(Looking):
                 return answer_of(named_columns(schema, named, categories), self._stats, budget)
             made = stream_of(schema, found, budget)
             self._stats = made.stats
-            return made if to is None else self._written(made, keys, os.fspath(to), (box, where, order))
+            return made if to is None else self._written(made, keys, os.fspath(to), (box, where, order), progress)
 
         made: Result | Stream | Self = self._retry_if_schema_moved(look)
         return made
 
-    def _written(self, stream: Stream, keys: Keys, to: str, asked: tuple[BoxLike, Where | None, Any]) -> Self:
+    def _written(
+        self, stream: Stream, keys: Keys, to: str, asked: tuple[BoxLike, Where | None, Any], progress: Progress
+    ) -> Self:
         """The array of the groups of a stream."""
         from .answered import written
 
         (box, where, order), names = asked, [name for name, _, _ in keys]
-        longest = {name: self._longest(name, box, where) for name in names if _is_text(stream, name)}
+        longest = {name: self._longest(name, box, where, progress) for name in names if _is_text(stream, name)}
+        # The counters are those of the question, not of its longest texts.
+        self._stats = stream.stats
         made: Self = written(self, stream, names, to, longest, ascends=not orders_of(order))
         return made
 
-    def _longest(self, name: str, box: BoxLike, where: Where | None) -> int:
+    def _longest(self, name: str, box: BoxLike, where: Where | None, progress: Progress) -> int:
         """Bytes of the longest text among the values of a key."""
-        with closing(self.aggregate({"n": "count(*)"}, name, box, where, stream=True)) as stream:
+        asked = {f"cells of {name}": "count(*)"}
+        with closing(self.aggregate(asked, name, box, where, stream=True, progress=progress)) as stream:
             longest = 0
             while (found := stream._next_columns()) is not None:
                 offsets: Any = found[name].offsets
@@ -230,6 +233,19 @@ class Askable(Looking):
             return table_of(schema.to_json(), keys, asked, tables)
 
         return self._retry_if_schema_moved(look)
+
+
+def check_ending(stream: bool, to: Any) -> None:
+    """An `InputError` if an answer is to be two things."""
+    if stream and to is not None:
+        raise InputError("stream= and to= say what becomes of the answer: give one of them")
+
+
+def check_keys(schema: Schema, keys: Keys, texts: list[tuple[str, str]]) -> None:
+    """An `InputError` unless the keys of an answer can be dimensions."""
+    from . import answered
+
+    answered.check_keys(answer_schema(schema, keys, texts), [name for name, _, _ in keys])
 
 
 def _is_text(stream: Stream, name: str) -> bool:

@@ -77,7 +77,7 @@ def coordinates_of(name: str, column: Column) -> Column:
     """The keys of groups as coordinates.
 
     Raises:
-        InputError: a null, NaN or NaT among them.
+        InputError: a null, NaN, NaT or infinity among them.
     """
     if column.validity is not None and not np.all(column.validity):
         raise InputError(_no_coordinate(name, "null", "is not null"))
@@ -87,6 +87,8 @@ def coordinates_of(name: str, column: Column) -> Column:
     values = column.values
     if datatype.is_float(column.dtype) and np.isnan(values).any():
         raise InputError(_no_coordinate(name, "NaN", "is not nan"))
+    if datatype.is_float(column.dtype) and np.isinf(values).any():
+        raise InputError(_no_coordinate(name, "infinite", f"> -inf and {name} < inf"))
     if datatype.is_time(column.dtype) and np.isnat(decode.numpy_of(column)).any():
         raise InputError(_no_coordinate(name, "NaT", "is not nat"))
     return Column(column.dtype, values, column.offsets)

@@ -19,9 +19,20 @@ from ..query.condition import Expression, condition_of
 from ..result.plan import ArrayScan, Plan
 from ..schema.array_schema import Schema
 from . import estimate
-from .aggregate import Keys, answer_schema, keys_of, orders_of, quoted, texts_of
+from .aggregate import (
+    Keys,
+    answer_schema,
+    check_ending,
+    check_keys,
+    keys_of,
+    orders_of,
+    quoted,
+    texts_of,
+    whole,
+)
+from .filtering import check_names
 from .noting import Looking
-from .reduce import axes_of
+from .reduce import Question, check
 
 _REDUCTIONS = ("sum", "mean", "min", "max", "any", "all", "var", "std")
 QUESTIONS = ("aggregate", "partial", "read", "scan", "filter", "reduce", *_REDUCTIONS)
@@ -68,7 +79,8 @@ class Explainable(Looking):
             with `analyze` the counters of the answer, as `Result.stats` has them.
 
         Raises:
-            InputError: an unknown question, or arguments that do not fit the schema.
+            InputError: an unknown question, or arguments that do not fit the schema or each other.
+            UnsupportedError: a reduction of a sparse array.
             TypeError: arguments that the method does not take.
             BoundsError: the box is not inside the domain.
         """
@@ -119,7 +131,10 @@ def _asked(source: Any, question: str, given: Mapping[str, Any]) -> _Asked:
         mapping("aggregates", given["aggregates"])
         keys, texts = keys_of(schema, given["by"]), texts_of(given["aggregates"])
         info = {"Groups": [_key_text(key) for key in keys], "Aggregates": [_aggregate_text(*one) for one in texts]}
-        ending = _ending(schema, keys, texts, given) if question == "aggregate" else {}
+        answer = answer_schema(schema, keys, texts)
+        ending = _ending(answer, given) if question == "aggregate" else {}
+        if question == "aggregate" and given["to"] is not None:
+            check_keys(schema, keys, texts)
         names = _names(schema, [*(text for _, text in texts), *(text for _, text, _ in keys)])
         from_index = keys if all(estimate.is_known(text) for _, text in texts) else None
         return _Asked((("AGGREGATE", {**info, **ending}),), names, from_index)
@@ -129,12 +144,14 @@ def _asked(source: Any, question: str, given: Mapping[str, Any]) -> _Asked:
             texts = texts_of(given["aggregates"])
         else:
             texts = [(question, f"{_CALLS.get(question, question)}({quoted(source._reduced_attr().name)})")]
-        answer_schema(schema, [], texts)
-        gone = axes_of(schema, given["axis"])
-        axes = [schema.dims[place].name for place in sorted(gone)]
+        asked = Question(given["axis"], given["box"], given["where"], None)
+        gone = check(schema, texts, asked, is_written=given.get("to") is not None)
+        axes = [schema.dims[axis].name for axis in gone]
         info = {"Aggregates": [_aggregate_text(*one) for one in texts], "Axes": axes}
         return _Asked((("REDUCE", info),), _names(schema, [text for _, text in texts]), None)
     attrs = tuple(source._names(given["attrs"]))
+    if question == "filter":
+        check_names(attrs)
     places = tuple(dim.name for dim in schema.dims) if schema.sparse or given["where"] is not None else ()
     steps = (("WRITE", {"Table": str(given["to"])}),) if question == "filter" and given["to"] != "" else ()
     return _Asked(steps, (*places, *attrs), None)
@@ -154,9 +171,9 @@ def _key_text(key: tuple[str, str, int | float | None]) -> str:
     return name if text in (name, quoted(name)) else text
 
 
-def _ending(schema: Schema, keys: Keys, texts: list[tuple[str, str]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is done with the groups; an `InputError` if the answer has no such columns."""
-    answer = answer_schema(schema, keys, texts)
+def _ending(answer: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is done with the groups; an `InputError` if the answer has no such columns, or it cannot be done."""
+    check_ending(given["stream"], given["to"])
     names, info = [attr.name for attr in answer.attrs], dict[str, Any]()
     if given["having"] is not None:
         having = condition_of(given["having"])
@@ -169,7 +186,7 @@ def _ending(schema: Schema, keys: Keys, texts: list[tuple[str, str]], given: Map
     if orders:
         info["Order By"] = [f"{name} desc" if falls else name for name, falls in orders]
     if given["limit"] is not None:
-        info["Limit"] = given["limit"]
+        info["Limit"] = whole("limit", given["limit"])
     return info
 
 

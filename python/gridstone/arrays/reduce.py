@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Axis = int | str | Sequence[int | str] | None
 _Found = TypeVar("_Found")
 _OF_SPARSE = "only dense arrays are reduced along axes; ask a sparse one with aggregate({'s': 'sum(v)'}, by=…)"
+_NOTHING = "the box has no cell, so that to= has nothing to write; give a box with a cell"
 
 
 def _axis(what: str, value: Any) -> None:
@@ -119,7 +120,7 @@ class Reducible(Stored):
             axis: positions or names of dimensions; None: all.
             dtype: the type of the result; None: int64 or uint64 of integers, of floats their own. Integers are added
                 in 128 bits, floats in float64 at least, whatever it is.
-            out: an array of the result's shape to fill.
+            out: an array of the result's shape to fill. What has no value is NaN or NaT in it, or masked.
             keepdims: whether the axes stay, with one position each.
             box: as for `read`; None: the whole domain.
             where: a condition, or an array of booleans of the box's shape: the cells that count.
@@ -128,7 +129,10 @@ class Reducible(Stored):
         Nulls are left out, and NaN counts, as NumPy has it of masked arrays. What has no value is masked.
 
         Raises:
-            InputError: an unknown axis; several attributes: take one, `a["v"].sum()`; a sum that does not fit 64 bits.
+            InputError: no dimension has the name; several attributes: take one, `a["v"].sum()`; a sum that does not fit
+                64 bits; `out` holds integers, and a result has no value.
+            AxisError: NumPy's (`numpy.exceptions`): no dimension has the position.
+            TypeError: the result does not fit the type of `out`, as NumPy's "same_kind" has it.
             UnsupportedError: a sparse array: ask it with `aggregate`.
         """
         shaped = self._made("sum", axis, box, where, progress, keepdims)
@@ -387,7 +391,8 @@ class ReducibleArray(Reducible, Looking):
             A `Result`; with `to` the new array.
 
         Raises:
-            InputError: an unknown axis, or an aggregate that does not fit; with `to`, a box without a cell.
+            InputError: no dimension has the name; an aggregate that does not fit; with `to`, a box without a cell.
+            AxisError: NumPy's (`numpy.exceptions`): no dimension has the position.
             ExistsError: something lies at `to`.
             UnsupportedError: a sparse array.
         """
@@ -412,7 +417,7 @@ class ReducibleArray(Reducible, Looking):
         condition, mask = _cells_of(question.where, box)
         if box.empty:
             self._note_ends()
-            raise InputError("the box has no cell, so that to= has nothing to write; give a box with a cell")
+            raise InputError(_NOTHING)
         kept = tuple(axis for axis in range(schema.ndim) if axis not in gone)
         where = question.where
         if mask is not None:
@@ -445,6 +450,18 @@ def axes_of(schema: Schema, axis: Axis) -> set[int]:
     if len(set(places)) < len(places):
         raise InputError(f"axis= names an axis twice: {brief(axis)}")
     return set(places)
+
+
+def check(schema: Schema, texts: list[tuple[str, str]], question: Question, *, is_written: bool) -> tuple[int, ...]:
+    """The axes that go; what a reduction refuses before it reads is refused."""
+    if schema.sparse:
+        raise UnsupportedError(_OF_SPARSE)
+    gone, box = axes_of(schema, question.axis), box_of(schema, question.box)
+    if is_written and box.empty:
+        raise InputError(_NOTHING)
+    _cells_of(question.where, box)
+    _native.reduce_nothing(schema.to_json(), texts, [axis for axis in range(schema.ndim) if axis not in gone], 1)
+    return tuple(sorted(gone))
 
 
 def _cells_of(where: Any, box: Box) -> "tuple[_native.Condition | None, bytes | None]":
@@ -484,14 +501,15 @@ def _nan_where_nothing(values: Any, nullable: bool) -> Any:
 
 
 def _scaled(made: Mapping[str, Any], ddof: float, nullable: bool) -> Any:
-    """Variances of all values as those with `ddof` less."""
+    """Variances of all values as those with `ddof` less; those of too few are none, NaN or masked."""
     count = made["count"]
     variances = _nan_where_nothing(made["var_pop"], nullable)
     if ddof == 0:
         return variances
     free = np.maximum(count - ddof, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return variances * (count / free)
+        scaled = variances * (count / free)
+    return np.ma.masked_where(free <= 0, scaled) if nullable else scaled
 
 
 def _ended(values: Any, out: AnyArray | None) -> Any:
@@ -499,6 +517,22 @@ def _ended(values: Any, out: AnyArray | None) -> Any:
     if out is not None:
         if out.shape != values.shape:
             raise ValueError(f"out= has the shape {out.shape}, the result {values.shape}")
-        out[...] = values
+        if not np.can_cast(values.dtype, out.dtype, "same_kind"):
+            raise TypeError(f"out= holds {out.dtype}, which takes no {values.dtype}; give out= of {values.dtype}")
+        _filled(out, values)
         return out
     return values[()] if values.ndim == 0 else values
+
+
+def _filled(out: AnyArray, values: Any) -> None:
+    """Puts results into `out`; what has no value is masked there, NaN or NaT."""
+    if isinstance(out, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        out[...] = values
+        return
+    if out.dtype.kind not in "fcmM":
+        raise InputError(
+            f"a result has no value, and out= holds {out.dtype}, which has none for that; give a masked array, "
+            f"out=np.ma.zeros({out.shape}, {str(out.dtype)!r}), or one of floats"
+        )
+    out[...] = np.ma.getdata(values)
+    out[np.ma.getmaskarray(values)] = np.nan if out.dtype.kind in "fc" else np.array("NaT", out.dtype)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ..arrays.array import Array
-from ..base.naming import target
+from ..context.settings import default
 from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError, SchemaError
 from ..result.plan import Plan
 from . import export, forms, options
@@ -110,7 +110,7 @@ def sql_command(
     """
     check_ending(form, out, to, is_plan=explain or analyze)
     ending = _Ending(form, out, limit, to, _dims_of(dims, to))
-    asked = _asked(params, explain, analyze, ending)
+    asked = _asked(params, explain, analyze)
     if query is not None:
         _emit(_answer(query, asked), ending)
         return 0
@@ -190,7 +190,7 @@ def query_command(
     array = options.opened(uri, path, "r", version, timestamp)
     if _IS_SQL.match(question):
         ending = _Ending(form, out, limit, to, _dims_of(dims, to))
-        _emit(_answer(question, _asked(params, explain, analyze, ending), {_TABLE: array}), ending)
+        _emit(_answer(question, _asked(params, explain, analyze), {_TABLE: array}), ending)
         return 0
     if params or dims:
         raise click.UsageError("--param and --dims are for SQL; a condition holds its values, and keeps dimensions")
@@ -252,11 +252,9 @@ def check_ending(
         raise click.UsageError(f"--csv is a form of rows, and with {given[0]} there are none: leave it out")
 
 
-def _asked(params: Sequence[str], explain: bool, analyze: bool, ending: _Ending) -> dict[str, Any]:
+def _asked(params: Sequence[str], explain: bool, analyze: bool) -> dict[str, Any]:
     """The arguments of a question in SQL, as `gridstone.sql` names them."""
-    # Rows up to a limit are written here.
-    target = {"to": ending.to, "dims": ending.dims} if ending.limit is None and ending.to is not None else {}
-    return {"params": list(params) or None, "explain": _plan_of(explain, analyze), **target}
+    return {"params": list(params) or None, "explain": _plan_of(explain, analyze)}
 
 
 def _dims_of(dims: str | None, to: str | None) -> list[str] | None:
@@ -270,15 +268,13 @@ def _answer(query: str, asked: dict[str, Any], tables: Any = None) -> Any:
     from ..queries.sql import sql  # which takes long to load, as DuckDB and pandas do
 
     asked_of: Any = sql
-    return asked_of(query, tables=tables, stream=asked["explain"] is False and "to" not in asked, **asked)
+    return asked_of(query, tables=tables, stream=asked["explain"] is False, **asked)
 
 
 def _emit(found: Any, ending: _Ending) -> None:
-    """Prints or writes what a question gave: rows, a plan, an array; nothing of a statement that gives no rows."""
+    """Prints or writes what a question gave: rows or a plan; nothing of a statement that gives no rows."""
     if isinstance(found, Batches):
         show(found, ending.form, ending.out, ending.limit)
-    elif isinstance(found, Array):
-        tell(found, ending.form)
     elif isinstance(found, Plan):
         show_plan(found, ending.form)
     elif found is not None:
@@ -286,17 +282,30 @@ def _emit(found: Any, ending: _Ending) -> None:
             if ending.to is None:
                 show(found, ending.form, ending.out, ending.limit)
             else:
-                tell(_written(found, ending.to, ending.dims, ending.limit), ending.form)
+                tell(_written(found, ending), ending.form)
 
 
-def _written(rows: Any, to: str, dims: list[str] | None, limit: int | None) -> Array:
+def _written(rows: Any, ending: _Ending) -> Array:
     """The array that rows are written into, at most so many of them."""
-    import pyarrow as pa
+    from ..queries.writing import written
 
-    from ..io.table.read import from_arrow
+    first: Any = _First(rows, ending.limit)
+    return written(first, ending.to or "", ending.dims, default())
 
-    uri, path = target(to)
-    return from_arrow(uri, pa.RecordBatchReader.from_batches(rows.schema, export.limited(rows, limit)), dims, path=path)
+
+class _First:
+    """The first rows of an answer, at most so many."""
+
+    def __init__(self, rows: Any, limit: int | None) -> None:
+        self.schema = rows.schema
+        self._rows, self._limit = rows, limit
+
+    def __iter__(self) -> Iterator[Any]:
+        return export.limited(self._rows, self._limit)
+
+    def close(self) -> None:
+        """Ends the query early."""
+        self._rows.close()
 
 
 def show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> None:

@@ -96,6 +96,54 @@ def test_numpy_calls_these_methods(tmp_path: Path) -> None:
     _same(array.sum("d0", box={"d0": (5, 9)}), values[5:10].sum(0), "box")
 
 
+def _with_a_null_column(folder: Path) -> tuple[gs.Array, Any]:
+    values = np.ma.MaskedArray(np.arange(6).reshape(2, 3), mask=[[True, False, False]] * 2)
+    return gs.array(folder / "n.gs", values, name="v"), values
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "min", "max", "var", "std"])
+def test_out_has_no_value_where_there_is_none(tmp_path: Path, name: str) -> None:
+    array, values = _with_a_null_column(tmp_path)
+    expected = getattr(np.ma, name)(values, axis=0)
+    plain = np.full(3, -7.0)
+    assert getattr(array, name)(axis=0, out=plain) is plain
+    assert np.array_equal(plain, np.ma.filled(expected.astype(float), np.nan), equal_nan=True)
+    masked = np.ma.MaskedArray(np.full(3, -7.0), mask=[False, True, False])
+    assert getattr(array, name)(axis=0, out=masked) is masked
+    assert masked.mask.tolist() == [True, False, False] and masked[1:].tolist() == expected[1:].tolist()
+
+
+def test_out_that_cannot_hold_the_result_is_left_alone(tmp_path: Path) -> None:
+    array, values = _with_a_null_column(tmp_path)
+    whole = np.full(3, -7)
+    with pytest.raises(gs.InputError, match=r"no value.*masked"):
+        array.max(axis=0, out=whole)
+    with pytest.raises(gs.InputError, match=r"no value.*masked"):
+        array["v"].any(axis=0, out=np.zeros(3, bool))
+    with pytest.raises(TypeError, match="int64"):
+        array.mean(axis=0, out=whole)
+    assert whole.tolist() == [-7, -7, -7]
+    inner = np.zeros(2, "int16")
+    assert array.sum(axis=0, box={"d1": (1, 2)}, out=inner) is inner and inner.tolist() == [5, 7]
+    times = np.ma.MaskedArray(values.data.astype("M8[s]"), mask=values.mask)
+    out = np.zeros(3, "M8[s]")
+    gs.array(tmp_path / "t.gs", times, name="v").max(axis=0, out=out)
+    assert np.isnat(out).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 2, 2.5, -1])
+def test_a_variance_of_too_few_values_is_masked(tmp_path: Path, ddof: float) -> None:
+    mask = [[False, True, False], [True, True, False]]
+    values = np.ma.MaskedArray([[1.0, 2.0, 3.0], [4.0, 5.0, 9.0]], mask=mask)
+    array = gs.array(tmp_path / "a.gs", values, name="v")
+    for axis in (0, 1, None):
+        for name in ("var", "std"):
+            found, expected = (getattr(of, name)(axis=axis, ddof=ddof) for of in (array, values))
+            _same(found, expected, f"{name} {axis}")
+    out = np.zeros(3)
+    assert np.isnan(array.var(axis=0, ddof=1, out=out)).tolist() == [True, True, False]
+
+
 def test_what_is_null_alone_is_neither_true_nor_false(tmp_path: Path) -> None:
     values = np.ma.MaskedArray([[1, 0, 2], [0, 0, 3]], mask=[[0, 1, 1], [0, 1, 0]])
     array = gs.array(tmp_path / "a.gs", values, name="v")

@@ -59,6 +59,8 @@ def test_a_limit_holds_for_what_is_written(call) -> None:
     assert gs.open("x.gs").read()["i"].tolist() == [0, 1]
     assert call("query", "a.gs", "select x, v from cells", "--to", "s.gs", "--dims", "x", "--limit", 1)[0] == 0
     assert gs.open("s.gs").read()["v"].tolist() == [1.5]
+    assert call("sql", question, "--to", "none.gs", "--dims", "i", "--limit", 0)[0] == 0
+    assert len(gs.open("none.gs").read()) == 0
     for limit, kept in ((0, []), (1, ["a"]), (2, ["a", "it's"]), (9, ["a", "it's", 'c"c'])):
         assert call("query", "a.gs", "x >= 0", "--to", f"q{limit}.gs", "--limit", limit)[0] == 0
         assert gs.open(f"q{limit}.gs").read()["s"].tolist() == kept
