@@ -57,8 +57,8 @@ class Filterable(Noting):
             progress: True for a bar, or a callable `f(done, total)`: cells written.
 
         Returns:
-            The new array, open for reading and writing. With a condition or a list of boxes cells are missing: a dense
-            array gives a sparse one then, and a dense one with one box alone.
+            The new array, open for reading and writing. A dense array gives a dense one with one box alone. With a
+            condition or a list of boxes cells are missing, and it gives a sparse one.
 
         Raises:
             ExistsError: something lies at `to`, and `overwrite` is False.
