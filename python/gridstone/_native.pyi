@@ -70,6 +70,7 @@ __all__ = [
     "parse_condition",
     "partial",
     "reduce",
+    "reduce_nothing",
     "register_filter",
     "registered_filters",
     "repair",
@@ -106,8 +107,7 @@ _Literal = bool | int | float | str | bytes | tuple[str, int | None]
 
 @final
 class Condition:
-    """A condition on cells. It never changes; equal to one of the same tree, hashable. What makes one raises an
-    InputError where it is too deep or too large."""
+    """A condition on cells, immutable and hashable. What makes one raises an InputError where it is too deep or large."""
 
     @staticmethod
     def from_json(text: str) -> Condition: ...

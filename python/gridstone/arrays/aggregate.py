@@ -142,8 +142,8 @@ class Askable(Looking):
             A `Result`; with `stream` a `Stream` of Arrow batches; with `to` the new array.
 
         Raises:
-            InputError: a name, an aggregate or a width that does not fit; a sum of integers that does not fit 64 bits;
-                with `to`, no key, a key whose type is no dimension's, or one that is null, NaN or infinite.
+            InputError: a name, an aggregate or a width that does not fit; a sum of integers that does not fit 64 bits.
+                With `to` also: no key, a key whose type is no dimension's, or one that is null, NaN or infinite.
             ExistsError: something lies at `to`.
             BoundsError: the box is not inside the domain.
             BudgetError: the answer, or what `order` sorts of it, passes the memory budget: use `stream`, `to` or
