@@ -107,7 +107,7 @@ _Literal = bool | int | float | str | bytes | tuple[str, int | None]
 
 @final
 class Condition:
-    """A condition on cells, immutable and hashable. What makes one raises an InputError where it is too deep or large."""
+    """A condition on cells, immutable and hashable. What makes one raises an InputError if it is too deep or large."""
 
     @staticmethod
     def from_json(text: str) -> Condition: ...
