@@ -417,7 +417,7 @@ NO_HANDLES = set(
     _words(
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
         "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
-        "Picks Plan Part _Part _Block Along Target Entry Skipped DamageWarning NatWarning NoCommit "  # values
+        "Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
         "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
         "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
