@@ -224,7 +224,7 @@ fn an_unknown_outcome_is_settled_by_trying_again() {
     let (mut version, mut unknown) = (version_of(&inner), 0);
     for fault in [Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Kill] {
         for nth in 1.. {
-            let (text, wrote) = (format!("{fault:?} {nth}"), many(20_000));
+            let (text, wrote) = (format!("{fault:?} {nth}"), many(2_000));
             let array = opened(&context(), &storage, "/sparse");
             plan.fail_nth(nth, fault);
             let outcome = write(&array, &wrote, &text);
