@@ -30,6 +30,10 @@ FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
 _BOUNDS = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS}
+_ENDS: dict[str, tuple[float, float]] = {
+    **_BOUNDS,
+    **{name: (-float(np.finfo(name).max), float(np.finfo(name).max)) for name in FLOATS},
+}
 _PLAIN = frozenset(("string", "bytes", "bool", *INTEGERS, *FLOATS, *COMPLEX))
 """Names without a unit, a length or a shape."""
 _TIME = re.compile(r"(datetime64|timedelta64)\[(\w+)\]")
@@ -115,6 +119,11 @@ def list_of(name: str) -> str:
 def is_primitive(name: str) -> bool:
     """Whether this is a single value of fixed width, of which vectors and lists may be made."""
     return name in _BOUNDS or name == "bool" or name in FLOATS or name in COMPLEX or is_time(name)
+
+
+def ends_of(name: str) -> tuple[float, float]:
+    """The least and the greatest finite number of a type; of times in ticks, where the one below the least is NaT."""
+    return (-(2**63) + 1, 2**63 - 1) if is_time(name) else _ENDS[name]
 
 
 def is_var(name: str) -> bool:

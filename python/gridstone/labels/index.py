@@ -13,7 +13,7 @@ import numpy as np
 from ..column import datatype
 from ..column.datatype import AnyArray
 from ..schema.dimension import Dim
-from ..schema.labels import Steps, ends_of, missing
+from ..schema.labels import Steps, missing
 
 Key = int | float | str
 
@@ -97,7 +97,7 @@ def of_steps(dim: Dim, steps: Steps, offset: int) -> Index:
 
 def _held(label: Callable[[int], Key], size: int, steps: Steps) -> tuple[int, int]:
     """The first and the last of so many positions whose label the type holds; the others have none."""
-    low, high = ends_of(steps.dtype)
+    low, high = datatype.ends_of(steps.dtype)
 
     def is_held(position: int) -> bool:
         return low <= label(position) <= high  # type: ignore[operator]

@@ -51,15 +51,15 @@ def lowest(dim: Dim, end: End) -> Bound:
     """The least coordinate from `end` on; above all of the type if there is none."""
     if datatype.is_float(dim.dtype):
         up = end.floor if end.held else _next(dim, end.floor, np.inf)
-        return max(up, -_largest(dim))
-    return max(int(end.floor) + (not end.held), _integers(dim)[0])
+        return max(up, datatype.ends_of(dim.dtype)[0])
+    return max(int(end.floor) + (not end.held), datatype.ends_of(dim.dtype)[0])
 
 
 def highest(dim: Dim, end: End) -> Bound:
     """The greatest coordinate up to `end`; below all of the type if there is none."""
     if datatype.is_float(dim.dtype):
-        return min(end.floor, _largest(dim))
-    return min(int(end.floor), _integers(dim)[1])
+        return min(end.floor, datatype.ends_of(dim.dtype)[1])
+    return min(int(end.floor), datatype.ends_of(dim.dtype)[1])
 
 
 def highest_below(dim: Dim, end: End) -> Bound:
@@ -70,8 +70,8 @@ def highest_below(dim: Dim, end: End) -> Bound:
 def below(dim: Dim, bound: Bound) -> Bound:
     """The greatest coordinate less than `bound`, which is one, or lies beyond the type."""
     if datatype.is_float(dim.dtype):
-        return min(_next(dim, bound, -np.inf), _largest(dim))
-    return min(int(bound) - 1, _integers(dim)[1])
+        return min(_next(dim, bound, -np.inf), datatype.ends_of(dim.dtype)[1])
+    return min(int(bound) - 1, datatype.ends_of(dim.dtype)[1])
 
 
 def coordinate(dim: Dim, value: Any) -> Bound:
@@ -84,25 +84,6 @@ def coordinate(dim: Dim, value: Any) -> Bound:
             f"a slice selects what lies between two ends"
         )
     return end.floor
-
-
-def _integers(dim: Dim) -> tuple[int, int]:
-    """The least and the greatest coordinate of the type of a dimension of integers or ticks."""
-    if datatype.is_time(dim.dtype):
-        return -(2**63) + 1, 2**63 - 1  # The tick below is NaT.
-    return _INTEGERS[dim.dtype]
-
-
-_INTEGERS = {
-    name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
-    for name in (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-}
-_LARGEST = {name: float(np.finfo(name).max) for name in ("float16", "float32", "float64")}
-
-
-def _largest(dim: Dim) -> float:
-    """The greatest finite float of the type."""
-    return _LARGEST[dim.dtype]
 
 
 def _next(dim: Dim, bound: Bound, towards: float) -> float:
@@ -126,7 +107,7 @@ def _number(dim: Dim, value: Any) -> End | None:
         near = datatype.rounded(dim.dtype, exact)
         floor: Bound = _next(dim, near, -np.inf) if near > exact else near
     elif exact in (np.inf, -np.inf):
-        low, high = _integers(dim)
+        low, high = datatype.ends_of(dim.dtype)
         floor = high + 1 if exact > 0 else low - 1
     else:
         floor = math.floor(exact)

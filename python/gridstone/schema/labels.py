@@ -38,7 +38,7 @@ class Steps:
                 made: AnyArray = (np.float64(self.start) + places * np.float64(self.step)).astype(kind)
             made[~np.isfinite(made)] = np.nan
             return made
-        low, high = ends_of(self.dtype)
+        low, high = datatype.ends_of(self.dtype)
         first, last = (self.start + n * self.step for n in (offset, offset + max(count, 1) - 1))
         ticks = np.arange(count, dtype=np.uint64) * np.uint64(int(self.step) % 2**64) + np.uint64(int(first) % 2**64)
         made = ticks.view(np.int64).view(kind) if kind.kind in "mM" else ticks.astype(kind)
@@ -149,7 +149,7 @@ def _stepped(dtype: str, first: int | float, step: int | float, offset: int) -> 
     if datatype.is_float(dtype):
         start, step = datatype.rounded(dtype, start), datatype.rounded(dtype, step)
         return Steps(dtype, start, step) if step else None
-    low, high = ends_of(dtype)
+    low, high = datatype.ends_of(dtype)
     return Steps(dtype, start, step) if all(low <= one <= high for one in (start, step)) else None
 
 
@@ -169,15 +169,6 @@ def _floats(offset: int, count: int) -> AnyArray:
     if abs(offset) + count < 2**53:
         return np.arange(count, dtype=np.float64) + offset
     return np.array([float(offset + n) for n in range(count)], np.float64)
-
-
-def ends_of(dtype: str) -> tuple[int, int] | tuple[float, float]:
-    """The least and the greatest label that a type holds; of times in ticks, of which the one below is NaT."""
-    if datatype.is_time(dtype):
-        return -(2**63) + 1, 2**63 - 1
-    if datatype.is_float(dtype):
-        return -float(np.finfo(dtype).max), float(np.finfo(dtype).max)
-    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 def _pair(what: str, start: Any, step: Any) -> Steps:

@@ -7,7 +7,7 @@ use super::content::{self, Given};
 use super::labels::LabelParts;
 use super::write::{DenseData, by_place, for_domain};
 use super::{Array, Call, Staged};
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result};
 use crate::fragment::FragmentKind;
 use crate::query::{DenseWrite, write_dense};
 use crate::schema::{Dimension, Extent, KeyRange, Labels, Order, Subarray};
@@ -173,7 +173,13 @@ impl Placed {
         }
         match StandardRules::check(newest, changes) {
             // Labels that are listed make another schema, which is made again of what others made of it.
-            Err(_) if changes.alters(self.array) && newest.find_array(self.array)?.is_some() => return self.lost(),
+            Err(e)
+                if e.kind() == ErrorKind::Conflict
+                    && changes.alters(self.array)
+                    && newest.find_array(self.array)?.is_some() =>
+            {
+                return self.lost();
+            }
             checked => checked?,
         }
         let state = newest.array_by_id(self.array)?;
