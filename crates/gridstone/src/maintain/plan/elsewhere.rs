@@ -1,8 +1,9 @@
 //! Plans for arrays with fragments on other bases, which this release cannot read, and so never merges.
 //!
-//! Such a fragment, and one under a mask that lies there, is a barrier: the fragments of the own store are planned apart before
-//! it and after it in their order. So no merge has a barrier between its inputs. In the parts after a barrier nothing that deletes
-//! is removed: what it deletes may be older than the barrier.
+//! Such a fragment, one under a mask that lies there, and all that was committed with one of these are barriers: the fragments of
+//! the own store are planned apart before them and after them in their order. So no merge has a barrier between its inputs, and
+//! none leaves tombstones over one: these are newer than all of their commit. In the parts after a barrier nothing that
+//! deletes is removed: what it deletes may be older than the barrier.
 
 use super::{Merge, Plan, PlanLimits, Strategy, has_dropped, plan_own, refused};
 use crate::base::{Error, FileRef, Id, Result};
@@ -44,9 +45,11 @@ pub(super) fn plan(
 /// The fragments of the own store between barriers, each with the masks over it.
 fn parts(fragments: &[Arc<Description>]) -> Vec<Vec<Arc<Description>>> {
     let masked: HashSet<Id> = fragments.iter().filter(|d| is_elsewhere(d)).filter_map(|d| d.over).collect();
+    let is_alone = |d: &Description| d.over.is_none() && (is_elsewhere(d) || masked.contains(&d.id));
+    let versions: HashSet<u64> = fragments.iter().filter(|d| is_alone(d)).map(|d| d.order.version).collect();
     let mut parts: Vec<Vec<Arc<Description>>> = vec![Vec::new()];
     for d in fragments.iter().filter(|d| d.over.is_none()) {
-        if is_elsewhere(d) || masked.contains(&d.id) {
+        if versions.contains(&d.order.version) {
             parts.push(Vec::new());
         } else if let Some(part) = parts.last_mut() {
             part.push(Arc::clone(d));

@@ -317,11 +317,9 @@ proptest! {
         let far = [0, far, far & far >> 7 & far >> 13][usize::from(few)];
         let mut whole = held(&drawn, sparse, together);
         for (place, one) in whole.iter_mut().enumerate().filter(|(place, _)| far >> place & 1 == 1) {
-            let mut moved = Description::clone(&one.description);
-            if moved.kind != FragmentKind::Deletion {
-                moved.location.file = FileRef::OnBase(1 + place as u32, moved.id);
+            if one.description.kind != FragmentKind::Deletion {
+                moved_far(one, 1 + place as u32);
             }
-            one.description = Arc::new(moved);
         }
         let schema = schema(sparse, nullable);
         let before = shown(&schema, &whole);
@@ -353,6 +351,30 @@ proptest! {
         let ((expected, _), (found, tied)) = (read(&before), read(&after));
         prop_assert!(!tied, "two fragments of one order share a cell");
         prop_assert_eq!(found, expected);
+    }
+}
+
+/// The same on another base.
+fn moved_far(held: &mut Held, base: u32) {
+    let mut moved = Description::clone(&held.description);
+    moved.location.file = FileRef::OnBase(base, moved.id);
+    held.description = Arc::new(moved);
+}
+
+#[test]
+fn what_lies_elsewhere_is_under_no_tombstones_that_a_merge_leaves_of_its_commit() {
+    // A dense box, the delete of one of its cells, and new values over that, on another base; all in one commit.
+    let drawn: [Drawn; 3] =
+        [(0, (9, 0), (1, 2), 0, 0, 1), (4, (6, 0), (3, 2), 0, 1 << 11, 1), (0, (3, 2), (6, 0), 0, 0, 1)];
+    for together in [1, 4] {
+        let mut whole = held(&drawn, false, together);
+        moved_far(&mut whole[2], 7);
+        let fragments: Vec<_> = whole.iter().map(|h| h.description.clone()).collect();
+        for strategy in [Strategy::All, Strategy::Box(rect((0, 10), (0, 0)))] {
+            let made = plan(&schema(false, false), &fragments, &strategy, LIMITS).unwrap();
+            assert_eq!(made.merges.is_empty(), together == 4, "{strategy:?}");
+            assert_eq!(read(&done(whole.clone(), &made, false)).0, read(&whole).0, "{strategy:?}");
+        }
     }
 }
 
