@@ -62,7 +62,7 @@ impl Filter for Bitshuffle {
 
 /// Transposes an 8 x 8 matrix of bits: bit k of byte j becomes bit j of byte k (Hacker's Delight, 7-3).
 #[inline(always)]
-fn transpose(x: u64) -> u64 {
+pub(super) fn transpose(x: u64) -> u64 {
     let swap = |x: u64, shift: u32, mask: u64| {
         let t = (x ^ (x >> shift)) & mask;
         x ^ t ^ (t << shift)

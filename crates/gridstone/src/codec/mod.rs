@@ -39,6 +39,7 @@ pub mod bitshuffle;
 pub mod delta;
 pub mod dictionary;
 mod filter;
+pub mod foreign;
 pub mod frame;
 pub mod gzip;
 pub mod lz4;

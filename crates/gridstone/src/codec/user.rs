@@ -20,6 +20,13 @@ pub trait UserFilter: Send + Sync {
 
     /// The input that `encode` made `input` from, at most `len_max` bytes: a longer result is refused.
     fn decode(&self, input: &[u8], width: usize, len_max: usize) -> Result<Vec<u8>>;
+
+    /// The input that the writer of a foreign file made `input` from, with the `parameters` that the file has. A filter
+    /// that has no use for them keeps this default.
+    fn decode_foreign(&self, input: &[u8], parameters: &str, len_max: usize) -> Result<Vec<u8>> {
+        let _ = parameters;
+        self.decode(input, 1, len_max)
+    }
 }
 
 /// The largest form that a user-defined filter may make of `len` bytes.
@@ -51,6 +58,16 @@ fn registered() -> impl Iterator<Item = &'static Registered> {
 
 fn find(id: &str) -> Option<Arc<dyn UserFilter>> {
     registered().filter(|entry| entry.id == id).last().map(|entry| entry.filter.clone())
+}
+
+/// The filter registered as `id`; an Unsupported error if there is none.
+pub(super) fn registered_filter(id: &str) -> Result<Arc<dyn UserFilter>> {
+    find(id).ok_or_else(|| {
+        Error::unsupported(format!(
+            "the filter {id:?} is user-defined, and not registered in this process; register it first: in Python \
+             gridstone.register_filter({id:?}, encode=…, decode=…), in Rust engine::register_filter"
+        ))
+    })
 }
 
 /// Registers `filter` as `id` in this process, for all contexts; `replace`: also if the id is taken.
@@ -95,13 +112,7 @@ pub(super) struct Named(pub(super) String);
 
 impl Named {
     fn filter(&self) -> Result<Arc<dyn UserFilter>> {
-        find(&self.0).ok_or_else(|| {
-            let id = &self.0;
-            Error::unsupported(format!(
-                "the filter {id:?} is user-defined, and not registered in this process; register it first: in Python \
-                 gridstone.register_filter({id:?}, encode=…, decode=…), in Rust engine::register_filter"
-            ))
-        })
+        registered_filter(&self.0)
     }
 
     fn named(&self, error: Error) -> Error {
