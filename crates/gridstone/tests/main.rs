@@ -6,6 +6,7 @@ use concurrency::{processes, stress};
 use durability::{crash, kill};
 use writing::receipts;
 
+mod attached;
 mod concurrency;
 mod durability;
 mod format;

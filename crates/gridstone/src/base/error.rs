@@ -145,6 +145,7 @@ macro_rules! constructors {
 constructors! {
     schema => Schema, bounds => Bounds, not_found => NotFound, exists => Exists, conflict => Conflict,
     commit_unknown => CommitUnknown, corruption => Corruption, snapshot_expired => SnapshotExpired,
+    source_changed => SourceChanged,
     budget => Budget, storage => Storage, access => Access, unsupported => Unsupported, input => Input,
     cancelled => Cancelled,
 }

@@ -2,7 +2,7 @@
 //!
 //! A source is a completion queue: a caller submits ranges, continues its work, then waits for their bytes.
 
-use super::{Error, Id, Result};
+use super::{Error, ForeignObject, Id, Result};
 use bytes::Bytes;
 use std::io::IoSliceMut;
 use std::sync::Arc;
@@ -146,6 +146,15 @@ pub enum FileRef {
     OnBase(u32, Id),
 }
 
+/// Files of other formats that a store refers to.
+pub trait Sources: Send + Sync + std::fmt::Debug {
+    /// Opens an object for reading, as it was when it was attached.
+    ///
+    /// # Errors
+    /// SourceChanged: it is gone or has changed. Access: the store's context does not allow it.
+    fn open(&self, object: &ForeignObject) -> Result<Arc<dyn ByteSource>>;
+}
+
 /// A store's files, by id and never by path.
 pub trait Files: Send + Sync + std::fmt::Debug {
     /// Opens the file for reading; NotFound if it does not exist.
@@ -156,6 +165,11 @@ pub trait Files: Send + Sync + std::fmt::Debug {
     fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {
         let _ = fragment;
         Ok(None)
+    }
+
+    /// What opens the files of other formats that fragments refer to; `None` if there is nothing that could.
+    fn sources(&self) -> Option<Arc<dyn Sources>> {
+        None
     }
 
     /// Explains `error`, met while files were read, to the reader: the files may be gone for a reason that is known

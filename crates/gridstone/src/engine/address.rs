@@ -41,7 +41,8 @@ fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<Process
     let sealed = SealedStorage::new(storage, context.sealing.clone(), Arc::new(SystemEntropy));
     let store = Store::new(Arc::new(sealed), context.clock.clone(), Arc::new(SystemEntropy));
     let notices = Arc::clone(&context.notices);
-    Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue).with_notices(notices))
+    let store = store.with_fold_versions(context.fold_versions).with_queues(queue).with_notices(notices);
+    Arc::new(store.with_foreign(Arc::clone(&context.foreign)))
 }
 
 /// What `look` finds in the store as it was then, and that version. If a vacuum takes away what the version rests on, it is opened anew.

@@ -8,7 +8,7 @@ use crate::base::{Budget, Cache, Clock, Counters, Error, Files, Id, Keys, Notice
 use crate::fragment::{AsStored, TileSources};
 use crate::query::ReadContext;
 use crate::runtime::{Arena, LruCache, Pool, SystemClock};
-use crate::storage::{Durability, KeyRing, Sealing, StorageOptions, key_from_environment};
+use crate::storage::{Durability, ForeignFiles, KeyRing, Sealing, StorageOptions, key_from_environment};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +46,9 @@ pub struct Options {
     pub auto_consolidate: Option<AutoConsolidate>,
     /// How object stores are reached: address, credentials, time limits.
     pub storage_options: StorageOptions,
+    /// Folders and URLs under which files of other formats may be read that stores refer to. What lies in the folder of a store, or below,
+    /// is always allowed to it. `None`: those in `GRIDSTONE_SOURCES`, separated by `;`.
+    pub sources: Option<Vec<String>>,
 }
 
 impl Default for Options {
@@ -64,8 +67,18 @@ impl Default for Options {
             key: None,
             auto_consolidate: None,
             storage_options: StorageOptions::default(),
+            sources: None,
         }
     }
+}
+
+/// The environment variable with the prefixes of sources.
+const SOURCES: &str = "GRIDSTONE_SOURCES";
+
+fn sources_of(options: &Options) -> Vec<String> {
+    let named = || std::env::var(SOURCES).unwrap_or_default();
+    let from_environment = || named().split(';').filter(|p| !p.trim().is_empty()).map(str::to_owned).collect();
+    options.sources.clone().unwrap_or_else(from_environment)
 }
 
 /// Threads, budget and cache; cloning shares them.
@@ -84,6 +97,7 @@ pub struct Context {
     pub(super) fold_versions: u64,
     pub(super) auto: Option<AutoConsolidate>,
     pub(super) storage_options: Arc<StorageOptions>,
+    pub(super) foreign: Arc<ForeignFiles>,
     pub(super) upkeep: Arc<Upkeep>,
     pub(super) notices: Arc<Notices>,
 }
@@ -133,6 +147,7 @@ impl Context {
             fold_versions: options.fold_versions,
             auto: options.auto_consolidate,
             storage_options: Arc::new(options.storage_options.clone()),
+            foreign: Arc::new(ForeignFiles::new(sources_of(options), options.storage_options.clone())?),
             upkeep: Arc::default(),
             notices: Arc::default(),
         })

@@ -1,7 +1,7 @@
 //! The files of a store as one snapshot's reader sees them: a vacuum may have moved or removed some meanwhile.
 
 use super::claim::Claim;
-use crate::base::{ByteRange, ByteSink, ByteSource, Error, ErrorKind, FileRef, Files, Id, Result};
+use crate::base::{ByteRange, ByteSink, ByteSource, Error, ErrorKind, FileRef, Files, Id, Result, Sources};
 use crate::store::{Snapshot, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -39,6 +39,10 @@ impl Files for SnapshotFiles {
             FileRef::OnBase(base, id) => Err(self.snapshot.bases().unreadable(base, id)),
             file => self.files.open(file),
         }
+    }
+
+    fn sources(&self) -> Option<Arc<dyn Sources>> {
+        self.files.sources()
     }
 
     fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {

@@ -1,6 +1,6 @@
 //! Reading what a transaction has staged: its files and its cache lie over those of the store.
 
-use crate::base::{ByteRange, ByteSink, ByteSource, Cache, CacheKey, Error, FileRef, Files, Id, Result};
+use crate::base::{ByteRange, ByteSink, ByteSource, Cache, CacheKey, Error, FileRef, Files, Id, Result, Sources};
 use crate::runtime::LruCache;
 use std::any::Any;
 use std::collections::HashSet;
@@ -22,6 +22,10 @@ impl StagedFiles {
 }
 
 impl Files for StagedFiles {
+    fn sources(&self) -> Option<Arc<dyn Sources>> {
+        self.store.sources()
+    }
+
     fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {
         self.store.moved(fragment)
     }

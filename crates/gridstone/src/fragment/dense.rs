@@ -2,7 +2,7 @@
 
 use super::chunk::ChunkedBlock;
 use super::source::{BlockSource, StoredBlock, StoredPart, TileSource, TileSources};
-use super::{BlockRef, Description, Fragment, Role};
+use super::{BlockRef, Description, ExternalFragment, Fragment, Role};
 use crate::base::{ByteSource, Error, Result};
 use crate::schema::{Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, Statistics, Strided, TileGrid, offsets_in};
@@ -21,6 +21,9 @@ pub struct AsStored;
 
 impl TileSources for AsStored {
     fn of(&self, fragment: Arc<Fragment>, schema: &Schema) -> Result<Arc<dyn TileSource>> {
+        if fragment.external().is_some() {
+            return Ok(Arc::new(ExternalFragment::new(fragment)?));
+        }
         Ok(Arc::new(DenseFragment::new(fragment, schema)?))
     }
 }

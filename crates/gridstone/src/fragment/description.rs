@@ -1,6 +1,6 @@
 //! What a store knows of a fragment without opening it.
 
-use super::ValueBounds;
+use super::{ExternalSpec, ValueBounds};
 use crate::base::{FileRef, Id, limits};
 use crate::schema::{KeyRange, Subarray};
 
@@ -109,7 +109,10 @@ pub struct Description {
     pub extra: Vec<Part>,
 }
 
-/// A part of a description that this release does not read, and keeps as it is.
+/// The bit of the part that external fragments have: u64 bytes of their sources, as far as known, and u32 sources. Older releases pass it over.
+pub(crate) const EXTERNAL_PART: u8 = 18;
+
+/// A part of a description that only some fragments have, or that this release does not read. It is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// The bit of its flag, 16 to 31.
@@ -137,6 +140,19 @@ impl Description {
             extra: Vec::new(),
             moved: Vec::new(),
         }
+    }
+
+    /// The part that says that a fragment's cells lie in the files of `spec`.
+    pub fn external_part(spec: &ExternalSpec) -> Part {
+        let bytes = spec.sources.iter().filter_map(|source| source.object.size).fold(0, u64::saturating_add);
+        let mut content = bytes.to_le_bytes().to_vec();
+        content.extend_from_slice(&(spec.sources.len() as u32).to_le_bytes());
+        Part { bit: EXTERNAL_PART, bytes: content }
+    }
+
+    /// Whether its cells lie in files of another format.
+    pub fn is_external(&self) -> bool {
+        self.extra.iter().any(|part| part.bit == EXTERNAL_PART)
     }
 
     /// Whether it is so short that it may lie in a log record.

@@ -18,9 +18,10 @@ pub(super) const VERSION: u32 = 0;
 pub(super) const FRAME_BYTES: u64 = 64;
 const MAGIC: &[u8; 8] = b"GRIDFRAG";
 const END_MAGIC: &[u8; 8] = b"GRIDFEND";
-/// The required feature bits that `docs/format/reserved.md` has given away, by what they say of a fragment. None of them can be read.
-const RESERVED: [(u64, &str); 2] =
-    [(1, "it tells which cells of its tiles were written"), (2, "its cells lie in files of another format")];
+/// The required feature bits that `docs/format/reserved.md` has given away and that cannot be read, by what they say of a fragment.
+const RESERVED: [(u64, &str); 1] = [(1, "it tells which cells of its tiles were written")];
+/// The required feature of fragments whose cells lie in files of another format.
+pub(super) const EXTERNAL: u64 = 2;
 
 /// Raw pages of at least this many bytes are page-aligned and checksummed per chunk.
 pub(super) const LARGE_PAGE_BYTES: u64 = 64 * 1024;
@@ -54,10 +55,20 @@ pub enum SectionId {
     Texts = 10,
     /// CRC32C per 4 KiB of each large raw page: u32.
     ChunkChecksums = 11,
+    /// The chunks of an external fragment ([`super::external`]).
+    Grid = 13,
+    /// The files whose bytes it shows.
+    Sources = 14,
+    /// Where pages lie in these files.
+    ForeignPages = 15,
+    /// How the values of each field lie in the records of a page.
+    ForeignFields = 16,
+    /// Per list and tile the page that holds it.
+    TilePages = 17,
 }
 
 impl SectionId {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 16] = [
         Self::TileCells,
         Self::TileBounds,
         Self::TileEnds,
@@ -69,6 +80,11 @@ impl SectionId {
         Self::Statistics,
         Self::Texts,
         Self::ChunkChecksums,
+        Self::Grid,
+        Self::Sources,
+        Self::ForeignPages,
+        Self::ForeignFields,
+        Self::TilePages,
     ];
 
     /// The section of this number, `None` for one that a newer writer added.
@@ -77,13 +93,13 @@ impl SectionId {
     }
 }
 
-/// The header of the fragment `id`.
-pub(super) fn encode_header(id: Id) -> Vec<u8> {
+/// The header of the fragment `id`, which needs the features `required`.
+pub(super) fn encode_header(id: Id, required: u64) -> Vec<u8> {
     let mut w = ByteWriter::new();
     w.raw(MAGIC);
     w.u32(VERSION);
     w.u32(0);
-    w.u64(0);
+    w.u64(required);
     w.u64(0);
     w.raw(&id.0);
     w.u64(0);
@@ -91,8 +107,8 @@ pub(super) fn encode_header(id: Id) -> Vec<u8> {
     w.into_bytes()
 }
 
-/// Checks a header and gives the fragment's id.
-pub(super) fn decode_header(bytes: &[u8]) -> Result<Id> {
+/// Checks a header and gives the fragment's id and the features that it needs.
+pub(super) fn decode_header(bytes: &[u8]) -> Result<(Id, u64)> {
     let mut r = ByteReader::new(bytes, "a fragment's header");
     let magic = r.take(8)?;
     let version = r.u32()?;
@@ -108,11 +124,12 @@ pub(super) fn decode_header(bytes: &[u8]) -> Result<Id> {
     check_sum(bytes, &mut r, "header")?;
     check_version(version)?;
     check_features(required)?;
-    Ok(Id(id))
+    Ok((Id(id), required))
 }
 
 /// An Unsupported error that names what a fragment with these required features needs, if it needs anything.
 fn check_features(required: u64) -> Result<()> {
+    let required = required & !EXTERNAL;
     if required == 0 {
         return Ok(());
     }
@@ -202,11 +219,11 @@ mod tests {
 
     #[test]
     fn frames_survive_and_every_flipped_bit_is_seen() {
-        let header = encode_header(Id([7; 16]));
+        let header = encode_header(Id([7; 16]), 0);
         let footer = Footer { root_offset: 100, root_len: 36, root_xxh3: 9, len: 200 };
         let tail = footer.encode();
         assert_eq!((header.len(), tail.len()), (64, 64));
-        assert_eq!(decode_header(&header).unwrap(), Id([7; 16]));
+        assert_eq!(decode_header(&header).unwrap(), (Id([7; 16]), 0));
         assert_eq!(Footer::decode(&tail, 200).unwrap(), footer);
         for bit in 0..512 {
             let flip = |bytes: &[u8]| {
@@ -223,16 +240,17 @@ mod tests {
     #[test]
     fn features_that_are_required_are_refused_by_name_and_optional_ones_passed_over() {
         let with = |required: u64, optional: u64| {
-            let mut header = encode_header(Id([7; 16]));
+            let mut header = encode_header(Id([7; 16]), 0);
             header[16..24].copy_from_slice(&required.to_le_bytes());
             header[24..32].copy_from_slice(&optional.to_le_bytes());
             let sum = xxh3(&header[..56]).to_le_bytes();
             header[56..].copy_from_slice(&sum);
             decode_header(&header)
         };
-        assert_eq!(with(0, u64::MAX).unwrap(), Id([7; 16]));
+        assert_eq!(with(0, u64::MAX).unwrap(), (Id([7; 16]), 0));
+        assert_eq!(with(EXTERNAL, 0).unwrap(), (Id([7; 16]), EXTERNAL));
         for (required, words) in
-            [(1, "which cells"), (2, "another format"), (3, "written, and its cells"), (1 << 63, "0x8000"), (6, "0x4")]
+            [(1, "which cells"), (3, "which cells"), (1 << 63, "0x8000"), (6, "0x4"), (5, "written, and it has")]
         {
             let error = with(required, 0).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");

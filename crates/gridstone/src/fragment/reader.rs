@@ -4,11 +4,12 @@
 //! can be merged into few requests. Nothing is believed before its checksum was checked, and no checked number is used
 //! before it was compared with what it must fit.
 
-use super::format::{CHUNK_BYTES, FRAME_BYTES, Footer, LARGE_PAGE_BYTES, SectionId, decode_header};
+use super::external::External;
+use super::format::{CHUNK_BYTES, EXTERNAL, FRAME_BYTES, Footer, LARGE_PAGE_BYTES, SectionId, decode_header};
 use super::root::{Field, Role, Root, Section};
 use super::stripe::{BlockEntry, PageEntry, Stripe};
-use super::{Description, FragmentKind, statistics};
-use crate::base::{ByteRange, ByteSource, Error, Id, MemorySource, Result, crc32c, xxh3};
+use super::{Description, ForeignSource, FragmentKind, statistics};
+use crate::base::{ByteRange, ByteSource, Error, Files, Id, MemorySource, Result, crc32c, xxh3};
 use crate::codec::Pipeline;
 use crate::schema::{Dimension, Extent, KeyRange, Schema, Subarray};
 use crate::tile::{Column, Statistics, TileGrid, decode_block, decode_rows};
@@ -35,6 +36,8 @@ pub struct Fragment {
     stripes: Vec<OnceLock<Arc<Stripe>>>,
     /// Per stripe the sections of its statistics, and their texts.
     statistics: Vec<OnceLock<(Bytes, Bytes)>>,
+    /// What it has if its cells lie in files of another format.
+    external: Option<External>,
 }
 
 /// One block of one field, ready to be fetched and decoded.
@@ -127,13 +130,15 @@ impl Fragment {
         if len < 2 * FRAME_BYTES {
             return Err(Error::corruption(format!("{len} bytes are too few for a fragment")));
         }
-        let mut root = read_root(source.as_ref(), base, &description)?;
+        let (mut root, features) = read_root(source.as_ref(), base, &description)?;
+        let external = if features & EXTERNAL == 0 { None } else { Some(read_external(source.as_ref(), base, &root)?) };
         if !description.moved.is_empty() {
             root.bounds = moved_box(&root.bounds, &description.moved, schema)?;
         }
-        check_root(&root, &description, schema)?;
-        let pipelines =
-            root.pipelines.iter().map(|p| Pipeline::parse(p).map_err(unknown_pipeline)).collect::<Result<_>>()?;
+        check_root(&root, &description, schema, external.is_some())?;
+        let external = external.map(|external| external.moved(&root.bounds)).transpose()?;
+        let native = if external.is_none() { root.pipelines.as_slice() } else { &[] };
+        let pipelines = native.iter().map(|p| Pipeline::parse(p).map_err(unknown_pipeline)).collect::<Result<_>>()?;
         let mut first_tiles = vec![0];
         for stripe in &root.stripes {
             first_tiles.push(first_tiles.last().copied().unwrap_or(0) + stripe.tiles);
@@ -141,7 +146,35 @@ impl Fragment {
         foresee_index(source.as_ref(), base, &root);
         let stripes = root.stripes.iter().map(|_| OnceLock::new()).collect();
         let statistics = root.stripes.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { description, source, base, root, pipelines, first_tiles, stripes, statistics })
+        Ok(Self { description, source, base, root, pipelines, first_tiles, stripes, statistics, external })
+    }
+
+    /// The same fragment, which finds the files that its cells lie in, if they lie in others, through `files`.
+    pub fn with_files(self, files: &Arc<dyn Files>) -> Result<Self> {
+        if let Some(external) = &self.external {
+            external.find_in(files, &self.source)?;
+        }
+        Ok(self)
+    }
+
+    /// What it has if its cells lie in files of another format.
+    pub(super) fn external(&self) -> Option<&External> {
+        self.external.as_ref()
+    }
+
+    /// The files of other formats that its cells lie in; none of a native fragment.
+    pub fn foreign_sources(&self) -> &[ForeignSource] {
+        self.external.as_ref().map_or(&[], External::sources)
+    }
+
+    /// The page tables of a stripe of an external fragment.
+    pub(super) fn page_tables(&self, stripe: usize) -> Result<Vec<(SectionId, Bytes)>> {
+        self.read_sections(stripe, |id| matches!(id, SectionId::ForeignPages | SectionId::TilePages))
+    }
+
+    /// Where it begins in its source.
+    pub(super) fn at_start(&self) -> u64 {
+        self.base
     }
 
     /// What the store knows of it.
@@ -161,6 +194,7 @@ impl Fragment {
 
     /// An Unsupported error if its pages were packed with a user-defined filter that is not registered: they may be sound.
     pub fn check_filters(&self) -> Result<()> {
+        self.external.as_ref().map_or(Ok(()), External::check_filters)?;
         self.pipelines.iter().try_for_each(Pipeline::check_available)
     }
 
@@ -435,7 +469,22 @@ fn unknown_pipeline(error: Error) -> Error {
     ))
 }
 
-fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> Result<Root> {
+/// The sections of an external fragment that concern all of it.
+fn read_external(source: &dyn ByteSource, base: u64, root: &Root) -> Result<External> {
+    let whole = [SectionId::Grid, SectionId::Sources, SectionId::ForeignFields];
+    let wanted = |section: &&Section| section.stripe == 0 && whole.contains(&section.id);
+    let sections: Vec<&Section> = root.sections.iter().filter(wanted).collect();
+    let at = |section: &&Section| ByteRange::new(base.saturating_add(section.range.offset), section.range.len);
+    let read = source.read(&sections.iter().map(at).collect::<Vec<_>>())?;
+    if let Some((section, _)) = sections.iter().zip(&read).find(|(section, bytes)| xxh3(bytes) != section.xxh3) {
+        return Err(Error::corruption(format!("index section {:?} fails its checksum", section.id)));
+    }
+    let found: Vec<(SectionId, Bytes)> = sections.iter().map(|section| section.id).zip(read).collect();
+    External::open(root, &found)
+}
+
+/// The root of a fragment, and the features that its header says it needs.
+fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> Result<(Root, u64)> {
     let len = description.location.len;
     let tail_len = if len <= WHOLE_BYTES_MAX { len } else { TAIL_BYTES };
     let tail_start = len - tail_len;
@@ -444,7 +493,8 @@ fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> R
     let [header, tail] = parts.as_slice() else {
         return Err(Error::storage("a source gave the wrong number of parts"));
     };
-    if decode_header(header)? != description.id {
+    let (id, features) = decode_header(header)?;
+    if id != description.id {
         return Err(Error::corruption("another fragment lies at its place"));
     }
     let footer_at = tail.len().saturating_sub(FRAME_BYTES as usize);
@@ -463,7 +513,7 @@ fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> R
     {
         return Err(Error::corruption("an index section lies past the root"));
     }
-    Ok(root)
+    Ok((root, features))
 }
 
 /// Where the box of a root lies by a description that says `moved`: by so many whole tiles off, per dimension.
@@ -486,7 +536,7 @@ fn moved_box(bounds: &Subarray, moved: &[i64], schema: &Schema) -> Result<Subarr
 }
 
 /// Checks that a root is the one its description promised and that it fits the array.
-fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result<()> {
+fn check_root(root: &Root, description: &Description, schema: &Schema, is_external: bool) -> Result<()> {
     let wrong =
         |what: &str| Err(Error::corruption(format!("its {what} are not those of its array or its description")));
     if root.kind != description.kind || root.cells != description.cells {
@@ -524,9 +574,12 @@ fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result
     if !attrs.iter().all(fits) {
         return wrong("attribute types");
     }
+    if is_external && root.kind != FragmentKind::Dense {
+        return wrong("kind");
+    }
     if root.kind == FragmentKind::Dense {
-        let grid = TileGrid::new(schema, &root.bounds)?;
-        if grid.len() != root.tiles || u128::from(root.cells) != root.bounds.cells() {
+        let tiles = if is_external { root.tiles } else { TileGrid::new(schema, &root.bounds)?.len() };
+        if tiles != root.tiles || u128::from(root.cells) != root.bounds.cells() {
             return wrong("tiles");
         }
     }

@@ -25,7 +25,7 @@ pub fn renamed_header(header: &[u8], from: Id, to: Id) -> Result<Vec<u8>> {
     if bytes.len() != HEADER_BYTES {
         return Err(named(Error::corruption(format!("{} bytes are no header", bytes.len()))));
     }
-    let found = decode_header(header).map_err(named)?;
+    let (found, _) = decode_header(header).map_err(named)?;
     if found != from {
         return Err(named(Error::corruption(format!("its header says that it is fragment {found}"))));
     }
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn a_header_says_another_id_and_nothing_else() {
-        let header = encode_header(FROM);
-        assert_eq!(renamed_header(&header, FROM, TO).unwrap(), encode_header(TO));
+        let header = encode_header(FROM, 0);
+        assert_eq!(renamed_header(&header, FROM, TO).unwrap(), encode_header(TO, 0));
         assert!(renamed_header(&header, TO, FROM).is_err() && renamed_header(&header[..63], FROM, TO).is_err());
         for at in 0..header.len() {
             let mut bad = header.clone();

@@ -83,7 +83,7 @@ impl<S: ByteSink> FragmentWriter<S> {
     /// Starts a fragment on an empty sink. `bounds` is the box of a dense fragment; a sparse one's MBR comes from its
     /// tiles.
     pub fn new(mut sink: S, schema: &Schema, spec: &FragmentSpec, bounds: &Subarray) -> Result<Self> {
-        let header = encode_header(spec.id);
+        let header = encode_header(spec.id, 0);
         sink.write(&header)?;
         let root = Root {
             kind: spec.kind,

@@ -104,7 +104,8 @@ pub fn merge(
 pub fn is_done(schema: &Schema, merge: &Merge, target_bytes: u64) -> bool {
     let (inputs, cells_max) = (&merge.inputs, cells_max(merge, target_bytes));
     let siblings = inputs.len() > 1 && inputs.iter().all(|d| d.order == merge.order() && !has_dropped(schema, d));
-    if !siblings || !merge.applied.is_empty() || merge.as_cells || merge.is_of_tombstones() {
+    let comes_home = inputs.iter().any(|d| d.is_external());
+    if !siblings || comes_home || !merge.applied.is_empty() || merge.as_cells || merge.is_of_tombstones() {
         return false;
     }
     let made = match merge.is_of_cells() {

@@ -1,7 +1,7 @@
 //! Reads and decodes every block of every fragment, and reports damage instead of stopping at it.
 
 use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result, id_named_twice};
-use crate::fragment::{BlockRef, DenseFragment, Description, Fragment, FragmentKind, Role, TileSource};
+use crate::fragment::{BlockRef, BlockSource, DenseFragment, Description, ExternalFragment, Fragment, FragmentKind, Role, TileSource};
 use crate::query::{ReadContext, open_uncached, outside_bounds, read_mask};
 use crate::schema::{Schema, Subarray, key};
 use crate::tile::Column;
@@ -165,6 +165,9 @@ impl Check<'_> {
         let Description { id, bounds, cells, .. } = fragment.description().as_ref();
         let (id, whole, before) = (*id, (bounds, *cells), self.report.bytes);
         let columns = columns(self.schema, fragment);
+        if fragment.description().is_external() {
+            return self.external(fragment, &columns);
+        }
         for (stripe, info) in fragment.root().stripes.iter().enumerate() {
             self.context.cancel.check()?;
             let first = fragment.first_tile(stripe);
@@ -184,7 +187,9 @@ impl Check<'_> {
                 if some.is_empty() {
                     break;
                 }
-                for (tile, field, flaw) in self.pages(fragment, some)? {
+                let (context, schema) = (self.context, self.schema);
+                let check = |page: &mut Page, of: (u64, usize)| page.check(context, schema, fragment, of);
+                for (tile, field, flaw) in self.pages(some, check)? {
                     let place = tile_place(self.schema, fragment, tile);
                     let place = place.as_ref().map_or(whole, |(bounds, cells)| (bounds, *cells));
                     let column = columns.get(field).map(|(_, name)| name.clone());
@@ -196,14 +201,41 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Verifies an external fragment: every chunk of its sources is decoded. A source that has changed counts as damage, once per
+    /// chunk that is needed of it.
+    fn external(&mut self, fragment: &Arc<Fragment>, columns: &[(usize, String)]) -> Result<()> {
+        let source = &ExternalFragment::new(Arc::clone(fragment))?;
+        let Description { id, bounds, cells, .. } = fragment.description().as_ref();
+        let tiles = source.tiles_in(bounds).inspect(|_| self.report.tiles += 1);
+        let mut pages = tiles.flat_map(|tile| (0..columns.len()).map(move |field| (tile, field))).collect::<Vec<_>>().into_iter();
+        loop {
+            self.context.cancel.check()?;
+            let some: Vec<_> = pages.by_ref().take(PAGES_PER_THREAD * self.context.pool.threads()).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            let context = self.context;
+            let check = |page: &mut Page, of: (u64, usize)| page.check_foreign(context, source, of);
+            for (tile, field, flaw) in self.pages(some, check)? {
+                let place = source.tile_box(tile).unwrap_or_else(|| bounds.clone());
+                let cells = u64::try_from(place.cells()).unwrap_or(*cells);
+                let column = columns.get(field).map(|(_, name)| name.clone());
+                self.note(*id, (Some(tile), column), (&place, cells), flaw)?;
+            }
+        }
+    }
+
     /// Verifies the pages of some tiles and columns in parallel; returns the damaged ones with their errors, in the
     /// given order.
-    fn pages(&mut self, fragment: &Arc<Fragment>, pages: Vec<(u64, usize)>) -> Result<Vec<(u64, usize, Error)>> {
-        let (context, schema) = (self.context, self.schema);
+    fn pages(
+        &mut self,
+        pages: Vec<(u64, usize)>,
+        check: impl Fn(&mut Page, (u64, usize)) -> Result<()> + Send + Sync,
+    ) -> Result<Vec<(u64, usize, Error)>> {
+        let context = self.context;
         let one = |(tile, field)| {
             let mut page = Page::default();
-            let checked = page.check(context, schema, fragment, (tile, field));
-            page.flaw = checked.err().map(damage_or).transpose()?;
+            page.flaw = check(&mut page, (tile, field)).err().map(damage_or).transpose()?;
             Ok((tile, field, page))
         };
         let mut damaged = Vec::new();
@@ -225,6 +257,26 @@ struct Page {
 }
 
 impl Page {
+    /// Reads and decodes the chunk of a column.
+    fn check_foreign(
+        &mut self,
+        context: &ReadContext,
+        source: &ExternalFragment,
+        (tile, field): (u64, usize),
+    ) -> Result<()> {
+        let Some(bounds) = source.tile_box(tile) else { return Ok(()) };
+        for part in source.parts_in(tile, &bounds)? {
+            let block = source.block(field, part.block)?;
+            Counters::add(&context.counters.requests, 1);
+            let bytes = source.source().read_one(block.range)?;
+            Counters::add(&context.counters.bytes_fetched, bytes.len() as u64);
+            source.decode(&block, &bytes)?;
+            self.blocks += 1;
+            self.bytes += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
     /// Reads and decodes the blocks, adjacent ones together, up to the first damaged one.
     fn check(
         &mut self,
@@ -307,7 +359,7 @@ fn tile_place(schema: &Schema, fragment: &Arc<Fragment>, tile: u64) -> Option<(S
 /// Returns the error itself if it is damage, else fails with it, also where a newer release wrote unknown data.
 pub(super) fn damage_or(error: Error) -> Result<Error> {
     match error.kind() {
-        ErrorKind::Corruption | ErrorKind::NotFound => Ok(error),
+        ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::SourceChanged => Ok(error),
         _ => Err(error),
     }
 }

@@ -51,6 +51,7 @@ pub use scan::buffers::{OutColumn, Portions};
 pub use select::read_where;
 pub use sparse::read_sparse;
 pub use write::cells::{CellWrite, sorting_bytes, write_cells, write_tombstones};
+pub use write::external::write_external;
 pub use write::dense::{DenseWrite, check_columns, write_dense};
 pub use write::order::Dedup;
 pub use write::sorted::{check_sorted, write_sorted};

@@ -1,7 +1,7 @@
 //! A store's files by id, and their names.
 
-use super::{Storage, names};
-use crate::base::{ByteSink, ByteSource, Error, FileRef, Files, Id, Result};
+use super::{ForeignFiles, Storage, names};
+use crate::base::{ByteSink, ByteSource, Error, FileRef, Files, ForeignObject, Id, Result, Sources};
 use std::sync::Arc;
 
 /// The object that holds the lowest version still kept.
@@ -34,6 +34,15 @@ pub fn lease_name(id: Id) -> String {
 pub struct StoreFiles {
     /// Where the files are.
     pub storage: Arc<dyn Storage>,
+    /// What files of other formats may be read.
+    pub foreign: Arc<ForeignFiles>,
+}
+
+impl StoreFiles {
+    /// The files of a storage, without any of another format.
+    pub fn own(storage: Arc<dyn Storage>) -> Self {
+        Self { storage, foreign: Arc::default() }
+    }
 }
 
 impl Files for StoreFiles {
@@ -50,6 +59,11 @@ impl Files for StoreFiles {
         })
     }
 
+    fn sources(&self) -> Option<Arc<dyn Sources>> {
+        let (store, foreign) = (self.storage.describe(), Arc::clone(&self.foreign));
+        Some(Arc::new(StoreSources { store, foreign }))
+    }
+
     fn is_near(&self) -> bool {
         self.storage.is_near()
     }
@@ -60,6 +74,19 @@ impl Files for StoreFiles {
 
     fn remove(&self, id: Id) -> Result<()> {
         self.storage.delete(&data_name(id))
+    }
+}
+
+/// The files of other formats that a store in this location refers to.
+#[derive(Debug)]
+struct StoreSources {
+    store: String,
+    foreign: Arc<ForeignFiles>,
+}
+
+impl Sources for StoreSources {
+    fn open(&self, object: &ForeignObject) -> Result<Arc<dyn ByteSource>> {
+        self.foreign.open(&self.store, object)
     }
 }
 
@@ -81,7 +108,7 @@ mod tests {
 
     #[test]
     fn files_are_found_by_identity() {
-        let files = StoreFiles { storage: Arc::new(MemoryStorage::new()) };
+        let files = StoreFiles::own(Arc::new(MemoryStorage::new()));
         let id = Id([7; 16]);
         assert_eq!(files.open(FileRef::Data(id)).unwrap_err().kind(), ErrorKind::NotFound);
         let mut sink = files.create(id).unwrap();

@@ -16,7 +16,7 @@ use super::record::Record;
 use super::snapshot::{Made, Snapshot};
 use super::times::Times;
 use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Notices, Result, limits};
-use crate::storage::{Storage, StoreFiles};
+use crate::storage::{ForeignFiles, Storage, StoreFiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,6 +58,8 @@ pub struct Store {
     /// The queues that join commits of this process, if any.
     pub(super) queues: Option<Arc<dyn Queues>>,
     pub(super) times: Times,
+    /// What files of other formats its arrays may read.
+    foreign: Arc<ForeignFiles>,
     /// The newest version seen, from which the search for the newest starts.
     seen: AtomicU64,
 }
@@ -67,7 +69,7 @@ impl Store {
     pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
         let (times, seen) = (Times::default(), AtomicU64::new(0));
-        Self { log, clock, entropy, fold_versions, queues: None, times, seen }
+        Self { log, clock, entropy, fold_versions, queues: None, times, foreign: Arc::default(), seen }
     }
 
     /// The same store, folding when the newest root is `versions` (at least one) behind.
@@ -91,6 +93,18 @@ impl Store {
         self
     }
 
+    /// The same store, whose arrays may read these files of other formats.
+    #[must_use]
+    pub fn with_foreign(mut self, foreign: Arc<ForeignFiles>) -> Self {
+        self.foreign = foreign;
+        self
+    }
+
+    /// What files of other formats its arrays may read.
+    pub fn foreign(&self) -> &Arc<ForeignFiles> {
+        &self.foreign
+    }
+
     /// The storage that it is kept in.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.log.storage
@@ -98,7 +112,7 @@ impl Store {
 
     /// Its data files by id, for reading and writing fragments.
     pub fn files(&self) -> Arc<dyn Files> {
-        Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage) })
+        Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage), foreign: Arc::clone(&self.foreign) })
     }
 
     /// Whether there is a store, damaged or not.

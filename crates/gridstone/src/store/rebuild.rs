@@ -180,7 +180,7 @@ impl Store {
     pub fn refill(&self, version: u64, found: &Inspection) -> Result<Option<Remade>> {
         let Ok((record, file)) = damage(self.log.read_file(version))? else { return Ok(None) };
         let mut bytes = file.to_vec();
-        let files = StoreFiles { storage: Arc::clone(&self.log.storage) };
+        let files = StoreFiles::own(Arc::clone(&self.log.storage));
         for inline in record.inline.iter().filter(|i| record.body(i, &file).is_err()) {
             let mut sound = None;
             for copy in found.arrays.keys().flat_map(|array| copies(found, *array, inline.id)) {

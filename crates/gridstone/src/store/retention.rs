@@ -105,7 +105,7 @@ impl Store {
         if moved.is_empty() {
             return Ok(());
         }
-        let files = StoreFiles { storage: Arc::clone(&self.log.storage) };
+        let files = StoreFiles::own(Arc::clone(&self.log.storage));
         for (version, ids) in inline_by_version(snapshot) {
             let (record, _) = self.log.read_file(version)?;
             for inline in record.inline.iter().filter(|inline| ids.contains(&inline.id)) {

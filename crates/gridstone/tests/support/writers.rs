@@ -162,7 +162,7 @@ impl World {
 
     /// The ids of the fragments of `snapshot`, by ascending order. The bytes of each are read.
     pub(crate) fn read_all(&self, snapshot: &Snapshot) -> Result<Vec<Id>> {
-        let files = StoreFiles { storage: Arc::clone(&self.storage) };
+        let files = StoreFiles::own(Arc::clone(&self.storage));
         let mut found = Vec::new();
         for d in snapshot.array_by_id(ARRAY)?.fragments(None)? {
             let range = ByteRange::new(d.location.offset, d.location.len);

@@ -1,4 +1,5 @@
-//! Plans for arrays with fragments on other bases, which this release cannot read, and so never merges.
+//! Plans for arrays with fragments that stay where they are: those on other bases, which this release cannot read, and those whose
+//! cells lie in files of another format, unless the strategy brings all home that it touches.
 //!
 //! Such a fragment, one under a mask that lies there, and all that was committed with one of these are barriers: the fragments of
 //! the own store are planned apart before them and after them in their order. So no merge has a barrier between its inputs, and
@@ -16,9 +17,14 @@ fn is_elsewhere(d: &Description) -> bool {
     matches!(d.location.file, FileRef::OnBase(..))
 }
 
-/// Whether a fragment lies on another base.
-pub(super) fn any(fragments: &[Arc<Description>]) -> bool {
-    fragments.iter().any(|d| is_elsewhere(d))
+/// Whether a strategy leaves a fragment where it is.
+fn stays(strategy: &Strategy, d: &Description) -> bool {
+    is_elsewhere(d) || d.is_external() && matches!(strategy, Strategy::Tiered | Strategy::Updates)
+}
+
+/// Whether a strategy leaves some fragment where it is.
+pub(super) fn any(fragments: &[Arc<Description>], strategy: &Strategy) -> bool {
+    fragments.iter().any(|d| stays(strategy, d))
 }
 
 /// The merges of `strategy`, as [`super::plan`].
@@ -28,7 +34,7 @@ pub(super) fn plan(
     strategy: &Strategy,
     limits: PlanLimits,
 ) -> Result<Plan> {
-    let parts = parts(fragments);
+    let parts = parts(fragments, strategy);
     if let Strategy::Fragments(ids) = strategy {
         return named(schema, (fragments, &parts), ids, limits);
     }
@@ -43,9 +49,9 @@ pub(super) fn plan(
 }
 
 /// The fragments of the own store between barriers, each with the masks over it.
-fn parts(fragments: &[Arc<Description>]) -> Vec<Vec<Arc<Description>>> {
+fn parts(fragments: &[Arc<Description>], strategy: &Strategy) -> Vec<Vec<Arc<Description>>> {
     let masked: HashSet<Id> = fragments.iter().filter(|d| is_elsewhere(d)).filter_map(|d| d.over).collect();
-    let is_alone = |d: &Description| d.over.is_none() && (is_elsewhere(d) || masked.contains(&d.id));
+    let is_alone = |d: &Description| d.over.is_none() && (stays(strategy, d) || masked.contains(&d.id));
     let versions: HashSet<u64> = fragments.iter().filter(|d| is_alone(d)).map(|d| d.order.version).collect();
     let mut parts: Vec<Vec<Arc<Description>>> = vec![Vec::new()];
     for d in fragments.iter().filter(|d| d.over.is_none()) {

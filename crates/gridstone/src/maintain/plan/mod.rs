@@ -6,7 +6,8 @@
 //! 3. Single fragments with cells deleted by newer tombstones are rewritten without them.
 //! 4. Fragments of tombstones that stay are merged into fewer ([`buried`]).
 //! 5. Fragments are treated as the newest schema sees them ([`evolved`]).
-//! 6. Fragments on other bases are left alone ([`elsewhere`]).
+//! 6. Fragments on other bases are left alone, and so are external ones unless they are brought home ([`elsewhere`]): `All` and `Box` rewrite
+//!    each that they touch.
 //!
 //! Before all of this, fragments that newer ones hide are removed ([`shadow`]), in a commit of its own: nothing is read
 //! or written for it.
@@ -170,7 +171,7 @@ pub fn plan(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy
     if *strategy == Strategy::Manifest {
         return Ok(Plan::default());
     }
-    if elsewhere::any(fragments) {
+    if elsewhere::any(fragments, strategy) {
         return elsewhere::plan(schema, fragments, strategy, limits);
     }
     plan_own(schema, fragments, strategy, limits)
@@ -185,8 +186,21 @@ fn plan_own(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy
         Strategy::Fragments(ids) => named(schema, &unmasked, &ids, limits)?,
         _ => chosen(schema, &unmasked, strategy, limits),
     };
+    bring_home(&unmasked, &mut found, strategy);
     seen.rid(schema, &mut found, strategy);
     Ok(seen.restored(masks::applied(&unmasked, &masks, found, strategy)))
+}
+
+/// Adds the external fragments that no merge has as an input, each alone: it becomes a native one.
+fn bring_home(fragments: &[Arc<Description>], plan: &mut Plan, strategy: &Strategy) {
+    let is_asked = |d: &Description| match strategy {
+        Strategy::All => true,
+        Strategy::Box(sub) => d.bounds.intersects(sub),
+        Strategy::Tiered | Strategy::Updates | Strategy::Fragments(_) | Strategy::Manifest => false,
+    };
+    let taken: HashSet<Id> = plan.merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
+    let left = fragments.iter().filter(|d| d.is_external() && is_asked(d) && !taken.contains(&d.id));
+    plan.merges.extend(left.map(|d| Merge { boxes: vec![d.bounds.clone()], ..of_cells(vec![Arc::clone(d)]) }));
 }
 
 /// The merges of a strategy over all fragments except masks.
@@ -303,7 +317,7 @@ fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id], limits: Pl
     let merges = if merge.is_of_cells() {
         let portions = runs::portions(merge.inputs, limits).into_iter();
         portions.filter_map(|run| runs::untied(run, fragments)).map(of_cells).collect()
-    } else if merge.inputs.len() > 1 {
+    } else if merge.inputs.len() > 1 || merge.inputs.iter().any(|d| d.is_external()) {
         vec![merge]
     } else {
         Vec::new()

@@ -40,7 +40,9 @@ pub fn open_fragment(context: &ReadContext, schema: &Schema, description: &Arc<D
 /// The fragment that `description` describes, from its file; or from where it lies now, if a fold and a vacuum have moved it
 /// since.
 pub fn open_uncached(context: &ReadContext, schema: &Schema, description: &Arc<Description>) -> Result<Fragment> {
-    let open = |d: &Arc<Description>| Fragment::open(context.files.open(d.location.file)?, d.clone(), schema);
+    let open = |d: &Arc<Description>| {
+        Fragment::open(context.files.open(d.location.file)?, d.clone(), schema)?.with_files(&context.files)
+    };
     open(description).or_else(|error| {
         let (file, range) = moved(context, description.id, error)?;
         let location = Location { file, offset: range.offset, len: range.len };
@@ -125,7 +127,7 @@ fn open_group(
     }
     let bytes = together?;
     let open = |((place, description), bytes): (&(usize, &Arc<Description>), _)| {
-        let fragment = Fragment::open_read(bytes, (*description).clone(), schema)?;
+        let fragment = Fragment::open_read(bytes, (*description).clone(), schema)?.with_files(&context.files)?;
         Ok((*place, keep(context, fragment)))
     };
     members.iter().zip(bytes).map(open).collect()

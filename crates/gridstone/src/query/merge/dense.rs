@@ -219,6 +219,9 @@ impl Tiles<'_> {
             return Ok(None);
         }
         let schema = &self.job.target.schema;
+        if description.is_external() {
+            return Ok(None);
+        }
         let fragment = open_fragment(self.read, schema, description)?;
         let alike = fragment.root().block_cells == self.write.blocks.dense && fragment.root().fields == self.fields;
         let same = DenseFragment::new(fragment.clone(), schema)?.tile_of(region).filter(|_| alike);

@@ -2,6 +2,7 @@
 
 pub(super) mod cells;
 pub(super) mod dense;
+pub(super) mod external;
 pub(super) mod order;
 pub(super) mod pipelines;
 pub(super) mod sorted;

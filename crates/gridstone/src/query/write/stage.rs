@@ -19,13 +19,13 @@ pub(super) struct StageSink {
 }
 
 impl StageSink {
-    fn new(files: Arc<dyn Files>, id: Id, inline: bool) -> Self {
+    pub(super) fn new(files: Arc<dyn Files>, id: Id, inline: bool) -> Self {
         let inline_bytes_max = if inline { limits::INLINE_BYTES_MAX } else { 0 };
         Self { files, id, memory: Vec::new(), file: None, inline_bytes_max }
     }
 
     /// Makes the file durable, or gives the bytes for the record's body.
-    fn close(mut self) -> Result<Option<Vec<u8>>> {
+    pub(super) fn close(mut self) -> Result<Option<Vec<u8>>> {
         match self.file.take() {
             Some(file) => file.finish().map(|()| None),
             None => Ok(Some(self.memory)),

@@ -1,0 +1,189 @@
+//! The bytes of an external fragment as one source: its own, then those of each foreign source.
+//!
+//! Ranges of pages count in one space of 64-bit offsets, in which every source has a place. So whoever fetches blocks knows no
+//! files. A source is opened, and compared with its recorded state, when its first byte is wanted.
+
+use super::table::{ForeignPage, ForeignSource, OWN_SOURCE};
+use crate::base::{Begun, ByteRange, ByteSource, Error, ForeignObject, Pending, Ready, Result, Sources};
+use bytes::Bytes;
+use std::sync::{Arc, OnceLock};
+
+/// The sources of an external fragment, side by side.
+#[derive(Debug)]
+pub(super) struct ForeignBytes {
+    own: Arc<dyn ByteSource>,
+    files: Arc<dyn Sources>,
+    places: Vec<Place>,
+    len: u64,
+}
+
+#[derive(Debug)]
+struct Place {
+    source: ForeignSource,
+    /// Where the source begins in the space of all.
+    base: u64,
+    /// How much of the space it has.
+    span: u64,
+    opened: OnceLock<Arc<dyn ByteSource>>,
+}
+
+impl ForeignBytes {
+    /// The sources of a fragment whose own bytes are `own`.
+    ///
+    /// # Errors
+    /// Corruption: more bytes than 64 bits count.
+    pub(super) fn new(own: Arc<dyn ByteSource>, files: Arc<dyn Sources>, sources: &[ForeignSource]) -> Result<Self> {
+        let mut base = own.len();
+        let mut places = Vec::with_capacity(sources.len());
+        for source in sources {
+            let span = match &source.keys {
+                Some(keys) => keys.span(),
+                None => Some(source.object.size.unwrap_or(1 << 48)),
+            };
+            let end = span.and_then(|span| base.checked_add(span));
+            let (span, end) = span.zip(end).ok_or_else(|| Error::corruption("foreign sources of more than 2^64 bytes"))?;
+            places.push(Place { source: source.clone(), base, span, opened: OnceLock::new() });
+            base = end;
+        }
+        Ok(Self { own, files, places, len: base })
+    }
+
+    /// Where a page lies in the space of all sources; a page of this fragment counts from `own_base`.
+    ///
+    /// # Errors
+    /// Corruption: it does not lie in its source.
+    pub(super) fn range_of(&self, page: &ForeignPage, own_base: u64) -> Result<ByteRange> {
+        let outside = || Error::corruption("a page lies outside of its source");
+        let (base, span) = if page.source == OWN_SOURCE {
+            (own_base, self.own.len().saturating_sub(own_base))
+        } else {
+            self.places.get(page.source as usize).map(|place| (place.base, place.span)).ok_or_else(outside)?
+        };
+        let end = page.offset.checked_add(page.length).filter(|end| *end <= span);
+        end.map(|_| ByteRange::new(base + page.offset, page.length)).ok_or_else(outside)
+    }
+
+    /// The place that holds an offset; `None`: the fragment's own bytes.
+    fn place_of(&self, offset: u64) -> Option<usize> {
+        self.places.partition_point(|place| place.base <= offset).checked_sub(1)
+    }
+
+    fn at(&self, place: Option<usize>) -> Option<&Place> {
+        place.and_then(|number| self.places.get(number))
+    }
+
+    /// The file of a place that is one, opened.
+    fn file<'a>(&'a self, place: &'a Place) -> Result<&'a Arc<dyn ByteSource>> {
+        if let Some(opened) = place.opened.get() {
+            return Ok(opened);
+        }
+        let opened = self.files.open(&place.source.object)?;
+        Ok(place.opened.get_or_init(|| opened))
+    }
+
+    /// The source of one place, where the ranges are those of that source.
+    fn one<'a>(&'a self, place: Option<usize>, ranges: &[ByteRange]) -> Result<(&'a dyn ByteSource, Vec<ByteRange>)> {
+        match self.at(place) {
+            None => Ok((self.own.as_ref(), ranges.to_vec())),
+            Some(place) => {
+                let inside = ranges.iter().map(|r| ByteRange::new(r.offset - place.base, r.len)).collect();
+                Ok((self.file(place)?.as_ref(), inside))
+            }
+        }
+    }
+
+    /// Reads ranges of objects under a prefix, each object for itself.
+    fn read_objects(&self, place: &Place, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+        let Some(keys) = &place.source.keys else { return Err(Error::corruption("a prefix without keys")) };
+        let read = |range: &ByteRange| {
+            let offset = range.offset - place.base;
+            let (number, inside) = (offset >> keys.shift, offset & ((1 << keys.shift) - 1));
+            let key = keys.key(number).ok_or_else(|| Error::corruption("a chunk that has no key"))?;
+            let uri = format!("{}/{key}", place.source.object.uri);
+            let object = ForeignObject { uri, size: None, time_us: None, etag: None };
+            self.files.open(&object)?.read_one(ByteRange::new(inside, range.len))
+        };
+        ranges.iter().map(read).collect()
+    }
+
+    fn submit_run(&self, place: Option<usize>, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
+        if let Some(prefix) = self.at(place).filter(|place| place.source.keys.is_some()) {
+            return Ok(Box::new(Ready(self.read_objects(prefix, ranges)?)));
+        }
+        let (source, inside) = self.one(place, ranges)?;
+        source.submit(&inside)
+    }
+
+    /// What was opened so far.
+    fn opened(&self) -> impl Iterator<Item = &Arc<dyn ByteSource>> {
+        self.places.iter().filter_map(|place| place.opened.get())
+    }
+}
+
+/// Runs of ranges that lie in one source each; an empty range lies anywhere.
+fn runs<'r>(bytes: &ForeignBytes, ranges: &'r [ByteRange]) -> impl Iterator<Item = (Option<usize>, &'r [ByteRange])> {
+    let of = |range: &ByteRange| bytes.place_of(range.offset);
+    let same = move |a: &ByteRange, b: &ByteRange| of(a) == of(b);
+    ranges.chunk_by(same).map(move |run| (run.first().and_then(|first| bytes.place_of(first.offset)), run))
+}
+
+impl ByteSource for ForeignBytes {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
+        let parts = runs(self, ranges).map(|(place, run)| self.submit_run(place, run)).collect::<Result<_>>()?;
+        Ok(Box::new(Parts(parts)))
+    }
+
+    fn is_cold(&self) -> bool {
+        self.opened().any(|source| source.is_cold())
+    }
+
+    fn prefetch(&self, ranges: &[ByteRange]) {
+        for (place, run) in runs(self, ranges) {
+            // What cannot be opened is reported by the read itself.
+            if self.at(place).is_none_or(|place| place.opened.get().is_some())
+                && let Ok((source, inside)) = self.one(place, run)
+            {
+                source.prefetch(&inside);
+            }
+        }
+    }
+
+    fn remote_gap(&self) -> Option<u64> {
+        self.opened().find_map(|source| source.remote_gap())
+    }
+
+    fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {
+        let begun = runs(self, ranges).filter_map(|(place, run)| {
+            let opened = self.at(place).is_none_or(|place| place.opened.get().is_some());
+            let (source, inside) = opened.then(|| self.one(place, run).ok()).flatten()?;
+            source.begin(&inside)
+        });
+        let begun: Vec<Arc<dyn Begun>> = begun.collect();
+        if begun.is_empty() { None } else { Some(Arc::new(Several { _begun: begun })) }
+    }
+}
+
+/// Reads of several sources, in the order of their ranges.
+struct Parts<'a>(Vec<Box<dyn Pending + 'a>>);
+
+impl Pending for Parts<'_> {
+    fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
+        let mut all = Vec::new();
+        for part in self.0 {
+            all.extend(part.wait()?);
+        }
+        Ok(all)
+    }
+}
+
+/// Reads begun in several sources.
+#[derive(Debug)]
+struct Several {
+    _begun: Vec<Arc<dyn Begun>>,
+}
+
+impl Begun for Several {}
