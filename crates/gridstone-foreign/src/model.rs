@@ -210,11 +210,13 @@ pub enum ChunkIndex {
         plain_edges: bool,
     },
     /// A B-tree of version 1.
+    #[serde(rename = "btree1")]
     BTree1 {
         /// Address of its root.
         address: u64,
     },
     /// A B-tree of version 2.
+    #[serde(rename = "btree2")]
     BTree2 {
         /// Address of its header.
         address: u64,

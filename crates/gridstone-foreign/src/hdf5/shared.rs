@@ -1,7 +1,7 @@
 //! Messages that several objects share: committed datatypes, and the file's table of shared messages.
 //!
 //! ```text
-//! a reference, version 1   version | type | - 6 | address of an object header
+//! a reference, version 1   version | type | - 6 | unused length | address of an object header
 //!              version 2   version | type | address of an object header
 //!              version 3   version | type 1 | heap id 8, or version | type 2 | address
 //! the table  "SMTB" | per index: version | kind | message types 2 | smallest 4 | limits 4 | messages 2 | index, heap | checksum 4
@@ -64,7 +64,7 @@ impl SharedHeaps {
         let mut cursor = reader.cursor(reference, "shared message");
         let (version, place) = (cursor.u8()?, cursor.u8()?);
         match version {
-            1 => cursor.skip(6)?,
+            1 => cursor.skip(6 + usize::from(reader.widths().length))?,
             2 => {}
             3 if place == 1 => return self.heap_object(reader, budget, wanted, cursor.take(8)?),
             3 => {}
