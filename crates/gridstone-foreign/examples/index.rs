@@ -1,0 +1,74 @@
+//! Prints the index of a file as JSON lines: the tree, then a line for each chunk with the path of its dataset.
+//!
+//! `cargo run --example index -- FILE [--count]`; with `--count` a line for each dataset with its number of chunks.
+
+use gridstone_foreign::model::{ForeignDataset, ForeignGroup, Layout};
+use gridstone_foreign::{Error, FileSource, Hdf5File, Result};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(path) = arguments.next() else {
+        eprintln!("usage: index FILE [--count]");
+        return ExitCode::from(2);
+    };
+    let only_count = arguments.next().is_some_and(|argument| argument == "--count");
+    match print(Path::new(&path), only_count) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{path}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print(path: &Path, only_count: bool) -> Result<()> {
+    let file = Hdf5File::open(Arc::new(FileSource::open(path)?))?;
+    let tree = file.tree()?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    serde_json::to_writer(&mut out, &tree).map_err(|error| Error::caller(Box::new(error)))?;
+    line(&mut out, "")?;
+    print_group(&file, &tree.root, "", only_count, &mut out)?;
+    out.flush().map_err(|error| Error::caller(Box::new(error)))
+}
+
+fn line(out: &mut dyn Write, text: &str) -> Result<()> {
+    writeln!(out, "{text}").map_err(|error| Error::caller(Box::new(error)))
+}
+
+fn print_group(file: &Hdf5File, group: &ForeignGroup, path: &str, only_count: bool, out: &mut dyn Write) -> Result<()> {
+    for dataset in &group.datasets {
+        if matches!(dataset.layout, Layout::Chunked { .. }) {
+            print_chunks(file, dataset, &format!("{path}/{}", dataset.name), only_count, out)?;
+        }
+    }
+    for child in &group.groups {
+        print_group(file, child, &format!("{path}/{}", child.name), only_count, out)?;
+    }
+    Ok(())
+}
+
+fn print_chunks(
+    file: &Hdf5File,
+    dataset: &ForeignDataset,
+    path: &str,
+    only_count: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let mut count = 0u64;
+    let walked = file.for_each_chunk(dataset, &mut |chunk| {
+        count += 1;
+        if only_count {
+            return Ok(());
+        }
+        line(out, &serde_json::json!({ "dataset": path, "chunk": chunk }).to_string())
+    });
+    match walked {
+        Ok(()) if only_count => line(out, &serde_json::json!({ "dataset": path, "chunks": count }).to_string()),
+        Ok(()) => Ok(()),
+        Err(error) => line(out, &serde_json::json!({ "dataset": path, "refused": error.message() }).to_string()),
+    }
+}
