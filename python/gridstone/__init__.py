@@ -46,6 +46,7 @@ from .schema.array_schema import Schema
 from .schema.attribute import Attr
 from .schema.dimension import Dim
 from .schema.filters import register_filter, registered_filters
+from .stores.attach import attach
 from .stores.copies import copy, move, upgrade
 from .stores.group import Group
 from .stores.store import array, create, delete, exists, group, ls, open
@@ -104,6 +105,7 @@ __all__ = [
     "__version__",
     "advise",
     "array",
+    "attach",
     "chart",
     "col",
     "commit",

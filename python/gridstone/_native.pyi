@@ -32,54 +32,14 @@ _Mask = tuple[int, Sequence[int], _BufferLike]
 """The number of the first dimension that it stands for, its shape, a byte per position."""
 
 __all__ = [
-    "Answers",
-    "Array",
-    "Buffer",
-    "Cells",
-    "Condition",
-    "Context",
-    "Field",
-    "Group",
-    "Keys",
-    "Portions",
-    "Scan",
-    "Staged",
-    "Transaction",
-    "Upkeep",
-    "Writer",
-    "__version__",
-    "aggregate",
-    "alter_labelled",
-    "answers",
-    "append_block",
-    "check_condition",
-    "check_receipt",
-    "check_schema",
-    "commit_receipts",
-    "copy",
-    "create_array",
-    "create_group",
-    "delete_store",
-    "environment_keys",
-    "exists",
-    "finish_partials",
-    "labels_of",
-    "merge_partials",
-    "move_node",
-    "open",
-    "parse_condition",
-    "partial",
-    "reduce",
-    "reduce_nothing",
-    "register_filter",
-    "registered_filters",
-    "repair",
-    "select_rows",
-    "tag",
-    "untag",
-    "upgrade",
-    "verify_store",
-]
+    "Answers", "Array", "Buffer", "Cells", "Condition", "Context", "Field", "Group", "Keys", "Portions", "Scan",
+    "Staged", "Transaction", "Upkeep", "Writer", "__version__", "aggregate", "alter_labelled", "answers",
+    "append_block", "check_condition", "check_receipt", "check_schema", "commit_receipts", "copy", "create_array",
+    "create_group", "delete_store", "environment_keys", "exists", "finish_partials", "foreign_sources", "hdf5_tree",
+    "labels_of", "look_at_source", "merge_partials", "move_node", "open", "parse_condition", "partial", "reduce",
+    "reduce_nothing", "register_filter", "registered_filters", "repair", "select_rows", "stage_external", "tag",
+    "untag", "upgrade", "verify_store",
+]  # fmt: skip
 
 __version__: str
 
@@ -161,8 +121,13 @@ class Context:
         auto_consolidate: tuple[int, int] | None,
         keys: Keys | None = None,
         storage_options: dict[str, str] | None = None,
+        sources: list[str] | None = None,
     ) -> Context:
         """`auto_consolidate`: a number of fragments, and bytes of a merged one."""
+    def allowing(self, sources: list[str]) -> Context:
+        """The same, which may also read files of other formats under these prefixes."""
+    @property
+    def sources(self) -> list[str]: ...
     @property
     def threads(self) -> int: ...
     @property
@@ -526,6 +491,18 @@ class Transaction:
     def commit(self, message: str | None) -> int: ...
     def abort(self) -> None:
         """Gives up all that was staged; nothing happens to one that has ended."""
+
+def hdf5_tree(path: str) -> str:
+    """The tree of an HDF5 or NetCDF-4 file as JSON."""
+
+def look_at_source(array: Array, uri: str) -> tuple[str, int | None, int | None, str | None]:
+    """The state of a source now: its URI as the store keeps it, size, time of the last change in microseconds, etag."""
+
+def stage_external(array: Array, spec: str, grow: bool = False, progress: _Progress | None = None) -> Staged:
+    """Stages cells of files of another format; `spec` is JSON."""
+
+def foreign_sources(array: Array) -> list[dict[str, Any]]:
+    """The files of other formats that the cells of an array lie in."""
 
 def append_block(
     array: Array,

@@ -15,7 +15,7 @@ pub(crate) struct Context {
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, auto_consolidate, keys=None, storage_options=None))]
+    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, auto_consolidate, keys=None, storage_options=None, sources=None))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn new(
         py: Python<'_>,
@@ -27,6 +27,7 @@ impl Context {
         auto_consolidate: Option<(u64, u64)>,
         keys: Option<&Keys>,
         storage_options: Option<HashMap<String, String>>,
+        sources: Option<Vec<String>>,
     ) -> PyResult<Self> {
         let durability = match durability {
             "full" => Durability::Full,
@@ -49,10 +50,22 @@ impl Context {
             key,
             auto_consolidate,
             storage_options,
+            sources,
             ..Options::default()
         };
         let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;
         Ok(Self { inner })
+    }
+
+    /// The same context, which may also read files of other formats under these prefixes.
+    fn allowing(&self, py: Python<'_>, sources: Vec<String>) -> PyResult<Self> {
+        let inner = self.inner.allowing(&sources).map_err(|e| raise(py, &e))?;
+        Ok(Self { inner })
+    }
+
+    #[getter]
+    fn sources(&self) -> Vec<String> {
+        self.inner.sources().to_vec()
     }
 
     #[getter]

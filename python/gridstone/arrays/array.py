@@ -35,6 +35,7 @@ from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt
 from ..write.input import coordinate_columns
 from . import conversion, display, pickling
 from .aggregate import Askable
+from .attached import Attached
 from .delete import Erasable
 from .evolution import Evolvable
 from .explain import Explainable
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 class Array(
     Labelled,
+    Attached,
     Askable,
     ReducibleArray,
     Explainable,

@@ -13,6 +13,7 @@ from ..errors import GridstoneError
 from . import (
     advice,
     asking,
+    attach,
     bench,
     commands,
     completion,
@@ -38,6 +39,7 @@ def cli() -> None:
 
 for module in (
     commands,
+    attach,
     asking,
     grouping,
     files,
@@ -52,6 +54,7 @@ for module in (
 ):
     for command in module.COMMANDS:
         cli.add_command(command)
+attach.allowing_sources(cli)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

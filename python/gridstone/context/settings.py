@@ -4,11 +4,11 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import _native
-from ..base.arguments import Settings, among, known
+from ..base.arguments import Settings, among, known, several
 from ..base.printable import brief
 from ..errors import AccessError, InputError, UnsupportedError
 from .storage_options import Given, given_options
@@ -64,6 +64,9 @@ class Context(Settings):
             called once for each. With a key, new stores are sealed, and a store that is not sealed is refused. None:
             the key in `GRIDSTONE_KEY` or in the file `GRIDSTONE_KEY_FILE`, if one is set when the context is first
             used. It opens sealed stores and seals new ones; stores that are not sealed are opened too.
+        sources: folders and URLs under which stores may read files of other formats that are attached to them. What
+            lies in a store's own folder, or below, is always allowed to it. None: those in `GRIDSTONE_SOURCES`,
+            separated by `;`.
         auto_consolidate: True, or {"fragments": 64, "target": "512MiB"}: once an array has so many fragments more than
             the last consolidation left, "tiered" runs in the background, on one thread at low priority. The next
             `consolidate` of the array reports an error of it.
@@ -72,7 +75,7 @@ class Context(Settings):
     without it. The same holds for credentials in `storage_options`; the other options are pickled.
     """
 
-    __slots__ = ("_given", "_keys", "_left", "_lock", "_made", "_settings")
+    __slots__ = ("_given", "_keys", "_left", "_lock", "_made", "_settings", "_sources")
 
     def __init__(
         self,
@@ -85,6 +88,7 @@ class Context(Settings):
         verify: str = "once",
         key: Key | None = None,
         auto_consolidate: bool | Mapping[str, Any] = False,
+        sources: Sequence[str | os.PathLike[str]] | None = None,
     ) -> None:
         if not among(io, ("auto",)):
             raise UnsupportedError(f'io={brief(io)} is not supported by this version; leave io="auto"')
@@ -97,6 +101,7 @@ class Context(Settings):
             raise InputError("memory_budget must be more than 0 bytes")
         upkeep = _upkeep(auto_consolidate)
         self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify, upkeep)
+        self._sources = None if sources is None else prefixes(sources)
         self._given = given_options(storage_options)
         self._keys = None if key is None else _native.Keys(key)
         self._left = False
@@ -135,6 +140,28 @@ class Context(Settings):
         return dict(self._given.plain)
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Folders and URLs under which stores may read files of other formats."""
+        return tuple(self.native.sources)
+
+    def allowing(self, prefixes: Sequence[str]) -> "Context":
+        """The same settings, by which stores may also read files of other formats under these folders and URLs.
+
+        It has a cache of its own, so that what is opened with this context is allowed no more than before. Without a
+        prefix that is new it is this context.
+        """
+        known = self.sources
+        more = [prefix for prefix in prefixes if prefix not in known]
+        if not more:
+            return self
+        made = object.__new__(Context)
+        made._settings, made._given, made._keys, made._left = self._settings, self._given, self._keys, self._left
+        made._sources = [*known, *more]
+        made._lock = _Lock()
+        made._made = self.native.allowing(more)
+        return made
+
+    @property
     def peak_bytes(self) -> int:
         """The most bytes of the budget that were ever in use at once."""
         return self.native.peak_bytes
@@ -145,7 +172,7 @@ class Context(Settings):
         with self._lock.here():
             if self._made is None:
                 keys = _environment_keys() if self._left else self._keys
-                self._made = _native.Context(*self._settings, keys, self._given.to_pass())
+                self._made = _native.Context(*self._settings, keys, self._given.to_pass(), self._sources)
             return self._made
 
     def _known_key(self) -> Any:
@@ -157,8 +184,8 @@ class Context(Settings):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context):
             return NotImplemented
-        mine = (self._settings, self._given, self._known_key())
-        return mine == (other._settings, other._given, other._known_key())
+        mine = (self._settings, self._given, self._known_key(), self._sources)
+        return mine == (other._settings, other._given, other._known_key(), other._sources)
 
     def __hash__(self) -> int:
         return hash(self._settings)
@@ -171,17 +198,37 @@ class Context(Settings):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (*self._settings, self._left or self._keys is not None, self._given.left_behind())
+        keyed = self._left or self._keys is not None
+        return _restore, (*self._settings, keyed, self._given.left_behind(), self._sources)
 
     def __repr__(self) -> str:
         budget, threads, cache, durability, verify, upkeep = self._settings
         known = self._known_key()
         key = "" if known is None else f", key=<{known if isinstance(known, str) else 'function'}>"
         policy = "" if upkeep is None else f", auto_consolidate={_policy(upkeep)}"
+        sources = "" if self._sources is None else f", sources={self._sources}"
         return (
             f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
-            f"durability={durability!r}, verify={verify!r}{policy}{self._given.shown()}{key})"
+            f"durability={durability!r}, verify={verify!r}{policy}{self._given.shown()}{sources}{key})"
         )
+
+
+def prefixes(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Folders as absolute paths, and URLs as they are.
+
+    Raises:
+        InputError: it is no list of texts, or one is empty.
+    """
+    if isinstance(given, str | bytes | os.PathLike):
+        raise InputError(f"sources is a list of folders and URLs, not {brief(given)}")
+    found = []
+    several("sources", given)
+    for one in given:
+        text = os.fspath(one) if isinstance(one, str | os.PathLike) else None
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"a source that is allowed is a folder or a URL, not {brief(one)}")
+        found.append(text if "://" in text else os.path.abspath(text))
+    return found
 
 
 def _policy(upkeep: tuple[int, int]) -> dict[str, int]:
@@ -220,11 +267,12 @@ def _restore(
     upkeep: tuple[int, int] | None = None,
     keyed: bool = False,
     given: Given | None = None,
+    sources: list[str] | None = None,
 ) -> Context:
     """An unpickled context; the process's default one where the settings are its own, so that caches are shared."""
     policy: bool | Mapping[str, Any] = False if upkeep is None else _policy(upkeep)
     made = Context(budget, threads, cache=cache, durability=durability, verify=verify, auto_consolidate=policy)
-    made._given = given or Given()
+    made._given, made._sources = given or Given(), sources
     if keyed:
         made._left = True
         return made

@@ -9,7 +9,28 @@ from ..arrays.array import Array
 from ..context.settings import Context
 from ..errors import CommitUnknownError, GridstoneError, NotFoundError
 from ..schema.array_schema import Schema
-from .transaction import transaction
+from .transaction import Transaction, transaction
+
+
+def at_once(uri: str, path: str, context: Context, fill: Callable[[Transaction, bool], object]) -> None:
+    """Does what `fill` does in one commit, given whether it may replace the root of a new store. A store that was
+    made for it goes if that fails.
+    """
+    fresh = not _native.exists(context.native, uri)
+    if fresh:
+        # A transaction needs a store; nothing but its root is in this one, which an array at "/" replaces.
+        first = _native.create_group(context.native, uri, "/").version
+    try:
+        # What others put into a store that was just made is not overwritten: serializable sees it come.
+        with transaction(uri, context=context, isolation="serializable" if fresh else "snapshot") as made:
+            fill(made, fresh and not path.strip("/") and not made.ls("/"))
+    except BaseException as error:
+        # The first error is the one that is raised. What may have been committed stays.
+        is_known = fresh and not isinstance(error, CommitUnknownError)
+        with contextlib.suppress(GridstoneError):
+            if is_known and _native.create_group(context.native, uri, "/").version == first:
+                _native.delete_store(context.native, uri)
+        raise
 
 
 def create_at_once(
@@ -20,22 +41,7 @@ def create_at_once(
     Raises:
         ExistsError: there is something, and `overwrite` is False.
     """
-    fresh = not _native.exists(context.native, uri)
-    if fresh:
-        # A transaction needs a store; nothing but its root is in this one, which an array at "/" replaces.
-        first = _native.create_group(context.native, uri, "/").version
-    try:
-        # What others put into a store that was just made is not overwritten: serializable sees it come.
-        with transaction(uri, context=context, isolation="serializable" if fresh else "snapshot") as made:
-            replaces = fresh and not path.strip("/") and not made.ls("/")
-            fill(made.create(path, schema, overwrite=overwrite or replaces))
-    except BaseException as error:
-        # The first error is the one that is raised. What may have been committed stays.
-        is_known = fresh and not isinstance(error, CommitUnknownError)
-        with contextlib.suppress(GridstoneError):
-            if is_known and _native.create_group(context.native, uri, "/").version == first:
-                _native.delete_store(context.native, uri)
-        raise
+    at_once(uri, path, context, lambda tx, replaces: fill(tx.create(path, schema, overwrite=overwrite or replaces)))
     return opened(uri, path, context)
 
 

@@ -10,6 +10,7 @@
 //! | 1 | by how many whole tiles a dense fragment was moved, i64 per dimension |
 //! | 16 | [`ValueBounds`] |
 //! | 17 | the `ext` of the fragment, a JSON object |
+//! | 18 | of external fragments: bytes and number of their sources |
 //!
 //! A reader must know the parts of bits 0 to 15. Those of bits 16 to 31 may be passed over, and are kept with the fragment
 //! ([`Part`]). To add a part, give it a bit here, write it in [`parts_of`] and take it in [`Entry::take_part`].

@@ -1,0 +1,59 @@
+//! Files of other formats: their trees, attaching what is in them, and their states.
+
+use crate::array::Array;
+use crate::errors::raise;
+use crate::interrupt;
+use crate::writer::Staged;
+use gridstone::engine;
+use gridstone_attach::Attached;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The state of a source: its URI as the store keeps it, size, time of the last change in microseconds, etag.
+type SourceState = (String, Option<u64>, Option<i64>, Option<String>);
+
+/// The tree of an HDF5 or NetCDF-4 file as JSON.
+#[pyfunction]
+pub(crate) fn hdf5_tree(py: Python<'_>, path: &str) -> PyResult<String> {
+    py.detach(|| gridstone_attach::hdf5_tree(path)).map_err(|e| raise(py, &e))
+}
+
+/// The state of a source now.
+#[pyfunction]
+pub(crate) fn look_at_source(py: Python<'_>, array: &Array, uri: &str) -> PyResult<SourceState> {
+    let found = py.detach(|| array.inner.look_at_source(uri)).map_err(|e| raise(py, &e))?;
+    Ok((found.uri, found.size, found.time_us, found.etag))
+}
+
+/// Stages cells of files of another format; `spec` is JSON.
+#[pyfunction]
+#[pyo3(signature = (array, spec, grow = false, progress = None))]
+pub(crate) fn stage_external(
+    py: Python<'_>,
+    array: &Array,
+    spec: &str,
+    grow: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Staged> {
+    let attached = Attached::parse(spec).map_err(|e| raise(py, &e))?;
+    let work = |call: &engine::Call| gridstone_attach::stage(&array.inner, &attached, &call.clone().growing(grow));
+    interrupt::run(py, array.inner.context(), progress, work).map(Staged::new)
+}
+
+/// The files of other formats that the cells of an array lie in: a dict each.
+#[pyfunction]
+pub(crate) fn foreign_sources<'py>(py: Python<'py>, array: &Array) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let look = |call: &engine::Call| array.inner.sources(call);
+    let found = interrupt::run(py, array.inner.context(), None, look)?;
+    let row = |state: engine::SourceState| {
+        let row = PyDict::new(py);
+        row.set_item("uri", state.attached.uri)?;
+        row.set_item("size", state.attached.size)?;
+        row.set_item("time_us", state.attached.time_us)?;
+        row.set_item("etag", state.attached.etag)?;
+        row.set_item("cells", state.cells)?;
+        row.set_item("problem", state.problem.map(|problem| problem.to_string()))?;
+        Ok(row)
+    };
+    found.into_iter().map(row).collect()
+}

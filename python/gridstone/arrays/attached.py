@@ -1,0 +1,110 @@
+"""The files of other formats that an array's cells lie in: their states, and attaching more of them."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _native
+from ..base.extras import needed
+from ..base.progress import Progress
+from ..errors import AccessError, InputError
+from ..foreign import files
+from ..foreign.series import NEW
+from .attaching import Asked, Attaching, Target, labelled
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Attached:
+    """What `Array` has of attached files."""
+
+    @property
+    def sources(self: Target) -> "pa.Table":
+        """The files of other formats that cells lie in: uri, size in bytes, time of the last change, etag, cells,
+        state.
+
+        The state is "unchanged", or says what is wrong with the file now. Cells that were brought home lie in no file.
+        """
+        pa = needed("pyarrow", "arrow", "sources")
+        rows = _native.foreign_sources(self.native)
+        times = pa.array([row["time_us"] for row in rows], pa.int64()).cast(pa.timestamp("us", "UTC"))
+        return pa.table(
+            {
+                "uri": pa.array([row["uri"] for row in rows], pa.string()),
+                "size": pa.array([row["size"] for row in rows], pa.uint64()),
+                "time": times,
+                "etag": pa.array([row["etag"] for row in rows], pa.string()),
+                "cells": pa.array([row["cells"] for row in rows], pa.uint64()),
+                "state": pa.array([row["problem"] or "unchanged" for row in rows], pa.string()),
+            }
+        )
+
+    def attach(
+        self: Target, source: Any, *, concat: str | None = None, message: str | None = None, progress: Progress = None
+    ) -> int:
+        """Attaches more files behind those that the array has, in one commit, and returns its version.
+
+        Args:
+            source: a file, a list of files in their order, or a pattern.
+            concat: the dimension along which they follow; None: the one that the array was attached along, or its
+            first. message: kept with the version.
+            progress: a function of done and total files.
+
+        Raises:
+            AccessError: the handle may not read the folder of a file.
+        InputError: the array is not attached, the files are of another shape or type, or overlap what is there.
+        """
+        begun = self._begun(None)
+        if begun is None:
+            return _append(self, source, concat, progress)
+        made, transaction = begun
+        try:
+            _append(made, source, concat, progress)
+            version = transaction.commit(message)
+        except BaseException:
+            transaction.abort()
+            raise
+        self.refresh()
+        return version
+
+
+def _append(array: Target, source: Any, concat: str | None, progress: Progress) -> int:
+    paths, ordered = files.sources_of(source)
+    used = array.context.allowing(files.folders_to_allow(array.uri, paths))
+    if used is not array.context:
+        folders = ", ".join(files.folders_to_allow(array.uri, paths))
+        raise AccessError(
+            f"the files lie in {folders}, which this handle may not read; open the array with Context(sources=[…])"
+        )
+    asked, along, decode = _recorded(array)
+    along = concat or along or array.dims[0]
+    is_new = along.startswith(NEW)
+    axis = 0 if is_new else list(array.dims).index(along) if along in array.dims else -1
+    if axis < 0:
+        raise InputError(f"the array has no dimension {along!r}; it has {', '.join(array.dims)}")
+    labels = None if is_new else array.dim(array.dims[axis]).labels
+    work = Attaching(used, decode, "copy", progress, lambda native, context: type(array)(native, context))  # type: ignore[call-arg]
+    before = None if labels is None or not len(labels) else labels[-1]
+    found, _ = work.series(paths, asked, along, ordered=ordered, before=before)
+    start = array.shape[axis]
+    array._commit(work.fill(array, found, start, grow=True), None)
+    more = found.coordinates()
+    if labels is not None and more is not None:
+        labelled(array, array.dims[axis], np.concatenate([labels, more]))
+    return array.version
+
+
+def _recorded(array: Target) -> tuple[Asked, str | None, bool]:
+    """The datasets of the attributes, the dimension along which files follow, and whether they are decoded."""
+    asked: list[tuple[str | None, str]] = []
+    along, decode = None, True
+    for attr in array.schema.attrs:
+        encoding = array[attr.name].meta.get("encoding")
+        if not isinstance(encoding, dict) or "dataset" not in encoding:
+            raise InputError(f"the array was not attached: its attribute {attr.name!r} comes from no file")
+        along, decode = encoding.get("concat", along), encoding.get("decoded", decode)
+        entry = (None if "member" in encoding else attr.name, encoding["dataset"])
+        if entry not in asked:
+            asked.append(entry)
+    return asked, along, decode

@@ -1,0 +1,228 @@
+"""Attaching the cells of files to arrays: what `gridstone.attach` and `Array.attach` share."""
+
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .. import _native
+from ..base.progress import Progress, reporting
+from ..column.datatype import AnyArray
+from ..context.settings import Context
+from ..errors import GridstoneError, InputError, UnsupportedError
+from ..foreign import attributes, tree
+from ..foreign.pieces import Pieces, Source, fragments
+from ..foreign.series import Part, Series, axis_of, series
+from ..result.cells import Result
+from ..schema.array_schema import Schema
+from ..version.receipt import Receipt
+from .metadata import Metadata
+
+
+class Target(Protocol):
+    """What attaching needs of an array."""
+
+    @property
+    def native(self) -> "_native.Array": ...
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def dims(self) -> tuple[str, ...]: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def meta(self) -> Metadata: ...
+
+    def __getitem__(self, key: Any) -> Any: ...
+
+    def dim(self, name: str) -> Any: ...
+
+    def read(self) -> Result: ...
+
+    def refresh(self) -> int: ...
+
+    def alter(self, *, labels: Mapping[str, Any]) -> int: ...
+
+    def _begun(self, key: None) -> "tuple[Target, _native.Transaction] | None": ...
+
+    def _commit(self, staged: "Sequence[_native.Staged]", message: None) -> int | Receipt: ...
+
+
+Asked = Sequence[tuple[str | None, str]]
+"""The names of attributes, None for those of the datasets, with the paths of datasets."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """The cells of datasets that were read."""
+
+    pieces: Pieces
+    cells: Result
+
+
+class Attaching:
+    """What all arrays of one call share."""
+
+    def __init__(
+        self,
+        context: Context,
+        decode: bool,
+        variable: str,
+        progress: Progress,
+        array_of: "Callable[[_native.Array, Context], Target]",
+    ) -> None:
+        self._context, self._decode, self._variable, self._progress = context, decode, variable, progress
+        self._array_of = array_of
+
+    def pieces(self, asked: Sequence[tuple[str | None, tree.Dataset]]) -> Pieces:
+        """Datasets as attributes of one array."""
+        made = Pieces(asked[0][1].shape)
+        for name, dataset in asked:
+            made.add(dataset, name, self._decode)
+        if made.refused and self._variable == "refuse":
+            path, reason = next(iter(made.refused.items()))
+            raise UnsupportedError(f"{path} has no form in place: {reason}")
+        return made
+
+    def series(
+        self, paths: Sequence[str], asked: Asked, concat: str | None, *, ordered: bool, before: Any = None
+    ) -> tuple[Series, list[tree.File]]:
+        """Several files as one array, indexed side by side."""
+
+        def one(path: str) -> tuple[Part, tree.File]:
+            file = tree.opened(path)
+            pieces = self.pieces([(name, file.dataset(dataset)) for name, dataset in asked])
+            axis, _, is_new = axis_of(pieces, concat)
+            scale = None if is_new else pieces.datasets[0].scales[axis]
+            values = None if scale is None else self.values(file, scale)
+            return Part(path, pieces, values), file
+
+        with ThreadPoolExecutor(max(1, min(8, self._context.threads))) as pool:
+            found = list(pool.map(one, paths))
+        files = {part.path: file for part, file in found}
+        notes: list[str] = []
+        made = series([part for part, _ in found], concat, ordered=ordered, told=notes.append, before=before)
+        return made, [files[part.path] for part in made.parts]
+
+    def fill(self, made: Target, found: Series, start: int = 0, grow: bool = False) -> "list[_native.Staged]":
+        """Stages the cells of a series of files, the first of them `start` cells along its dimension."""
+        with reporting(self._progress, "attach", "files") as told:
+            return self._staged(made, found, (start, grow), told or (lambda done, total: None))
+
+    def _staged(
+        self, made: Target, found: Series, place: tuple[int, bool], told: Callable[[int, int], object]
+    ) -> "list[_native.Staged]":
+        staged: list[_native.Staged] = []
+        start, grow = place
+        for part, at in zip(found.parts, found.starts, strict=True):
+            if not all(part.pieces.shape):
+                continue
+            position = [0] * len(found.shape)
+            position[found.axis] = start + at
+            source = _source(made, part.path)
+            for spec in fragments(part.pieces, source, position, new_axis=found.is_new):
+                staged.append(_native.stage_external(made.native, spec, grow))
+                told(len(staged), len(found.parts))
+        return staged
+
+    def fill_one(self, made: Target, pieces: Pieces, file: str) -> None:
+        """Attaches the cells of one file to an array that was just created, with their attributes as metadata."""
+        if all(pieces.shape):
+            specs = fragments(pieces, _source(made, file), [0] * len(pieces.shape))
+            with reporting(self._progress, "attach", "chunks") as told:
+                made._commit([_native.stage_external(made.native, spec, False, told) for spec in specs], None)
+        self.describe(made, pieces)
+
+    def describe(self, made: Target, pieces: Pieces, **more: Any) -> None:
+        """The attributes of datasets as metadata: of the array if there is one dataset, else of each attribute.
+
+        What was decoded is kept apart, in "encoding", with the path of the dataset, and `more` that it was attached by.
+        """
+        alone = len(pieces.datasets) == 1
+        for member in pieces.members:
+            encoding = {name: attributes.plain(value) for name, value in member.decoded.encoding.items()}
+            place = {"dataset": member.dataset.path, **more}
+            if member.decoded.stored.name:
+                place["member"] = member.decoded.stored.name
+            if not self._decode:
+                place["decoded"] = False
+            left = {} if alone else attributes.as_metadata(_left(member.dataset.attributes, encoding))
+            made[member.attr.name].meta.update(left | {"encoding": encoding | place})
+        if alone:
+            encoding = dict(pieces.members[0].decoded.encoding)
+            made.meta.update(attributes.as_metadata(_left(pieces.datasets[0].attributes, encoding)))
+
+    def label(self, made: Target, pieces: Pieces, file: tree.File, *, without: int | None = None) -> None:
+        """Gives the dimensions the values of their scales as labels, where these can be; not the one `without`."""
+        shown = made.dims[-len(pieces.shape) :]
+        for axis, (name, scale, size) in enumerate(zip(shown, pieces.datasets[0].scales, pieces.shape, strict=True)):
+            if axis != without and scale is not None:
+                values = self.values(file, scale)
+                if values is not None and values.shape == (size,):
+                    labelled(made, name, values)
+
+    def values(self, file: tree.File, path: str) -> AnyArray | None:
+        """The values of a dataset of one dimension; None if they cannot be labels."""
+        try:
+            dataset = file.dataset(path)
+        except GridstoneError:
+            return None
+        if dataset.raw["is_bare_dimension"] or len(dataset.shape) != 1 or not all(dataset.shape):
+            return None
+        try:
+            read = self.read(file, dataset)
+        except UnsupportedError:
+            return None
+        if len(read.pieces.members) != 1 or read.pieces.members[0].attr.shape:
+            return None
+        values = read.cells[read.pieces.members[0].attr.name]
+        return None if isinstance(values, np.ma.MaskedArray) else values
+
+    def read(self, file: tree.File, dataset: tree.Dataset) -> Read:
+        """The cells of a dataset, read by way of an array in memory."""
+        pieces = self.pieces([(None, dataset)])
+        uri = f"mem://gridstone-attach-{secrets.token_hex(8)}"
+        used = self._context.allowing([os.path.dirname(os.path.realpath(file.path))])
+        try:
+            native = _native.create_array(used.native, uri, "/", pieces.schema().to_json(), False)
+            made = self._array_of(native, used)
+            self.fill_one(made, pieces, file.path)
+            return Read(pieces, made.read())
+        finally:
+            _native.delete_store(used.native, uri)
+
+
+def labelled(made: Target, name: str, values: AnyArray) -> bool:
+    """Gives a dimension labels, if these can be labels: different from each other, and none missing."""
+    try:
+        made.alter(labels={name: values})
+    except InputError:
+        return False
+    return True
+
+
+def _source(made: Target, path: str) -> Source:
+    uri, size, time_us, etag = _native.look_at_source(made.native, os.path.abspath(path))
+    return Source(path, uri, size, time_us, etag)
+
+
+def _left(given: Mapping[str, Any], encoding: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that were not decoded."""
+    return {name: value for name, value in given.items() if name not in encoding}

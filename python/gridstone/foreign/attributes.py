@@ -1,0 +1,24 @@
+"""Attributes of foreign datasets and groups as metadata."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+_INTERNAL = frozenset(
+    ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
+     "_NCProperties", "_nc3_strict", "_NCCOPY")
+)  # fmt: skip
+"""What the formats themselves keep in attributes."""
+
+
+def as_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that users have given, as numbers, texts and lists."""
+    return {name: plain(value) for name, value in attributes.items() if name and name not in _INTERNAL}
+
+
+def plain(value: Any) -> Any:
+    """A number, a text, or a list of them."""
+    if isinstance(value, np.ndarray):
+        return [plain(one) for one in value] if value.ndim else plain(value[()])
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,65 @@
+"""Which files are meant, in which order, and which folders a store has to be allowed to read them in."""
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..base.printable import brief
+from ..errors import InputError, NotFoundError, UnsupportedError
+
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def sources_of(given: Any) -> tuple[list[str], bool]:
+    """The files that are meant, and whether their order is the caller's: that of a list is, that of a pattern is not.
+
+    Raises:
+        InputError: no file is named.
+        NotFoundError: one is not there, or a pattern matches none.
+        UnsupportedError: a URL.
+    """
+    if isinstance(given, str | os.PathLike):
+        text = os.fspath(given)
+        if not isinstance(text, str) or not text:
+            raise InputError(f"a source is the path of a file, not {brief(given)}")
+        if "://" in text and not text.startswith("file://"):
+            raise UnsupportedError(f"{brief(text)}: sources are local files in this version; copy it first")
+        text = text.removeprefix("file://")
+        if os.path.exists(text):
+            return [text], True
+        if _MAGIC.search(text):
+            found = [one for one in glob.glob(text, recursive=True) if os.path.isfile(one)]
+            if not found:
+                raise NotFoundError(f"no file matches {brief(text)}")
+            return sorted(found, key=_natural), False
+        raise NotFoundError(f"there is no file {brief(text)}")
+    if not isinstance(given, Iterable):
+        raise InputError(f"sources are a path, a pattern, or a list of paths, not {brief(given)}")
+    found = [path for one in given for path in sources_of(one)[0]]
+    if not found:
+        raise InputError("no source is named")
+    return found, True
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """A key by which `run_2` comes before `run_10`."""
+    parts = re.split(r"(\d+)", path)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def folders_to_allow(uri: str, paths: Sequence[str]) -> list[str]:
+    """The folders of files that do not lie in the folder of the store, or below, each once."""
+    beside = None if "://" in uri and not uri.startswith("file://") else _folder_of(uri.removeprefix("file://"))
+    found: list[str] = []
+    for path in paths:
+        folder = os.path.dirname(os.path.realpath(path))
+        inside = beside is not None and os.path.commonpath([beside, folder]) == beside
+        if not inside and folder not in found:
+            found.append(folder)
+    return found
+
+
+def _folder_of(store: str) -> str:
+    return os.path.realpath(os.path.dirname(os.path.abspath(store)))

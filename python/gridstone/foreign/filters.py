@@ -1,0 +1,43 @@
+"""The filters of HDF5 chunks as the core names them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import UnsupportedError
+
+_PLAIN = {1: "deflate", 3: "fletcher32", 307: "bzip2", 32000: "lzf", 32001: "blosc", 32004: "lz4h5", 32015: "zstd"}
+_LATER = {4: "szip", 5: "n-bit", 6: "scale-offset", 32013: "ZFP", 32017: "SZ", 32026: "Blosc 2"}
+
+
+def pipeline(filters: Sequence[Mapping[str, Any]], element_size: int) -> str:
+    """The pipeline of a dataset: the filters in the order of its writer.
+
+    Raises:
+        UnsupportedError: a filter that is not read.
+    """
+    return ",".join(_named(one, element_size) for one in filters) or "none"
+
+
+def _named(one: Mapping[str, Any], element_size: int) -> str:
+    number, parameters = one["id"], list(one["parameters"])
+    if number in _PLAIN:
+        return _PLAIN[number]
+    if number == 2:
+        width = parameters[0] if parameters and parameters[0] > 0 else element_size
+        return f"shuffle:{width}"
+    if number == 32008:
+        return _bitshuffle(parameters, element_size)
+    name = _LATER.get(number) or one.get("name") or "without a name"
+    raise UnsupportedError(f"its chunks are packed by filter {number} ({name}), which is not read in place")
+
+
+def _bitshuffle(parameters: Sequence[int], element_size: int) -> str:
+    """Parameters: two of the version, bytes of an element, elements of a block, compression (0, 2 LZ4, 3 Zstandard)."""
+    width = parameters[2] if len(parameters) > 2 and parameters[2] > 0 else element_size
+    block = parameters[3] if len(parameters) > 3 else 0
+    packing = {0: "", 2: ":lz4", 3: ":zstd"}.get(parameters[4] if len(parameters) > 4 else 0)
+    if packing is None:
+        raise UnsupportedError(
+            f"its chunks are packed by bitshuffle with compression {parameters[4]}, which is not read"
+        )
+    return f"bitshuffle:{width}" + (f":{block}" if block else "") + packing

@@ -1,0 +1,252 @@
+"""Datasets of one shape as the attributes of an array, and where its cells lie, as the core is told of it."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..base.printable import brief
+from ..errors import InputError, UnsupportedError
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
+from .conventions import Decoded, decoded
+from .filters import pipeline
+from .tree import Dataset, dimension_names
+from .values import Record, Stored, record_of
+
+_TILE_BYTES = 1 << 20
+"""Bytes of the tiles that contiguous data is cut into, about."""
+_TILE_CELLS = 1 << 14
+"""An array's tiles have at least so many cells, where chunks are smaller."""
+_CHUNK_BYTES_MAX = 1 << 30
+_DIMENSIONS_MAX = 8
+
+
+@dataclass(frozen=True)
+class Member:
+    """An attribute of an array, and the value of a dataset that it shows."""
+
+    attr: Attr
+    decoded: Decoded
+    dataset: Dataset
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file as its state was when it was looked at."""
+
+    path: str
+    uri: str
+    size: int | None
+    time_us: int | None
+    etag: str | None
+
+
+@dataclass
+class Pieces:
+    """Datasets of one shape whose values are the attributes of one array."""
+
+    shape: tuple[int, ...]
+    members: list[Member] = field(default_factory=list)
+    records: dict[str, Record] = field(default_factory=dict)
+    """The record of each dataset, by path."""
+    datasets: list[Dataset] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    """What has no form in place, by path and member, with the reason."""
+
+    def add(self, dataset: Dataset, name: str | None, decode: bool) -> None:
+        """Adds the values of a dataset under `name`, or under its own; members of compounds under theirs.
+
+        Raises:
+            InputError: its shape is another one.
+            UnsupportedError: its cells have no form in place.
+        """
+        if dataset.shape != self.shape:
+            raise InputError(
+                f"{dataset.path} has the shape {dataset.shape} and {self.datasets[0].path} {self.shape}; "
+                "datasets of one array have one shape"
+            )
+        check_layout(dataset)
+        record = record_of(dataset.raw["datatype"], dataset.raw["element_size"])
+        for member, reason in record.refused.items():
+            self.refused[_joined(dataset.path, member)] = reason
+        if not record.members:
+            raise UnsupportedError(
+                f"{dataset.path} cannot be shown where it lies: {'; '.join(record.refused.values())}"
+            )
+        self.datasets.append(dataset)
+        self.records[dataset.path] = record
+        for stored in record.members:
+            shown = decoded(stored, dataset.attributes) if decode and not stored.name else Decoded(stored, False, {})
+            self.members.append(Member(_attr(_named(stored, name or dataset.name, name), shown), shown, dataset))
+        names = [member.attr.name for member in self.members]
+        if twice := next((one for one in names if names.count(one) > 1), None):
+            raise InputError(
+                f"two values would be the attribute {brief(twice)}; name them: "
+                'dataset={"a": "/path/a", "b": "/path/b"}'
+            )
+
+    def schema(self) -> Schema:
+        """The schema of an array of these values: dimensions from 0, tiles as the chunks of the first dataset."""
+        first = self.datasets[0]
+        names = dimension_names(first)
+        taken = {member.attr.name for member in self.members}
+        names = [name if name not in taken else f"{name}_dim" for name in names]
+        tile = tile_of(first, self.records[first.path].size)
+        dims = [Dim(name, (0, size - 1), extent) for name, size, extent in zip(names, self.shape, tile, strict=True)]
+        return Schema(dims, [member.attr for member in self.members])
+
+
+def check_layout(dataset: Dataset) -> None:
+    """Raises an UnsupportedError if the cells of a dataset have no place that is known, or too many dimensions."""
+    kind = dataset.layout["kind"]
+    if len(dataset.shape) > _DIMENSIONS_MAX:
+        raise UnsupportedError(f"{dataset.path} has {len(dataset.shape)} dimensions; an array has at most 8")
+    if kind == "refused":
+        raise UnsupportedError(f"{dataset.path} cannot be attached: {dataset.layout['reason']}")
+    if kind == "virtual":
+        raise UnsupportedError(f"{dataset.path} is virtual: its cells lie in other datasets; attach those")
+    if kind == "external":
+        raise UnsupportedError(f"{dataset.path} has its cells in other, raw files, which is not read yet")
+    if kind == "chunked":
+        size = math.prod(dataset.layout["chunk"]) * dataset.raw["element_size"]
+        if size > _CHUNK_BYTES_MAX:
+            raise UnsupportedError(f"{dataset.path} has chunks of {size} bytes; at most 1 GiB are read in place")
+        pipeline(dataset.layout["filters"], dataset.raw["element_size"])
+
+
+def _joined(path: str, member: str) -> str:
+    return f"{path}.{member}" if member else path
+
+
+def _named(stored: Stored, own: str, given: str | None) -> Stored:
+    """The value with the name of its attribute."""
+    if not stored.name:
+        return replace(stored, name=own)
+    return replace(stored, name=f"{given}.{stored.name}" if given else stored.name)
+
+
+def _attr(stored: Stored, shown: Decoded) -> Attr:
+    dtype = shown.stored.dtype
+    options: dict[str, Any] = {"nullable": shown.nullable}
+    if stored.categories is not None:
+        options |= {"categories": list(stored.categories)}
+    if stored.shape:
+        options |= {"shape": stored.shape}
+    return Attr(stored.name, dtype, **options)
+
+
+def tile_of(dataset: Dataset, record: int) -> tuple[int, ...]:
+    """The extents of an array's tiles over a dataset: its chunks, several together where they are small."""
+    shape = dataset.shape
+    extents = [max(1, min(side, size)) for side, size in zip(sides_of(dataset, record), shape, strict=True)]
+    for axis in reversed(range(len(shape))):
+        while math.prod(extents) < _TILE_CELLS and extents[axis] < shape[axis]:
+            extents[axis] = min(extents[axis] * 2, shape[axis])
+    return tuple(extents)
+
+
+def sides_of(dataset: Dataset, record: int) -> tuple[int, ...]:
+    """The sides of the chunks that a dataset is read by."""
+    if dataset.layout["kind"] == "chunked":
+        return tuple(dataset.layout["chunk"])
+    if dataset.layout["kind"] == "compact":
+        return dataset.shape
+    room, sides = max(1, _TILE_BYTES // max(1, record)), []
+    for size in reversed(dataset.shape):
+        side = max(1, min(size, room))
+        sides.append(side)
+        room = room // side if side == size else 1
+    return tuple(reversed(sides))
+
+
+def fragments(pieces: Pieces, source: Source, position: Sequence[int], *, new_axis: bool = False) -> list[str]:
+    """What the core attaches, as JSON: a fragment per shape of chunks, its box at `position` of the array.
+    `new_axis`: the array has one dimension more, the outermost, along which the box has one cell.
+    """
+    groups: dict[Any, list[Dataset]] = {}
+    for dataset in pieces.datasets:
+        sides = sides_of(dataset, pieces.records[dataset.path].size)
+        groups.setdefault((dataset.layout["kind"] == "chunked", sides), []).append(dataset)
+    made = [_fragment(pieces, datasets, source, padded, sides) for (padded, sides), datasets in groups.items()]
+    return [json.dumps((_outside(one) if new_axis else one) | {"position": list(position)}) for one in made]
+
+
+def _outside(fragment: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with one dimension more, the outermost, of one cell."""
+    lists = [one | {"strides": [0, *one["strides"]]} if one["kind"] == "strided" else one for one in fragment["lists"]]
+    longer = {name: [first, *fragment[name]] for name, first in (("shape", 1), ("lead", 0), ("sides", 1))}
+    ranks = [0, *(rank + 1 for rank in fragment["ranks"])]
+    return {**fragment, **longer, "ranks": ranks, "lists": lists}
+
+
+def _fragment(
+    pieces: Pieces,
+    datasets: Sequence[Dataset],
+    source: Source,
+    padded: bool,
+    sides: Sequence[int],
+) -> dict[str, Any]:
+    places = {dataset.path: place for place, dataset in enumerate(datasets)}
+    members = [member for member in pieces.members if member.dataset.path in places]
+    return {
+        "shape": list(pieces.shape),
+        "lead": [0] * len(pieces.shape),
+        "sides": list(sides),
+        "ranks": list(range(len(pieces.shape))),
+        "padded": padded,
+        "sources": [{"uri": source.uri, "size": source.size, "time_us": source.time_us, "etag": source.etag}],
+        "attrs": [member.attr.name for member in members],
+        "fields": [_field(member, places, pieces) for member in members],
+        "fills": [_fill(dataset, pieces.records[dataset.path]) for dataset in datasets],
+        "lists": [_pages(dataset, pieces.records[dataset.path], source) for dataset in datasets],
+    }
+
+
+def _field(member: Member, places: Mapping[str, int], pieces: Pieces) -> dict[str, Any]:
+    stored = member.decoded.stored
+    made = {
+        "attr": 0,
+        "list": places[member.dataset.path],
+        "offset": stored.offset,
+        "step": pieces.records[member.dataset.path].size,
+        "value": stored.value,
+    }
+    return made | ({"steps": [dict(step) for step in stored.steps]} if stored.steps else {})
+
+
+def _fill(dataset: Dataset, record: Record) -> str:
+    given = dataset.raw.get("fill")
+    return bytes(given).hex() if given and len(given) == record.size else bytes(record.size).hex()
+
+
+def _pages(dataset: Dataset, record: Record, source: Source) -> dict[str, Any]:
+    layout = dataset.layout
+    match layout["kind"]:
+        case "compact":
+            return {"kind": "kept", "bytes": list(layout["bytes"])}
+        case "contiguous" if layout["offset"] is None:
+            return {"kind": "nothing"}
+        case "contiguous":
+            strides, stride = [], record.size
+            for size in reversed(dataset.shape):
+                strides.append(stride)
+                stride *= size
+            return {
+                "kind": "strided",
+                "source": 0,
+                "offset": layout["offset"],
+                "strides": strides[::-1],
+                "step": record.size,
+                "record": record.size,
+            }
+    return {
+        "kind": "hdf5",
+        "file": source.path,
+        "dataset": dataset.raw,
+        "source": 0,
+        "pipeline": pipeline(layout["filters"], record.size),
+        "decoded": math.prod(layout["chunk"]) * record.size,
+    }

@@ -1,0 +1,203 @@
+"""The tree of a foreign file: its groups, datasets and attributes, as the core's index gives them."""
+
+import json
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _native
+from ..base.printable import brief
+from ..errors import InputError, NotFoundError, UnsupportedError
+
+_LINKS_MAX = 32
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset of a file."""
+
+    file: str
+    path: str
+    raw: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return posixpath.basename(self.path)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along each dimension."""
+        return tuple(self.raw["shape"])
+
+    @property
+    def layout(self) -> Mapping[str, Any]:
+        """Where its cells lie."""
+        found: Mapping[str, Any] = self.raw["layout"]
+        return found
+
+    @property
+    def scales(self) -> tuple[str | None, ...]:
+        """The paths of the datasets that describe each dimension."""
+        found = tuple(self.raw["dimension_scales"])
+        return found if len(found) == len(self.shape) else (None,) * len(self.shape)
+
+    def as_list(self) -> "Dataset":
+        """A dataset of a single cell as a list of one."""
+        return replace(self, raw={**self.raw, "shape": [1]}) if not self.shape else self
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether it describes a dimension of others."""
+        return bool(self.raw["is_scale"])
+
+
+@dataclass
+class Group:
+    """A group of a file."""
+
+    path: str
+    attributes: Mapping[str, Any]
+    groups: dict[str, "Group"] = field(default_factory=dict)
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+    links: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    """What could not be read, with the reason."""
+
+    def walk(self) -> Iterator["Group"]:
+        """The group and all below it."""
+        yield self
+        for below in self.groups.values():
+            yield from below.walk()
+
+
+@dataclass
+class File:
+    """A foreign file."""
+
+    path: str
+    format: str
+    root: Group
+
+    def dataset(self, path: str) -> Dataset:
+        """The dataset at `path`, through links.
+
+        Raises:
+            NotFoundError: there is none; the message lists what there is.
+            UnsupportedError: it lies in another file, or could not be read.
+        """
+        return self._find(_absolute("/", path), path, 0)
+
+    def _find(self, path: str, asked: str, depth: int) -> Dataset:
+        group, parts = self.root, [part for part in path.split("/") if part]
+        for place, part in enumerate(parts):
+            last = place == len(parts) - 1
+            if last and part in group.datasets:
+                return group.datasets[part]
+            if part in group.groups and not last:
+                group = group.groups[part]
+                continue
+            rest = "/".join(parts[place + 1 :])
+            if part in group.links and depth < _LINKS_MAX:
+                return self._find(self._target(group, part, rest), asked, depth + 1)
+            if part in group.refused:
+                raise UnsupportedError(f"{self.path}: {asked} cannot be attached: {group.refused[part]}")
+            break
+        known = sorted(dataset.path for group in self.root.walk() for dataset in group.datasets.values())
+        shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+        raise NotFoundError(f"{self.path} has no dataset {brief(asked)}; it has {shown or 'none'}")
+
+    def _target(self, group: Group, name: str, rest: str) -> str:
+        link = group.links[name]
+        if link["kind"] == "external":
+            raise UnsupportedError(
+                f"{self.path}: {posixpath.join(group.path, name)} lies in another file, {link['file']}; attach that one"
+            )
+        return posixpath.join(_absolute(group.path, link["path"]), rest).rstrip("/")
+
+
+def _absolute(group: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(group, path))
+
+
+def opened(path: str) -> File:
+    """The tree of the HDF5 or NetCDF-4 file at `path`.
+
+    Raises:
+        InputError: it is of another format.
+        StorageError: it cannot be read.
+        CorruptionError: it contradicts its format.
+    """
+    raw = json.loads(_native.hdf5_tree(path))
+    return File(path, raw["format"], _group(path, "/", raw["root"]))
+
+
+def _group(file: str, path: str, raw: Mapping[str, Any]) -> Group:
+    made = Group(path, _attributes(raw["attributes"]))
+    for one in raw["refused"]:
+        made.refused[one["name"]] = one["reason"]
+    for one in raw["links"]:
+        made.links[one["name"]] = one["target"]
+    for one in raw["groups"]:
+        made.groups[one["name"]] = _group(file, posixpath.join(path, one["name"]), one)
+    for one in raw["datasets"]:
+        refused = {entry["name"]: entry["reason"] for entry in one["refused"]}
+        at = posixpath.join(path, one["name"])
+        made.datasets[one["name"]] = Dataset(file, at, one, _attributes(one["attributes"]), refused)
+    return made
+
+
+def _attributes(raw: list[Mapping[str, Any]]) -> dict[str, Any]:
+    return {one["name"]: value for one in raw if (value := _value(one)) is not None}
+
+
+def _value(raw: Mapping[str, Any]) -> Any:
+    """An attribute's value: a number or text, or an array of them; None for what has no such form."""
+    kind, values = raw["value"]["kind"], raw["value"].get("values")
+    shape = tuple(raw["shape"])
+    if kind == "texts":
+        return values[0] if not shape and len(values) == 1 else np.asarray(values, dtype=object).reshape(shape)
+    if kind not in ("integers", "floats", "booleans"):
+        return None
+    made = np.asarray(
+        [_float(v) for v in values] if kind == "floats" else values, dtype=_dtype_of(raw["datatype"], kind)
+    )
+    count = int(np.prod(shape, dtype=np.int64))
+    if made.size != count:
+        return made
+    return made.reshape(shape)[()] if shape == () else made.reshape(shape)
+
+
+def _float(value: float | str) -> float:
+    return float(value)
+
+
+def _dtype_of(datatype: Mapping[str, Any], kind: str) -> np.dtype[Any]:
+    """The type of an attribute's values, which decides how values are scaled."""
+    if datatype["class"] == "integer" and datatype["width"] in (1, 2, 4, 8):
+        return np.dtype(f"{'i' if datatype['signed'] else 'u'}{datatype['width']}")
+    if datatype["class"] == "float" and datatype["width"] in (2, 4, 8):
+        return np.dtype(f"f{datatype['width']}")
+    return np.dtype({"integers": "i8", "floats": "f8", "booleans": "?"}[kind])
+
+
+def dimension_names(dataset: Dataset) -> list[str]:
+    """Names of the dimensions: of their scales, else `d0`, `d1` and so on; each once.
+
+    Raises:
+        InputError: a scale has a name that a dimension cannot have.
+    """
+    names: list[str] = []
+    for place, scale in enumerate(dataset.scales):
+        name = posixpath.basename(scale) if scale else f"d{place}"
+        if name in names or not name:
+            name = f"{name}_{place}"
+        if len(name.encode()) > 255:
+            raise InputError(f"{dataset.path}: the scale {brief(name)} has a name that is too long for a dimension")
+        names.append(name)
+    return names

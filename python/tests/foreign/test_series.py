@@ -1,0 +1,160 @@
+"""Many files as one array: their order, what overlaps, appends, updates over them and bringing them home."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+
+h5py = pytest.importorskip("h5py")
+
+
+def _run(path: Path, times: Any, seed: int, *, names: tuple[str, ...] = ("e",), scale: bool = True) -> dict[str, Any]:
+    """A file of one run: datasets (time, x) in chunks that do not divide it."""
+    random = np.random.default_rng(seed)
+    values = {name: random.normal(size=(len(times), 7)) for name in names}
+    with h5py.File(path, "w") as file:
+        for name, of in values.items():
+            file.create_dataset(name, data=of, chunks=(3, 4), compression="gzip", shuffle=True)
+        if scale:
+            file["time"] = np.asarray(times)
+            file["time"].make_scale("time")
+            file["x"] = np.arange(7) * 0.5
+            file["x"].make_scale("x")
+            for name in names:
+                file[name].dims[0].attach_scale(file["time"])
+                file[name].dims[1].attach_scale(file["x"])
+    return values
+
+
+def test_a_pattern_is_in_the_order_of_coordinates(tmp_path: Path) -> None:
+    # The names say another order than the times.
+    late = _run(tmp_path / "run_1.h5", [10, 11, 12, 13], 1)["e"]
+    early = _run(tmp_path / "run_2.h5", [0, 1, 2, 3, 4], 2)["e"]
+    a = gs.attach(tmp_path / "a.gs", str(tmp_path / "run_*.h5"), "/e", concat="time")
+    assert isinstance(a, gs.Array)
+    assert a.dims == ("time", "x")
+    assert (a[...] == np.concatenate([early, late])).all()
+    assert (a.sel(time=11, x=0.5)["e"] == late[1, 1]).all()
+    assert a.sources.column("state").to_pylist() == ["unchanged"] * 2
+    assert a.sources.column("uri").to_pylist() == ["run_2.h5", "run_1.h5"]
+
+
+def test_without_coordinates_names_are_in_natural_order(tmp_path: Path) -> None:
+    values = [_run(tmp_path / f"run_{n}.h5", range(2), n, scale=False)["e"] for n in (1, 2, 10)]
+    a = gs.attach(tmp_path / "a.gs", str(tmp_path / "run_*.h5"), "/e", concat="d0")
+    assert (np.asarray(a) == np.concatenate(values)).all()
+    new = gs.attach(tmp_path / "b.gs", str(tmp_path / "run_*.h5"), "/e", concat="new:run")
+    assert isinstance(new, gs.Array)
+    assert (new.dims, new.shape) == (("run", "d0", "d1"), (3, 2, 7))
+    assert (new[...] == np.stack(values)).all()
+    assert (new[1:, ::-1, 3] == np.stack(values)[1:, ::-1, 3]).all()
+
+
+def test_a_list_keeps_its_order_and_overlaps_name_two_files(tmp_path: Path) -> None:
+    _run(tmp_path / "a.h5", [0, 1, 2], 1)
+    _run(tmp_path / "b.h5", [2, 3], 2)
+    with pytest.raises(gs.errors.InputError, match=r"a\.h5 and .*b\.h5 overlap along time"):
+        gs.attach(tmp_path / "x.gs", [tmp_path / "a.h5", tmp_path / "b.h5"], "/e", concat="time")
+    with pytest.raises(gs.errors.InputError, match=r"overlap"):
+        gs.attach(tmp_path / "x.gs", [tmp_path / "b.h5", tmp_path / "a.h5"], "/e", concat="time")
+    assert not gs.exists(tmp_path / "x.gs")
+    with pytest.raises(gs.errors.InputError, match=r"concat="):
+        gs.attach(tmp_path / "x.gs", [tmp_path / "a.h5", tmp_path / "b.h5"], "/e")
+    with pytest.raises(gs.errors.InputError, match=r"no dimension 'z'; they have time, x"):
+        gs.attach(tmp_path / "x.gs", [tmp_path / "a.h5", tmp_path / "b.h5"], "/e", concat="z")
+
+
+def test_more_files_are_appended_in_one_commit(tmp_path: Path) -> None:
+    values = [_run(tmp_path / f"r{n}.h5", np.arange(3 * n, 3 * n + 3), n)["e"] for n in range(4)]
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "r0.h5", "/e", concat="time")
+    assert isinstance(a, gs.Array)
+    before = a.version
+    assert a.attach([tmp_path / "r1.h5", tmp_path / "r2.h5"], message="more") == before + 1
+    assert (a[...] == np.concatenate(values[:3])).all()
+    assert (a.sel(time=7)["e"] == values[2][1]).all()
+    with pytest.raises(gs.errors.InputError, match="overlap"):
+        a.attach(tmp_path / "r1.h5")
+    assert (a.version, a.shape) == (before + 1, (9, 7))
+    assert a.at(version=before).shape == (3, 7)
+    a.attach(tmp_path / "r3.h5")
+    assert (gs.open(tmp_path / "a.gs")[...] == np.concatenate(values)).all()
+
+
+def test_several_datasets_are_attributes_of_one_array(tmp_path: Path) -> None:
+    values = _run(tmp_path / "r.h5", range(5), 1, names=("e", "b"))
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "r.h5", ["/e", "/b"])
+    assert isinstance(a, gs.Array)
+    read = a.read()
+    assert (read["e"] == values["e"]).all()
+    assert (read["b"] == values["b"]).all()
+    named = gs.attach(tmp_path / "b.gs", tmp_path / "r.h5", {"energy": "/e", "again": "e"})
+    assert isinstance(named, gs.Array)
+    assert [attr.name for attr in named.schema.attrs] == ["energy", "again"]
+    assert (named["again"][...] == values["e"]).all()
+    with h5py.File(tmp_path / "r.h5", "a") as file:
+        file["other"] = np.zeros(3)
+    with pytest.raises(gs.errors.InputError, match=r"/other has the shape \(3,\) and /e \(5, 7\)"):
+        gs.attach(tmp_path / "c.gs", tmp_path / "r.h5", ["/e", "/other"])
+
+
+def test_updates_lie_over_a_file_and_cells_come_home(tmp_path: Path) -> None:
+    expected = _run(tmp_path / "r.h5", range(9), 1)["e"].copy()
+    untouched = (tmp_path / "r.h5").read_bytes()
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "r.h5", "/e")
+    assert isinstance(a, gs.Array)
+    attached = a.version
+    a[2:4, 1:3] = 7
+    expected[2:4, 1:3] = 7
+    a.delete(box=((8, 8), (0, 6)))
+    assert np.isnan(a[8]).all() or (np.asarray(a[8]) == 0).all()
+    a[8] = 1.5
+    expected[8] = 1.5
+    assert (a[...] == expected).all()
+    assert a.aggregate("sum(e)") is not None
+    assert np.isclose(np.sum(a), expected.sum())
+    a.consolidate("tiered")
+    assert a.sources.num_rows == 1
+    a.consolidate("all")
+    assert a.sources.num_rows == 0
+    assert (tmp_path / "r.h5").read_bytes() == untouched
+    assert not (a.at(version=attached)[...] == expected).all(), "the history is kept"
+    os.remove(tmp_path / "r.h5")
+    assert (a[...] == expected).all()
+    with pytest.raises(gs.errors.SourceChangedError, match=r"r\.h5"):
+        a.at(version=attached)[...]
+
+
+def test_a_store_that_was_sent_reads_no_other_files(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "stores").mkdir()
+    values = _run(tmp_path / "data" / "r.h5", range(3), 1)["e"]
+    a = gs.attach(tmp_path / "stores" / "a.gs", tmp_path / "data" / "r.h5", "/e")
+    assert (np.asarray(a) == values).all(), "the handle of attach may read it"
+    assert (np.asarray(__import__("pickle").loads(__import__("pickle").dumps(a))) == values).all()
+    opened = gs.open(tmp_path / "stores" / "a.gs")
+    with pytest.raises(gs.errors.AccessError, match=r"outside of the store's folder.*Context\(sources="):
+        opened[...]
+    for allowed in (tmp_path / "data", tmp_path):
+        with_sources = gs.open(tmp_path / "stores" / "a.gs", context=gs.Context(sources=[allowed]))
+        assert (with_sources[...] == values).all()
+    with pytest.raises(gs.errors.AccessError):
+        gs.open(tmp_path / "stores" / "a.gs", context=gs.Context(sources=[tmp_path / "dat"]))[...]
+    with pytest.raises(gs.errors.InputError, match="list of folders"):
+        gs.Context(sources="/")
+
+
+def test_a_file_that_changed_is_named(tmp_path: Path) -> None:
+    _run(tmp_path / "r.h5", range(3), 1)
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "r.h5", "/e")
+    assert isinstance(a, gs.Array)
+    with h5py.File(tmp_path / "r.h5", "a") as file:
+        file["e"][0] = 5
+    with pytest.raises(gs.errors.SourceChangedError, match=r"r\.h5 has changed"):
+        a[...]
+    assert "has changed" in a.sources.column("state").to_pylist()[0]
+    report = a.verify()
+    assert not report
