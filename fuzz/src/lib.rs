@@ -10,6 +10,7 @@
 mod copies;
 pub mod corpus;
 pub mod drive;
+mod foreign;
 pub mod mutate;
 mod receipts;
 pub mod seal;

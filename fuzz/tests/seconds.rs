@@ -33,6 +33,11 @@ fn codec() {
 }
 
 #[test]
+fn foreign() {
+    withstands("foreign");
+}
+
+#[test]
 fn fragment() {
     withstands("fragment");
 }

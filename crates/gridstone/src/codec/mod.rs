@@ -24,6 +24,8 @@
 //! | `gzip:1..=12` | all | byte | compressed | [`gzip`] |
 //! | `acme.xor` | all | byte | at most 2 n + 4096 | its author: [`user`] |
 //!
+//! [`foreign`] has the filters of chunks that other formats wrote, by names of their own.
+//!
 //! Invariants:
 //!
 //! - `decode(encode(x)) == x`, bit for bit, NaN payloads and -0.0 included.
@@ -58,6 +60,7 @@ mod conformance;
 
 pub use auto::{Effort, choose};
 pub use filter::{Filter, Picks};
+pub use foreign::ForeignPipeline;
 pub use pipeline::Pipeline;
 pub use rounding::Rounding;
 pub use user::{UserFilter, register, registered_ids};

@@ -174,9 +174,10 @@ impl ForeignFilter for Bitshuffle {
         let whole = self.whole(input.len());
         let ((blocks, tail), (stored, rest)) = (out.split_at_mut(whole), input.split_at(whole));
         let bytes = self.block_bytes();
-        blocks.chunks_mut(bytes).zip(stored.chunks(bytes)).try_for_each(|(block, stored)| {
-            unshuffle_bits(self.width, stored, block)
-        })?;
+        blocks
+            .chunks_mut(bytes)
+            .zip(stored.chunks(bytes))
+            .try_for_each(|(block, stored)| unshuffle_bits(self.width, stored, block))?;
         tail.copy_from_slice(rest);
         Ok(input.len())
     }

@@ -23,16 +23,18 @@ impl ForeignFilter for Bzip2 {
 
     fn encode(&self, input: &[u8]) -> Result<Vec<u8>> {
         let (mut out, mut stream) = (Vec::new(), Compress::new(Compression::best(), 0));
-        append_with(&mut out, compressed_len_max(input.len()), |room| loop {
-            let (taken, written) = (stream.total_in() as usize, stream.total_out() as usize);
-            let (rest, place) = (input.get(taken..), room.get_mut(written..));
-            let failed = |e| Error::input("filter bzip2 could not compress a chunk").with_source(e);
-            let status = stream.compress(rest.unwrap_or_default(), place.unwrap_or_default(), Action::Finish);
-            if status.map_err(failed)? == Status::StreamEnd {
-                return Ok(stream.total_out() as usize);
-            }
-            if (taken, written) == (stream.total_in() as usize, stream.total_out() as usize) {
-                return Err(Error::input("filter bzip2 made no progress with a chunk; choose another filter"));
+        append_with(&mut out, compressed_len_max(input.len()), |room| {
+            loop {
+                let (taken, written) = (stream.total_in() as usize, stream.total_out() as usize);
+                let (rest, place) = (input.get(taken..), room.get_mut(written..));
+                let failed = |e| Error::input("filter bzip2 could not compress a chunk").with_source(e);
+                let status = stream.compress(rest.unwrap_or_default(), place.unwrap_or_default(), Action::Finish);
+                if status.map_err(failed)? == Status::StreamEnd {
+                    return Ok(stream.total_out() as usize);
+                }
+                if (taken, written) == (stream.total_in() as usize, stream.total_out() as usize) {
+                    return Err(Error::input("filter bzip2 made no progress with a chunk; choose another filter"));
+                }
             }
         })?;
         Ok(out)
@@ -85,7 +87,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes")]
     fn streams_are_joined() {
-        let mut stored = [Bzip2.encode(b"abc").unwrap(), Bzip2.encode(b"").unwrap(), Bzip2.encode(b"de").unwrap()].concat();
+        let mut stored =
+            [Bzip2.encode(b"abc").unwrap(), Bzip2.encode(b"").unwrap(), Bzip2.encode(b"de").unwrap()].concat();
         let mut out = [0; 5];
         assert_eq!(Bzip2.decode(&stored, &mut out).unwrap(), 5);
         assert_eq!(&out, b"abcde");

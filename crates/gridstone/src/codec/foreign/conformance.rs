@@ -87,12 +87,15 @@ fn shape(kind: usize, len: usize, seed: u64) -> Vec<u8> {
     words.take(len).collect()
 }
 
-/// Every truncated or changed form of `stored`, which decodes to `len` bytes, decodes to something or is refused. So do
+/// Truncated and changed forms of `stored`, which decodes to `len` bytes, decode to something or are refused. So do
 /// random bytes behind the start of it, and any room.
 pub(super) fn check_damage(filter: &dyn ForeignFilter, stored: &[u8], len: usize) {
     let mut bytes = stored.to_vec();
-    (0..bytes.len()).for_each(|cut| refused_or_within(filter, &bytes[..cut], len));
-    for at in 0..bytes.len() {
+    // Long chunks have the first bytes and a sample of the others changed.
+    let step = bytes.len() / 256 + 1;
+    let places = |len: usize| (0..len).filter(move |at| *at < 64 || at % step == 0);
+    places(bytes.len()).for_each(|cut| refused_or_within(filter, &bytes[..cut], len));
+    for at in places(bytes.len()) {
         let old = bytes[at];
         let flips = (0..8).map(|bit| old ^ 1 << bit);
         for new in flips.chain([0, 0xff, !old]).step_by(if cfg!(miri) { 8 } else { 1 }) {
@@ -140,5 +143,125 @@ pub(super) fn finds_every_flip(filter: &dyn ForeignFilter) {
         assert_eq!(error.kind(), ErrorKind::Corruption);
         assert!(error.message().contains("checksum"), "{error}");
         stored[bit / 8] ^= 1 << (bit % 8);
+    }
+}
+
+/// Chunks that h5py, hdf5plugin and numcodecs wrote: `python vectors/foreign/chunks.py` makes them.
+const CHUNKS: &str = include_str!("../../../../../vectors/foreign/chunks.json");
+
+/// A chunk of another writer.
+struct Chunk {
+    pipeline: ForeignPipeline,
+    text: String,
+    stored: Vec<u8>,
+    values: Vec<u8>,
+}
+
+fn chunks() -> Vec<Chunk> {
+    let entries: Vec<serde_json::Value> = serde_json::from_str(CHUNKS).unwrap();
+    let of = |entry: &serde_json::Value| {
+        let field = |name: &str| entry[name].as_str().unwrap();
+        let mask = entry.get("mask").map_or(0, |mask| mask.as_u64().unwrap() as u32);
+        let text = field("pipeline").to_owned();
+        let pipeline = ForeignPipeline::parse(&text).unwrap();
+        assert_eq!(pipeline.name(), text);
+        Chunk {
+            pipeline: pipeline.without(mask),
+            text,
+            stored: digits(field("stored")),
+            values: values(field("values")),
+        }
+    };
+    entries.iter().map(of).collect()
+}
+
+fn digits(text: &str) -> Vec<u8> {
+    let pairs = text.as_bytes().as_chunks::<2>().0.iter();
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// The bytes of a recipe of the script, or of digits.
+fn values(recipe: &str) -> Vec<u8> {
+    let Some((kind, len)) = recipe.split_once(':') else { return digits(recipe) };
+    let len: usize = len.parse().unwrap();
+    match kind {
+        "same" => vec![7; len],
+        "steps" => (0..len.div_ceil(4) as u32).flat_map(|i| (i / 3).to_le_bytes()).take(len).collect(),
+        "lines" => {
+            let line = |n: u16| [&b"a record of so and"[..], &n.to_le_bytes()].concat();
+            (0..len.div_ceil(20) as u16).flat_map(line).take(len).collect()
+        }
+        _ => {
+            let step = |state: &mut u32| {
+                *state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+                Some((*state >> 24) as u8)
+            };
+            (0..len).scan(12_345, |state, _| step(state)).collect()
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "calls C")]
+fn chunks_of_other_writers_are_decoded() {
+    let chunks = chunks();
+    let known =
+        ["shuffle", "bitshuffle", "deflate", "gzip", "zstd", "lz4", "lz4h5", "lzf", "bzip2", "blosc", "fletcher32"];
+    for name in known.iter().chain(&["crc32c", "delta", "fixedscaleoffset"]) {
+        let names_it = |chunk: &Chunk| chunk.text.split([',', ':']).any(|part| part == *name);
+        assert!(chunks.iter().any(names_it), "no chunk of {name}");
+    }
+    for Chunk { pipeline, text, stored, values } in &chunks {
+        let decoded = pipeline.decode(stored, values.len()).map_err(|e| format!("{text}: {e}")).unwrap();
+        assert!(decoded == *values, "{text}: other bytes than were written");
+        for wrong in [values.len() - 1, values.len() + 1, 0] {
+            let error = pipeline.decode(stored, wrong).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{text}, {wrong} instead of {}: {error}", values.len());
+        }
+    }
+}
+
+/// Chunks of other writers with damage: whatever is decoded has the length asked for.
+#[test]
+#[cfg_attr(miri, ignore = "calls C")]
+fn damaged_chunks_are_refused_or_of_the_length_asked_for() {
+    for Chunk { pipeline, text, stored, values } in &chunks() {
+        let whole = |decoded: Result<Vec<u8>>| judge(text, decoded.map(|bytes| bytes.len()), values.len());
+        let mut bytes = stored.clone();
+        // Long chunks have the first bytes and a sample of the others changed.
+        for at in (0..bytes.len()).filter(|at| *at < 64 || at % 29 == 0) {
+            whole(pipeline.decode(&stored[..at], values.len()));
+            for new in [0, 0x7f, 0xff, stored[at] ^ 1, stored[at] ^ 0x10, stored[at] ^ 0x80, !stored[at]] {
+                bytes[at] = new;
+                whole(pipeline.decode(&bytes, values.len()));
+            }
+            bytes[at] = stored[at];
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+    /// Any changes of a chunk at once, and any length asked for.
+    #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
+    fn any_damage_is_survived(
+        pick in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        cut in any::<prop::sample::Index>(),
+        len in 0..3_000usize,
+    ) {
+        let chunks = chunks();
+        let Chunk { pipeline, text, stored, values } = pick.get(&chunks);
+        let mut bytes = stored.clone();
+        for (at, new) in changes {
+            *at.get_mut(&mut bytes) = new;
+        }
+        for (bytes, len) in [(&bytes[..], values.len()), (&bytes[..cut.index(bytes.len())], values.len()), (&bytes[..], len)] {
+            match pipeline.decode(bytes, len) {
+                Ok(decoded) => prop_assert_eq!(decoded.len(), len, "{}", text),
+                error => judge(text, error.map(|bytes| bytes.len()), len),
+            }
+        }
     }
 }

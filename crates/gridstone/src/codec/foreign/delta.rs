@@ -34,9 +34,7 @@ impl Delta {
     fn combine(&self, a: u64, b: u64, minus: bool) -> u64 {
         let sign = if minus { -1.0 } else { 1.0 };
         match (self.types.of.kind, self.types.of.width) {
-            (Kind::Float, 4) => {
-                (f32::from_bits(a as u32) + sign as f32 * f32::from_bits(b as u32)).to_bits().into()
-            }
+            (Kind::Float, 4) => (f32::from_bits(a as u32) + sign as f32 * f32::from_bits(b as u32)).to_bits().into(),
             (Kind::Float, _) => (f64::from_bits(a) + sign * f64::from_bits(b)).to_bits(),
             _ if minus => a.wrapping_sub(b),
             _ => a.wrapping_add(b),

@@ -25,7 +25,10 @@ impl ForeignFilter for Lz4 {
 
     fn encode(&self, input: &[u8]) -> Result<Vec<u8>> {
         let len = i32::try_from(input.len()).map_err(|_| {
-            Error::input(format!("filter lz4 takes less than 2 GiB, found {} bytes; choose smaller chunks", input.len()))
+            Error::input(format!(
+                "filter lz4 takes less than 2 GiB, found {} bytes; choose smaller chunks",
+                input.len()
+            ))
         })?;
         let mut out = len.to_le_bytes().to_vec();
         Block.encode(input, Element::BYTE, &mut out)?;

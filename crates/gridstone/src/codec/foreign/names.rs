@@ -1,11 +1,11 @@
 //! The table of foreign filters: the only place with their names.
 
+use super::bitshuffle::{Bitshuffle, Compression};
 use super::delta::Delta;
 use super::filter::ForeignFilter;
 use super::fixed_scale_offset::FixedScaleOffset;
 use super::number::{Conversion, Number};
 use super::user::Named;
-use super::bitshuffle::{Bitshuffle, Compression};
 use super::{blosc::Blosc, bzip2::Bzip2, crc32c::Crc32c, deflate::Deflate};
 use super::{fletcher32::Fletcher32, gzip::Gzip, lz4::Lz4, lz4h5::Lz4h5, lzf::Lzf, shuffle::Shuffle, zstd::Zstd};
 use crate::base::{Error, Result};
@@ -112,7 +112,5 @@ fn positive(filter: &str, text: &str) -> Result<u32> {
 
 fn float(what: &str, text: &str) -> Result<f64> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| {
-        Error::schema(format!("filter fixedscaleoffset needs a number as its {what}, found {text:?}"))
-    })
+    number.ok_or_else(|| Error::schema(format!("filter fixedscaleoffset needs a number as its {what}, found {text:?}")))
 }

@@ -164,7 +164,9 @@ mod tests {
 
     #[test]
     fn names_are_canonical() {
-        for (text, name) in [("<i4", "<i4"), (">u8", ">u8"), ("|u1", "|u1"), ("<i1", "|i1"), (">u1", "|u1"), (">f4", ">f4")] {
+        for (text, name) in
+            [("<i4", "<i4"), (">u8", ">u8"), ("|u1", "|u1"), ("<i1", "|i1"), (">u1", "|u1"), (">f4", ">f4")]
+        {
             assert_eq!(Number::parse(text).unwrap().name(), name);
             assert_eq!(Number::parse(name).unwrap(), Number::parse(text).unwrap());
         }

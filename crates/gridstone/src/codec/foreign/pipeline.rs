@@ -144,3 +144,115 @@ fn check_decoded(found: usize, expected: usize) -> Result<()> {
     }
     Err(Error::corruption(format!("the foreign chunk decodes to {found} bytes; {expected} were expected")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ErrorKind;
+
+    #[test]
+    fn names_are_canonical() {
+        for (text, name) in [
+            ("none", "none"),
+            (" shuffle:4, deflate ,fletcher32", "shuffle:4,deflate,fletcher32"),
+            ("bitshuffle:2", "bitshuffle:2"),
+            ("bitshuffle:2:lz4", "bitshuffle:2:lz4"),
+            ("bitshuffle:20:64:zstd,crc32c", "bitshuffle:20:64:zstd,crc32c"),
+            ("delta:<i4:<i4", "delta:<i4"),
+            ("delta:>i4:|u1,blosc", "delta:>i4:|u1,blosc"),
+            ("fixedscaleoffset:1e3:0.1:<f8:|u1", "fixedscaleoffset:1000:0.1:<f8:|u1"),
+            ("hdf5.32013:a:b%2C1,gzip,lz4,lz4h5,lzf,zstd", "hdf5.32013:a:b%2C1,gzip,lz4,lz4h5,lzf,zstd"),
+        ] {
+            let pipeline = ForeignPipeline::parse(text).unwrap();
+            assert_eq!(pipeline.name(), name);
+            assert_eq!(ForeignPipeline::parse(name).unwrap(), pipeline);
+            assert_eq!(pipeline.is_none(), text == "none");
+        }
+        assert_eq!(ForeignPipeline::none().name(), "none");
+    }
+
+    #[test]
+    fn bad_names_say_what_is_known() {
+        use ErrorKind::{Schema, Unsupported};
+        let many = vec!["crc32c"; 33].join(",");
+        for (text, kind, part) in [
+            ("szip", Unsupported, "\"szip\" is not known; known are none, shuffle:W"),
+            ("", Unsupported, "\"\" is not known"),
+            ("deflate,none", Unsupported, "\"none\" is not known"),
+            ("shuffle", Schema, "shuffle:W"),
+            ("shuffle:0", Schema, "found \"0\""),
+            ("shuffle:4:4", Schema, "shuffle:W"),
+            ("shuffle:+4", Schema, "found \"+4\""),
+            ("shuffle:4294967296", Schema, "found \"4294967296\""),
+            ("deflate:6", Schema, "has no parameters"),
+            ("bitshuffle", Schema, "bitshuffle:W"),
+            ("bitshuffle:4:lz5", Schema, "found \"lz5\""),
+            ("bitshuffle:4:12", Schema, "multiple of 8"),
+            ("delta", Schema, "delta:T"),
+            ("delta:<i4:<i4:<i4", Schema, "delta:T"),
+            ("delta:<i3", Schema, "<i3"),
+            ("fixedscaleoffset:1:nan:<f8", Schema, "its scale"),
+            ("fixedscaleoffset:1:2", Schema, "OFFSET"),
+            (many.as_str(), Schema, "at most 32"),
+        ] {
+            let error = ForeignPipeline::parse(text).unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.message().contains(part), "{error}");
+        }
+    }
+
+    /// Every mask of three filters: what is left is applied, in its order.
+    #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
+    fn masks_leave_filters_out() {
+        let pipeline = ForeignPipeline::parse("shuffle:4,deflate,fletcher32").unwrap();
+        let input: Vec<u8> = (0..400u16).map(|n| (n / 7) as u8).collect();
+        for mask in 0..16u32 {
+            let parts = ["shuffle:4", "deflate", "fletcher32"];
+            let kept: Vec<_> = (0..3).filter(|i| mask >> i & 1 == 0).map(|i| parts[i]).collect();
+            let left = pipeline.without(mask);
+            assert_eq!(left.name(), if kept.is_empty() { "none".to_owned() } else { kept.join(",") });
+            assert_eq!(left.decode(&left.encode(&input).unwrap(), 400).unwrap(), input);
+        }
+        assert!(ForeignPipeline::parse(&vec!["crc32c"; 32].join(",")).unwrap().without(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn lengths_are_exact() {
+        for text in ["none", "lz4", "shuffle:2,lz4h5,crc32c"] {
+            let pipeline = ForeignPipeline::parse(text).unwrap();
+            let stored = pipeline.encode(&[5; 800]).unwrap();
+            assert_eq!(pipeline.decode(&stored, 800).unwrap(), [5; 800]);
+            for wrong in [0, 1, 799, 801, 1 << 20] {
+                assert_eq!(
+                    pipeline.decode(&stored, wrong).unwrap_err().kind(),
+                    ErrorKind::Corruption,
+                    "{text} {wrong}"
+                );
+            }
+            let error = pipeline.decode(&stored, CHUNK_BYTES_MAX + 1).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
+    }
+
+    /// A few bytes that a compressor makes much of do not make much of the next one's input.
+    #[test]
+    fn intermediate_results_are_bounded() {
+        let pipeline = ForeignPipeline::parse("lz4,lz4").unwrap();
+        let once = ForeignPipeline::parse("lz4").unwrap();
+        let bomb = once.encode(&once.encode(&vec![0; 1 << 20]).unwrap()).unwrap();
+        assert_eq!(pipeline.decode(&bomb, 1 << 20).unwrap().len(), 1 << 20);
+        let huge = once.encode(&vec![0; 1 << 20]).unwrap();
+        let error = pipeline.decode(&huge, 1_000).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+    }
+
+    #[test]
+    fn filters_that_only_decode_say_so() {
+        for text in ["blosc", "lzf"] {
+            let error = ForeignPipeline::parse(text).unwrap().encode(&[1]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.message().contains(text), "{error}");
+        }
+    }
+}

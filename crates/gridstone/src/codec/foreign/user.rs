@@ -64,7 +64,9 @@ impl ForeignFilter for Named {
 /// The text of the filter `id` with `parameters`, which are left out if there are none.
 pub(super) fn name(id: &str, parameters: &str) -> Result<String> {
     if !is_id(id) {
-        return Err(Error::schema(format!("a user-defined filter has a name with a dot, such as hdf5.32013; found {id:?}")));
+        return Err(Error::schema(format!(
+            "a user-defined filter has a name with a dot, such as hdf5.32013; found {id:?}"
+        )));
     }
     check_len(Some(parameters))?;
     let parameters = (!parameters.is_empty()).then(|| parameters.to_owned());
@@ -76,7 +78,9 @@ fn check_len(parameters: Option<&str>) -> Result<()> {
     if len <= PARAMETER_BYTES_MAX {
         return Ok(());
     }
-    Err(Error::schema(format!("the parameters of a filter take {len} bytes, at most {PARAMETER_BYTES_MAX} are allowed")))
+    Err(Error::schema(format!(
+        "the parameters of a filter take {len} bytes, at most {PARAMETER_BYTES_MAX} are allowed"
+    )))
 }
 
 fn badly_escaped(text: &str) -> Error {
@@ -188,7 +192,9 @@ mod tests {
 
     #[test]
     fn bad_names_and_escapes_are_refused() {
-        for text in ["a.b:%", "a.b:%2", "a.b:%2g", "a.b:%ff", "a.b:x y", "a.b:ä", &format!("a.b:{}", "x".repeat(70_000))] {
+        for text in
+            ["a.b:%", "a.b:%2", "a.b:%2g", "a.b:%ff", "a.b:x y", "a.b:ä", &format!("a.b:{}", "x".repeat(70_000))]
+        {
             assert_eq!(ForeignPipeline::parse(text).unwrap_err().kind(), ErrorKind::Schema, "{text}");
         }
         for text in [".a", "a..b", "hdf5.", "a b.c"] {

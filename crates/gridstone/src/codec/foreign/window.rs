@@ -51,7 +51,10 @@ impl<'a> Window<'a> {
         if end <= self.out.len() {
             return Ok(end);
         }
-        Err(corrupt(self.filter, format_args!("the chunk holds {end} bytes or more, at most {} were expected", self.out.len())))
+        Err(corrupt(
+            self.filter,
+            format_args!("the chunk holds {end} bytes or more, at most {} were expected", self.out.len()),
+        ))
     }
 }
 

@@ -11,10 +11,12 @@
 //!
 //! A stream ends with literal bytes.
 
-use super::NAME;
 use crate::base::Result;
 use crate::codec::foreign::filter::split;
 use crate::codec::foreign::window::Window;
+
+/// What its errors name: the filter that the user knows.
+const NAME: &str = "blosc";
 
 /// The distance that says that a longer one follows.
 const FAR: usize = 0x1fff;
