@@ -23,11 +23,15 @@ from .transaction import Transaction
 
 Datasets = str | Sequence[str] | Mapping[str, str] | None
 
+def _any_source(what: str, value: Any) -> None:
+    """Sources are looked at one by one."""
+
+
 NOT_ATTACHED = "not attached"
 """The key of a group's metadata that names what of a file has no form here, with the reasons."""
 
 
-@checked(decode=flag)
+@checked(decode=flag, source=_any_source)
 def attach(
     uri: Uri,
     source: Any,

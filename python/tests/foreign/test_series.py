@@ -18,7 +18,7 @@ def _run(path: Path, times: Any, seed: int, *, names: tuple[str, ...] = ("e",), 
     values = {name: random.normal(size=(len(times), 7)) for name in names}
     with h5py.File(path, "w") as file:
         for name, of in values.items():
-            file.create_dataset(name, data=of, chunks=(3, 4), compression="gzip", shuffle=True)
+            file.create_dataset(name, data=of, chunks=(min(3, len(times)), 4), compression="gzip", shuffle=True)
         if scale:
             file["time"] = np.asarray(times)
             file["time"].make_scale("time")
@@ -109,8 +109,8 @@ def test_updates_lie_over_a_file_and_cells_come_home(tmp_path: Path) -> None:
     attached = a.version
     a[2:4, 1:3] = 7
     expected[2:4, 1:3] = 7
-    a.delete(box=((8, 8), (0, 6)))
-    assert np.isnan(a[8]).all() or (np.asarray(a[8]) == 0).all()
+    a.delete(box={"time": (8, 8)})
+    assert (np.asarray(a[8]) == 0).all()
     a[8] = 1.5
     expected[8] = 1.5
     assert (a[...] == expected).all()
@@ -156,5 +156,4 @@ def test_a_file_that_changed_is_named(tmp_path: Path) -> None:
     with pytest.raises(gs.errors.SourceChangedError, match=r"r\.h5 has changed"):
         a[...]
     assert "has changed" in a.sources.column("state").to_pylist()[0]
-    report = a.verify()
-    assert not report
+    assert "has changed" in a.verify().damage[0].message

@@ -63,15 +63,19 @@ impl FieldDecoder {
         Ok(true)
     }
 
-    /// The cells of a decoded page.
+    /// The cells of a decoded page. What lies outside of the array's box (`inside`, if not all of it) may be anything, and becomes blank.
     ///
     /// # Errors
     /// Corruption: the page has too few bytes. Input: a value that has no place in the attribute's type.
-    pub(super) fn column(&self, page: &[u8], cells: usize) -> Result<Column> {
+    pub(super) fn column(&self, page: &[u8], cells: usize, inside: Option<&[bool]>) -> Result<Column> {
         let size = self.field.value.size();
         let len = cells.checked_mul(size).ok_or_else(|| Error::corruption("a page claims more cells than memory has"))?;
         let mut raw = AlignedBuf::try_zeroed(len)?;
         self.gather(page, cells, raw.as_mut_slice())?;
+        let outside = |row: usize| inside.is_some_and(|inside| inside.get(row) == Some(&false));
+        for (_, cell) in raw.as_mut_slice().chunks_exact_mut(size).enumerate().filter(|(row, _)| outside(*row)) {
+            cell.fill(0);
+        }
         let validity = if self.nullable { Some(self.validity(raw.as_slice())) } else { None };
         let step = self.field.steps.iter().find(|step| !matches!(step, DecodingStep::Null { .. }));
         if let Some(DecodingStep::Text { padding }) = step {
@@ -84,7 +88,10 @@ impl FieldDecoder {
             Some(DecodingStep::Time { factor, add }) => {
                 self.times(raw.as_slice(), (*factor, *add), validity.as_deref())?
             }
-            Some(DecodingStep::Codes { values }) => self.codes(raw.as_slice(), values, validity.as_deref())?,
+            Some(DecodingStep::Codes { values }) => {
+                let is_blank = |row: usize| outside(row) || validity.as_ref().is_some_and(|flags| flags.get(row) == Some(&0));
+                self.codes(raw.as_slice(), values, is_blank)?
+            }
             Some(DecodingStep::Truth) => {
                 let truth = |cell: &[u8]| u8::from(cell.iter().any(|byte| *byte != 0));
                 AlignedBuf::from_slice(&raw.as_slice().chunks_exact(size).map(truth).collect::<Vec<u8>>())
@@ -165,7 +172,7 @@ impl FieldDecoder {
         Ok(out)
     }
 
-    fn codes(&self, raw: &[u8], known: &[i64], validity: Option<&[u8]>) -> Result<AlignedBuf> {
+    fn codes(&self, raw: &[u8], known: &[i64], is_blank: impl Fn(usize) -> bool) -> Result<AlignedBuf> {
         let (value, width) = (self.field.value, self.datatype.width().unwrap_or(1));
         let mut out = AlignedBuf::try_zeroed((raw.len() / value.size()).saturating_mul(width))?;
         let cells = raw.chunks_exact(value.size()).zip(out.as_mut_slice().chunks_exact_mut(width));
@@ -173,7 +180,7 @@ impl FieldDecoder {
             let stored = number(value, bits_of(cell)).to_i128();
             let code = known.iter().position(|of| i128::from(*of) == stored);
             let code = match code {
-                None if validity.is_some_and(|flags| flags.get(row) == Some(&0)) => 0,
+                None if is_blank(row) => 0,
                 code => code.ok_or_else(|| {
                     Error::input(format!(
                         "the value {stored} is none of the enumeration's; attach with decode=False for the stored numbers"
@@ -333,7 +340,7 @@ mod tests {
     }
 
     fn decoded(field: ForeignField, datatype: Datatype, nullable: bool, page: &[u8], cells: usize) -> Result<Column> {
-        FieldDecoder::new(field, datatype, nullable)?.column(page, cells)
+        FieldDecoder::new(field, datatype, nullable)?.column(page, cells, None)
     }
 
     fn floats(column: &Column) -> Vec<f32> {
@@ -417,6 +424,22 @@ mod tests {
         assert_eq!(column.view().values(), [1, 0, 0, 0, 2, 0]);
         let error = decoded(of, Datatype::UInt16, false, &[9], 1).unwrap_err();
         assert!(error.to_string().contains("the value 9"), "{error}");
+    }
+
+    #[test]
+    fn cells_outside_of_the_box_may_hold_anything() {
+        let of = |field, datatype, page: &[u8]| {
+            let decoder = FieldDecoder::new(field, datatype, false).unwrap();
+            assert!(decoder.column(page, 2, None).is_err());
+            decoder.column(page, 2, Some(&[true, false])).unwrap()
+        };
+        let codes = field(ValueKind::Int, 1, vec![DecodingStep::Codes { values: vec![5, 7] }]);
+        assert_eq!(of(codes, Datatype::UInt8, &[7, 9]).view().values(), [1, 0]);
+        let time = field(ValueKind::Float, 8, vec![DecodingStep::Time { factor: 86_400, add: 0 }]);
+        let page: Vec<u8> = [1.0f64, 9.97e36].iter().flat_map(|x| x.to_le_bytes()).collect();
+        assert_eq!(whole(&of(time, Datatype::Datetime(TimeUnit::Second.step()), &page)), [86_400, 0]);
+        let text = field(ValueKind::Bytes, 1, vec![DecodingStep::Text { padding: TextPadding::Zeros }]);
+        assert_eq!(of(text, Datatype::String, &[b'a', 0xff]).view().values(), b"a");
     }
 
     #[test]

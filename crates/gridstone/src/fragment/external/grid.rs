@@ -211,6 +211,26 @@ impl ChunkGrid {
         Some((number, self.places_of(number, &at)?.start))
     }
 
+    /// Which cells of a chunk, in the order that they are stored, lie in the box; `None`: all of them.
+    pub fn inside(&self, number: u64) -> Option<Vec<bool>> {
+        let (_, shape) = self.stored(number)?;
+        let within = self.chunk_box(number)?;
+        let cells: u64 = shape.iter().product();
+        if u128::from(cells) == within.cells() {
+            return None;
+        }
+        let first = self.places_of(number, &within)?;
+        let (strides, sides) = (&first.strides, within.shape());
+        let is_inside = |place: u64| {
+            let along = strides.iter().zip(&shape).zip(&sides);
+            along.into_iter().all(|((stride, whole), side)| {
+                let (lead, at) = (first.start / stride % whole, place / stride % whole);
+                lead <= at && at < lead + side
+            })
+        };
+        Some((0..cells).map(is_inside).collect())
+    }
+
     /// The words of section 13.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut w = ByteWriter::new();
@@ -276,6 +296,8 @@ mod tests {
                 let Some(inside) = grid.chunk_box(chunk) else { continue };
                 let stored = grid.stored_cells(chunk).unwrap();
                 prop_assert!(padded || stored == inside.cells() as u64);
+                let count = grid.inside(chunk).map_or(stored, |all| all.iter().filter(|cell| **cell).count() as u64);
+                prop_assert_eq!(count, inside.cells() as u64);
                 let from = grid.places_of(chunk, &inside).unwrap();
                 let shape = inside.shape();
                 for n in 0..inside.cells() as u64 {
@@ -289,6 +311,7 @@ mod tests {
                     prop_assert!(place < stored);
                     let cell: Vec<u64> = at.iter().zip(inside.ranges()).map(|(a, r)| r.lo + a).collect();
                     prop_assert_eq!(grid.place_of_cell(&cell), Some((chunk, place)));
+                    prop_assert!(grid.inside(chunk).is_none_or(|all| all[place as usize]));
                     *seen.entry((chunk, place)).or_default() += 1;
                     cells += 1;
                 }

@@ -228,25 +228,34 @@ impl External {
         field: usize,
         page: &ForeignPage,
         records: &[u8],
-        cells: usize,
+        (tile, cells): (u64, usize),
     ) -> Result<Column> {
         let decoder = self.decoder(field)?;
         if !page.is_fill {
-            return decoder.column(records, cells);
+            return decoder.column(records, cells, self.grid.inside(tile).as_deref());
         }
         let rows = try_vec(0u32, cells)?;
-        Ok(decoder.column(records, 1)?.view().gather(&rows))
+        Ok(decoder.column(records, 1, None)?.view().gather(&rows))
     }
 
     /// The same into `out`, of a field of fixed width without nulls.
-    pub(super) fn column_into(&self, field: usize, page: &ForeignPage, records: &[u8], out: &mut [u8]) -> Result<()> {
+    pub(super) fn column_into(
+        &self,
+        field: usize,
+        page: &ForeignPage,
+        records: &[u8],
+        (tile, out): (u64, &mut [u8]),
+    ) -> Result<()> {
         let decoder = self.decoder(field)?;
         if !page.is_fill && decoder.copy_plain(records, out)? {
             return Ok(());
         }
         let size = decoder.width();
         let cells = out.len().checked_div(size).unwrap_or(0);
-        let column = if page.is_fill { decoder.column(records, 1)? } else { decoder.column(records, cells)? };
+        let column = match page.is_fill {
+            true => decoder.column(records, 1, None)?,
+            false => decoder.column(records, cells, self.grid.inside(tile).as_deref())?,
+        };
         let values = column.view().values();
         if page.is_fill && values.len() == size {
             out.chunks_exact_mut(size).for_each(|cell| cell.copy_from_slice(values));

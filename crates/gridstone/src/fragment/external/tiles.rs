@@ -55,13 +55,13 @@ impl ExternalFragment {
     fn decode_unnamed(&self, block: &BlockRef, stored: &[u8]) -> Result<Column> {
         let (key, page) = self.page(block.field(), block.tile())?;
         let part = self.part()?;
-        part.column(block.field(), &page, &part.decode(&page, key, stored)?, block.cells())
+        part.column(block.field(), &page, &part.decode(&page, key, stored)?, (block.tile(), block.cells()))
     }
 
     fn decode_into_unnamed(&self, block: &BlockRef, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let (key, page) = self.page(block.field(), block.tile())?;
         let part = self.part()?;
-        part.column_into(block.field(), &page, &part.decode(&page, key, stored)?, out)
+        part.column_into(block.field(), &page, &part.decode(&page, key, stored)?, (block.tile(), out))
     }
 
     fn whole_block(&self, tile: u64) -> Option<StoredBlock> {
