@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForeignFile {
-    /// `"hdf5"` or `"netcdf4"`.
+    /// `"hdf5"`, `"netcdf4"` or `"netcdf3"`.
     pub format: String,
     /// The group that holds all others.
     pub root: ForeignGroup,
@@ -122,6 +122,16 @@ pub enum Layout {
         offset: Option<u64>,
         /// Bytes of all cells.
         length: u64,
+    },
+    /// In records, which other variables of the file share. A record is one step along the first axis, in row-major
+    /// order.
+    Records {
+        /// Absolute offset of the first record's cells.
+        offset: u64,
+        /// Bytes of the cells of one record.
+        length: u64,
+        /// Bytes from one record to the next.
+        stride: u64,
     },
     /// In the metadata.
     Compact {
