@@ -123,6 +123,13 @@ pub enum Layout {
         /// Bytes of all cells.
         length: u64,
     },
+    /// In one piece, in column-major order: the first axis is the fastest.
+    ColumnMajor {
+        /// Absolute offset in the file.
+        offset: u64,
+        /// Bytes of all cells.
+        length: u64,
+    },
     /// In records, which other variables of the file share. A record is one step along the first axis, in row-major
     /// order.
     Records {

@@ -127,22 +127,28 @@ impl Links {
         let bytes = reader.bytes(budget, address.saturating_add(8), length, "symbol table node")?;
         let mut cursor = reader.cursor(&bytes, "symbol table node");
         for _ in 0..count {
-            let link = old_entry(reader, heap, cursor.take(entry as usize)?);
+            let link = old_entry(reader, budget, heap, cursor.take(entry as usize)?);
             self.add(link);
         }
         Ok(())
     }
 }
 
-fn old_entry(reader: &Reader, heap: &LocalHeap, entry: &[u8]) -> Result<Link> {
+fn old_entry(reader: &Reader, budget: &Budget, heap: &LocalHeap, entry: &[u8]) -> Result<Link> {
     let mut cursor = reader.cursor(entry, "symbol table entry");
     let name = cursor.length()?;
     let object = cursor.address()?;
     let cache = cursor.u32()?;
     cursor.skip(4)?;
-    let name = name_of(heap.text(name)?)?;
+    // Entries may share a text of the heap, so that each use counts.
+    let text = |offset: u64| {
+        let found = heap.text(offset)?;
+        budget.spend(found.len() as u64)?;
+        name_of(found)
+    };
+    let name = text(name)?;
     let to = match object {
-        _ if cache == SOFT_ENTRY => LinkTo::Soft(name_of(heap.text(u64::from(cursor.u32()?))?)?),
+        _ if cache == SOFT_ENTRY => LinkTo::Soft(text(u64::from(cursor.u32()?))?),
         Some(address) => LinkTo::Object(address),
         None => return Err(Error::damaged(format!("the member {name:?} has no address"))),
     };

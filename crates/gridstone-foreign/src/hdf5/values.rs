@@ -54,7 +54,8 @@ impl Values<'_> {
                 Ok(ForeignValue::Texts(texts.collect::<Result<_>>()?))
             }
             ForeignType::Reference { to: ReferenceKind::Object, .. } => {
-                Ok(ForeignValue::Objects(cells.map(|cell| self.object(cell)).collect()))
+                let objects = cells.map(|cell| self.object(cell));
+                Ok(ForeignValue::Objects(objects.collect::<Result<_>>()?))
             }
             shown if shown.has_variable_parts() => {
                 Err(Error::unsupported("the attribute holds lists of variable length"))
@@ -72,13 +73,18 @@ impl Values<'_> {
             return Err(Error::unsupported("the list of dimension scales has another type than lists of references"));
         }
         let cells = attribute.value.chunks_exact(attribute.datatype.size.max(1) as usize);
-        cells.map(|cell| Ok(self.object(&self.list(cell)?))).collect()
+        cells.map(|cell| self.object(&self.list(cell)?)).collect()
     }
 
     /// The path of the object whose address `reference` begins with.
-    fn object(&self, reference: &[u8]) -> Option<String> {
-        let address = self.access.reader.cursor(reference, "reference").address().ok()??;
-        self.paths.get(&address).cloned()
+    fn object(&self, reference: &[u8]) -> Result<Option<String>> {
+        let address = match reference {
+            [] => None,
+            reference => self.access.reader.cursor(reference, "reference").address()?,
+        };
+        let Some(path) = address.and_then(|address| self.paths.get(&address)) else { return Ok(None) };
+        self.access.budget.spend(path.len() as u64)?;
+        Ok(Some(path.clone()))
     }
 
     /// The bytes of a list in a global heap: length 4 | address | index 4.
