@@ -16,6 +16,7 @@
 //!
 //! Dimensions without a variable of their name become bare dimensions, as NetCDF-4 writes them.
 
+use crate::cursor::{name_of, text_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     ForeignAttribute, ForeignDataset, ForeignFile, ForeignGroup, ForeignType, ForeignValue, Layout, Refused,
@@ -105,7 +106,7 @@ impl<'a> HeaderCursor<'a> {
 
     fn name(&mut self) -> Result<String> {
         let count = self.count()?;
-        crate::cursor::name_of(self.padded(count)?)
+        name_of(self.padded(count)?)
     }
 
     /// The number of entries of the list with `tag`.
@@ -380,14 +381,10 @@ fn shown_attribute(attribute: &Attribute<'_>) -> ForeignAttribute {
     ForeignAttribute { name: name.clone(), shape, datatype: shown, value }
 }
 
-/// UTF-8, or else Latin-1, without zeros at the end.
+/// The text without zeros at the end.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    let used = bytes.get(..end).unwrap_or_default();
-    match std::str::from_utf8(used) {
-        Ok(text) => text.to_owned(),
-        Err(_) => used.iter().map(|&byte| char::from(byte)).collect(),
-    }
+    text_of(bytes.get(..end).unwrap_or_default())
 }
 
 fn bare_dimension(dimension: &Dimension, records: u64) -> ForeignDataset {
