@@ -84,7 +84,8 @@ pub enum LinkTarget {
 /// A dataset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForeignDataset {
-    /// The name in its group.
+    /// The name in its group, as stored. NetCDF-4 puts `_nc4_non_coord_` before the name of a variable that is called
+    /// as a dimension and lies along others.
     pub name: String,
     /// Cells along each axis. Empty for a single cell.
     pub shape: Vec<u64>,
