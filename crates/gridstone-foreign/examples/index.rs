@@ -3,7 +3,7 @@
 //! `cargo run --example index -- FILE [--count]`; with `--count` a line for each dataset with its number of chunks.
 
 use gridstone_foreign::model::{ForeignDataset, ForeignGroup, Layout};
-use gridstone_foreign::{Error, FileSource, Hdf5File, Result};
+use gridstone_foreign::{Error, ErrorKind, FileSource, Hdf5File, Result, netcdf3};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,12 +26,21 @@ fn main() -> ExitCode {
 }
 
 fn print(path: &Path, only_count: bool) -> Result<()> {
-    let file = Hdf5File::open(Arc::new(FileSource::open(path)?))?;
-    let tree = file.tree()?;
+    let source = Arc::new(FileSource::open(path)?);
+    let (file, tree) = match Hdf5File::open(source.clone()) {
+        Ok(file) => {
+            let tree = file.tree()?;
+            (Some(file), tree)
+        }
+        Err(error) if error.kind() == ErrorKind::Format => (None, netcdf3::tree(source.as_ref()).map_err(|_| error)?),
+        Err(error) => return Err(error),
+    };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     serde_json::to_writer(&mut out, &tree).map_err(|error| Error::caller(Box::new(error)))?;
     line(&mut out, "")?;
-    print_group(&file, &tree.root, "", only_count, &mut out)?;
+    if let Some(file) = file {
+        print_group(&file, &tree.root, "", only_count, &mut out)?;
+    }
     out.flush().map_err(|error| Error::caller(Box::new(error)))
 }
 

@@ -147,6 +147,14 @@ pub(crate) fn name_of(bytes: &[u8]) -> Result<String> {
         .map_err(|_| Error::unsupported(format!("the name {:?} is not UTF-8", String::from_utf8_lossy(bytes))))
 }
 
+/// A text that is shown: UTF-8, or else Latin-1.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! The index of foreign files: which datasets a file of HDF5 or NetCDF-4 holds, and where their bytes lie.
+//! The index of foreign files: which datasets a file of HDF5, NetCDF or NumPy holds, and where their bytes lie.
 //!
 //! The crate reads metadata only. It never reads or decodes the bytes of a chunk. What it finds is a tree of plain
 //! structures ([`model`]); the entries of a chunk index are streamed, since a dataset may have millions of them.
@@ -6,6 +6,8 @@
 //! ```text
 //! ByteSource --> Hdf5File::open --> tree()            ForeignFile: groups, datasets, attributes, layouts
 //!                               \-> for_each_chunk()  ChunkEntry: place, offset, length, filter mask
+//!            --> netcdf3::tree                         ForeignFile
+//!            --> npy::dataset                          ForeignDataset
 //! ```
 //!
 //! Files are not trusted:
@@ -20,6 +22,8 @@ mod cursor;
 mod error;
 pub mod hdf5;
 pub mod model;
+pub mod netcdf3;
+pub mod npy;
 mod source;
 
 pub use error::{Error, ErrorKind, Result};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForeignFile {
-    /// `"hdf5"` or `"netcdf4"`.
+    /// `"hdf5"`, `"netcdf4"` or `"netcdf3"`.
     pub format: String,
     /// The group that holds all others.
     pub root: ForeignGroup,
@@ -84,7 +84,8 @@ pub enum LinkTarget {
 /// A dataset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForeignDataset {
-    /// The name in its group.
+    /// The name in its group, as stored. NetCDF-4 puts `_nc4_non_coord_` before the name of a variable that is called
+    /// as a dimension and lies along others.
     pub name: String,
     /// Cells along each axis. Empty for a single cell.
     pub shape: Vec<u64>,
@@ -122,6 +123,23 @@ pub enum Layout {
         offset: Option<u64>,
         /// Bytes of all cells.
         length: u64,
+    },
+    /// In one piece, in column-major order: the first axis is the fastest.
+    ColumnMajor {
+        /// Absolute offset in the file.
+        offset: u64,
+        /// Bytes of all cells.
+        length: u64,
+    },
+    /// In records, which other variables of the file share. A record is one step along the first axis, in row-major
+    /// order.
+    Records {
+        /// Absolute offset of the first record's cells.
+        offset: u64,
+        /// Bytes of the cells of one record.
+        length: u64,
+        /// Bytes from one record to the next.
+        stride: u64,
     },
     /// In the metadata.
     Compact {

@@ -151,6 +151,6 @@ impl BTree2 {
 }
 
 /// Bytes that hold numbers up to `limit`.
-fn width_of(limit: u64) -> usize {
+pub(super) fn width_of(limit: u64) -> usize {
     (limit.checked_ilog2().unwrap_or_default() / 8 + 1) as usize
 }

@@ -56,12 +56,13 @@ fn finish(state: &mut [u32; 3]) {
     *state = [a, b, c];
 }
 
-/// Checks that the last four bytes are the checksum of those before, and gives these.
+/// Checks that the last four bytes are the checksum of those before, and gives these. With the feature `fuzzing` any
+/// checksum is right, so that changed bytes reach the structures behind it.
 pub(super) fn verified<'a>(bytes: &'a [u8], what: &str) -> Result<&'a [u8]> {
     let (body, stored) = bytes
         .split_last_chunk::<4>()
         .ok_or_else(|| Error::damaged(format!("the {what} is too short for its checksum")))?;
-    if lookup3(body) != u32::from_le_bytes(*stored) {
+    if lookup3(body) != u32::from_le_bytes(*stored) && !cfg!(feature = "fuzzing") {
         return Err(Error::damaged(format!("the checksum of the {what} does not match its bytes")));
     }
     Ok(body)

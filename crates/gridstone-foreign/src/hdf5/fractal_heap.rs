@@ -11,7 +11,7 @@
 //! id        type in bits 4 and 5 | managed: offset, length; huge: key or place; tiny: the object
 //! ```
 
-use super::btree2::BTree2;
+use super::btree2::{BTree2, width_of};
 use super::checksum::verified;
 use super::reader::Reader;
 use crate::budget::Budget;
@@ -223,9 +223,4 @@ impl FractalHeap {
 /// Bytes that hold `bits` bits.
 fn bytes_for(bits: u32) -> usize {
     bits.div_ceil(8) as usize
-}
-
-/// Bytes that hold numbers up to `limit`.
-fn width_of(limit: u64) -> usize {
-    (limit.checked_ilog2().unwrap_or_default() / 8 + 1) as usize
 }

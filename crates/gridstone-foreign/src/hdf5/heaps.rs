@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! local    "HEAP" | version | - 3 | bytes | free list | address of the bytes
-//! global   "GCOL" | version | - 3 | bytes of all | objects
-//!          an object: index 2 | references 2 | - 4 | bytes | body, padded to 8 bytes
+//! global   "GCOL" | version | - 3 | bytes of all, padded to 16 bytes | objects
+//!          an object: index 2 | references 2 | - 4 | bytes, padded to 16 bytes | body, padded to 8 bytes
 //! ```
 
 use super::reader::Reader;
@@ -11,6 +11,9 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::sync::Mutex;
+
+/// Bytes in front of the objects of a collection, and in front of the body of an object.
+const PREFIX_BYTES: usize = 16;
 
 /// The names of a group of the old form.
 #[derive(Debug)]
@@ -81,15 +84,15 @@ impl Collection {
         cursor.version(1)?;
         cursor.skip(3)?;
         let length = cursor.length()?;
-        let start = cursor.position();
         let bytes = reader.bytes(budget, address, length, "global heap")?;
         let mut objects = HashMap::new();
         let mut cursor = reader.cursor(&bytes, "global heap");
-        cursor.skip(start)?;
-        while cursor.remaining() >= 8 + usize::from(reader.widths().length) {
+        cursor.skip(PREFIX_BYTES)?;
+        while cursor.remaining() >= PREFIX_BYTES {
             let index = cursor.u16()?;
             cursor.skip(6)?;
             let length = cursor.length()? as usize;
+            cursor.skip(8 - usize::from(reader.widths().length))?;
             if index == 0 {
                 break;
             }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! old groups   symbol table message: address of a B-tree of version 1, address of a local heap
-//!              "TREE" 0 -> "SNOD" | version | - | entries 2 | each: name 8 | header 8 | cache 4 | - 4 | scratch 16
+//!              "TREE" 0 -> "SNOD" | version | - | entries 2 | each: name | header | cache 4 | - 4 | scratch 16
 //! new groups   link messages, or a link info message: address of a fractal heap, address of a B-tree of version 2
 //!              a link: version | flags | [type] | [order 8] | [character set] | name bytes | name | what it refers to
 //! ```
@@ -122,27 +122,33 @@ impl Links {
         cursor.version(1)?;
         cursor.skip(1)?;
         let count = cursor.u16()?;
-        let entry = 24 + 2 * u64::from(reader.widths().offset);
+        let entry = 24 + u64::from(reader.widths().length) + u64::from(reader.widths().offset);
         let length = entry * u64::from(count);
         let bytes = reader.bytes(budget, address.saturating_add(8), length, "symbol table node")?;
         let mut cursor = reader.cursor(&bytes, "symbol table node");
         for _ in 0..count {
-            let link = old_entry(reader, heap, cursor.take(entry as usize)?);
+            let link = old_entry(reader, budget, heap, cursor.take(entry as usize)?);
             self.add(link);
         }
         Ok(())
     }
 }
 
-fn old_entry(reader: &Reader, heap: &LocalHeap, entry: &[u8]) -> Result<Link> {
+fn old_entry(reader: &Reader, budget: &Budget, heap: &LocalHeap, entry: &[u8]) -> Result<Link> {
     let mut cursor = reader.cursor(entry, "symbol table entry");
-    let name = cursor.uint(usize::from(reader.widths().offset))?;
+    let name = cursor.length()?;
     let object = cursor.address()?;
     let cache = cursor.u32()?;
     cursor.skip(4)?;
-    let name = name_of(heap.text(name)?)?;
+    // Entries may share a text of the heap, so that each use counts.
+    let text = |offset: u64| {
+        let found = heap.text(offset)?;
+        budget.spend(found.len() as u64)?;
+        name_of(found)
+    };
+    let name = text(name)?;
     let to = match object {
-        _ if cache == SOFT_ENTRY => LinkTo::Soft(name_of(heap.text(u64::from(cursor.u32()?))?)?),
+        _ if cache == SOFT_ENTRY => LinkTo::Soft(text(u64::from(cursor.u32()?))?),
         Some(address) => LinkTo::Object(address),
         None => return Err(Error::damaged(format!("the member {name:?} has no address"))),
     };

@@ -35,7 +35,7 @@ pub(super) struct ScaleFacts {
     pub(super) number: Option<i64>,
 }
 
-/// Whether the attribute only serves scales, and what it says is told otherwise.
+/// Whether the attribute only links axes and scales. The scales of a dataset hold the same.
 pub(super) fn is_reserved(name: &str) -> bool {
     [SCALES_OF_AXES, USERS_OF_SCALE].contains(&name)
 }

@@ -27,7 +27,7 @@ impl SharedHeaps {
         cursor.version(0)?;
         let address = cursor.defined_address()?;
         let count = cursor.u8()?;
-        let entry = 16 + 2 * u64::from(reader.widths().offset);
+        let entry = 14 + 2 * u64::from(reader.widths().offset);
         let bytes = reader.bytes(budget, address, 8 + entry * u64::from(count), "table of shared messages")?;
         let mut cursor = reader.cursor(verified(&bytes, "table of shared messages")?, "table of shared messages");
         cursor.signature(b"SMTB")?;
@@ -36,7 +36,6 @@ impl SharedHeaps {
             cursor.skip(2)?;
             let types = cursor.u16()?;
             cursor.skip(10)?;
-            cursor.skip(2)?;
             cursor.address()?;
             if let Some(heap) = cursor.address()? {
                 heaps.push((types, FractalHeap::read(reader, budget, heap)?));

@@ -80,7 +80,7 @@ fn first_versions(bytes: &[u8], base: u64, version: u8) -> Result<Superblock> {
     cursor.address()?; // free space
     cursor.address()?; // end of the file
     let driver = cursor.address()?;
-    cursor.address()?; // the root's name
+    cursor.length()?; // the root's name
     let root = cursor.defined_address()?;
     Ok(Superblock { base, widths, root, extension: None, driver })
 }

@@ -80,7 +80,10 @@ impl Walk<'_> {
         let name = link.name;
         let target = match link.to {
             LinkTo::Object(address) => match self.paths.get(&address) {
-                Some(path) => LinkTarget::Hard { path: path.clone() },
+                Some(path) => {
+                    self.access.budget.spend(path.len() as u64)?;
+                    LinkTarget::Hard { path: path.clone() }
+                }
                 None => return self.object(into, name, address, path, depth),
             },
             LinkTo::Soft(path) => LinkTarget::Soft { path },

@@ -3,6 +3,7 @@
 use super::attributes::{Access, StoredAttribute};
 use super::datatype::{Datatype, whole_number};
 use super::heaps::GlobalHeaps;
+use crate::cursor::text_of;
 use crate::error::{Error, Result};
 use crate::model::{ForeignType, ForeignValue, ReferenceKind, TextPadding};
 use std::collections::HashMap;
@@ -47,14 +48,15 @@ impl Values<'_> {
                 Ok(ForeignValue::Floats(cells.map(|cell| float(cell, *big_endian)).collect()))
             }
             ForeignType::FixedText { padding, .. } => {
-                Ok(ForeignValue::Texts(cells.map(|cell| text(trimmed(cell, *padding))).collect()))
+                Ok(ForeignValue::Texts(cells.map(|cell| text_of(trimmed(cell, *padding))).collect()))
             }
             ForeignType::VariableText { .. } => {
-                let texts = cells.map(|cell| self.list(cell).map(|bytes| text(until_zero(&bytes))));
+                let texts = cells.map(|cell| self.list(cell).map(|bytes| text_of(until_zero(&bytes))));
                 Ok(ForeignValue::Texts(texts.collect::<Result<_>>()?))
             }
             ForeignType::Reference { to: ReferenceKind::Object, .. } => {
-                Ok(ForeignValue::Objects(cells.map(|cell| self.object(cell)).collect()))
+                let objects = cells.map(|cell| self.object(cell));
+                Ok(ForeignValue::Objects(objects.collect::<Result<_>>()?))
             }
             shown if shown.has_variable_parts() => {
                 Err(Error::unsupported("the attribute holds lists of variable length"))
@@ -72,13 +74,18 @@ impl Values<'_> {
             return Err(Error::unsupported("the list of dimension scales has another type than lists of references"));
         }
         let cells = attribute.value.chunks_exact(attribute.datatype.size.max(1) as usize);
-        cells.map(|cell| Ok(self.object(&self.list(cell)?))).collect()
+        cells.map(|cell| self.object(&self.list(cell)?)).collect()
     }
 
     /// The path of the object whose address `reference` begins with.
-    fn object(&self, reference: &[u8]) -> Option<String> {
-        let address = self.access.reader.cursor(reference, "reference").address().ok()??;
-        self.paths.get(&address).cloned()
+    fn object(&self, reference: &[u8]) -> Result<Option<String>> {
+        let address = match reference {
+            [] => None,
+            reference => self.access.reader.cursor(reference, "reference").address()?,
+        };
+        let Some(path) = address.and_then(|address| self.paths.get(&address)) else { return Ok(None) };
+        self.access.budget.spend(path.len() as u64)?;
+        Ok(Some(path.clone()))
     }
 
     /// The bytes of a list in a global heap: length 4 | address | index 4.
@@ -145,14 +152,6 @@ fn trim_end(bytes: &[u8], byte: u8) -> &[u8] {
     bytes.get(..end).unwrap_or_default()
 }
 
-/// The text in `bytes`: UTF-8, or else Latin-1.
-fn text(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +171,6 @@ mod tests {
         assert_eq!(trimmed(b"a\0b\0\0", TextPadding::ZeroTerminated), b"a");
         assert_eq!(trimmed(b"a\0b\0\0", TextPadding::ZeroPadded), b"a\0b");
         assert_eq!(trimmed(b"a b  ", TextPadding::SpacePadded), b"a b");
-        assert_eq!(text(b"20 \xb0C"), "20 °C");
+        assert_eq!(text_of(b"20 \xb0C"), "20 °C");
     }
 }
