@@ -35,7 +35,7 @@ __all__ = [
     "Answers", "Array", "Buffer", "Cells", "Condition", "Context", "Field", "Group", "Keys", "Portions", "Scan",
     "Staged", "Transaction", "Upkeep", "Writer", "__version__", "aggregate", "alter_labelled", "answers",
     "append_block", "check_condition", "check_receipt", "check_schema", "commit_receipts", "copy", "create_array",
-    "create_group", "delete_store", "environment_keys", "exists", "finish_partials", "foreign_sources", "hdf5_tree",
+    "create_group", "delete_store", "environment_keys", "exists", "finish_partials", "foreign_sources", "foreign_tree",
     "labels_of", "look_at_source", "merge_partials", "move_node", "open", "parse_condition", "partial", "reduce",
     "reduce_nothing", "register_filter", "registered_filters", "repair", "select_rows", "stage_external", "tag",
     "untag", "upgrade", "verify_store",
@@ -492,8 +492,8 @@ class Transaction:
     def abort(self) -> None:
         """Gives up all that was staged; nothing happens to one that has ended."""
 
-def hdf5_tree(path: str) -> str:
-    """The tree of an HDF5 or NetCDF-4 file as JSON."""
+def foreign_tree(path: str) -> str:
+    """The tree of a file of HDF5, NetCDF or NumPy as JSON."""
 
 def look_at_source(array: Array, uri: str) -> tuple[str, int | None, int | None, str | None]:
     """The state of a source now: its URI as the store keeps it, size, time of the last change in microseconds, etag."""

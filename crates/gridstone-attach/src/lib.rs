@@ -8,8 +8,8 @@ use gridstone::codec::foreign::ForeignPipeline;
 use gridstone::engine;
 use gridstone::fragment::external::{ChunkGrid, ExternalSpec, ForeignField, ForeignPage, ForeignSource, TilePage};
 use gridstone::schema::{KeyRange, Schema, Subarray};
-use gridstone_foreign::model::ForeignDataset;
-use gridstone_foreign::{FileSource, Hdf5File};
+use gridstone_foreign::model::{ForeignDataset, ForeignFile, ForeignGroup};
+use gridstone_foreign::{ByteSource, FileSource, Hdf5File, netcdf3, npy};
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,13 +80,34 @@ impl Attached {
     }
 }
 
-/// The tree of the HDF5 or NetCDF-4 file at `path` as JSON: [`gridstone_foreign::model::ForeignFile`].
+/// The tree of the file at `path` as JSON, [`ForeignFile`]: of HDF5 and NetCDF, and of an array of NumPy (`.npy`), which is the dataset
+/// `array`.
 ///
 /// # Errors
 /// Storage: it cannot be read; Input: it is of another format; Corruption, Unsupported.
-pub fn hdf5_tree(path: &str) -> Result<String> {
-    let tree = opened(path)?.tree().map_err(|e| foreign(path, &e))?;
+pub fn tree(path: &str) -> Result<String> {
+    let tree = tree_of(path).map_err(|e| foreign(path, &e))?;
     serde_json::to_string(&tree).map_err(|e| Error::input(format!("{path} has names that JSON cannot hold: {e}")))
+}
+
+/// What files of NetCDF-3 and of NumPy begin with.
+const NETCDF3: &[u8] = b"CDF";
+const NUMPY: &[u8] = b"\x93NUMPY";
+
+fn tree_of(path: &str) -> gridstone_foreign::Result<ForeignFile> {
+    let source = FileSource::open(Path::new(path))?;
+    let mut head = [0; NUMPY.len()];
+    let known = usize::try_from(source.length()).unwrap_or(head.len()).min(head.len());
+    source.read_at(0, head.get_mut(..known).unwrap_or_default())?;
+    if head.starts_with(NETCDF3) {
+        return netcdf3::tree(&source);
+    }
+    if head.starts_with(NUMPY) {
+        let dataset = ForeignDataset { name: "array".into(), ..npy::dataset(&source)? };
+        let root = ForeignGroup { datasets: vec![dataset], ..ForeignGroup::default() };
+        return Ok(ForeignFile { format: "npy".into(), root });
+    }
+    Hdf5File::open(Arc::new(source))?.tree()
 }
 
 fn opened(path: &str) -> Result<Hdf5File> {

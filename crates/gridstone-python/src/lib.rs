@@ -71,7 +71,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(aggregate::merge_partials, module)?)?;
     module.add_function(wrap_pyfunction!(aggregate::finish_partials, module)?)?;
     module.add_function(wrap_pyfunction!(append::append_block, module)?)?;
-    module.add_function(wrap_pyfunction!(attach::hdf5_tree, module)?)?;
+    module.add_function(wrap_pyfunction!(attach::foreign_tree, module)?)?;
     module.add_function(wrap_pyfunction!(attach::look_at_source, module)?)?;
     module.add_function(wrap_pyfunction!(attach::stage_external, module)?)?;
     module.add_function(wrap_pyfunction!(attach::foreign_sources, module)?)?;

@@ -88,7 +88,7 @@ def _append(array: Target, source: Any, concat: str | None, progress: Progress) 
     before = None if labels is None or not len(labels) else labels[-1]
     found, _ = work.series(paths, asked, along, ordered=ordered, before=before)
     start = array.shape[axis]
-    array._commit(work.fill(array, found, start, grow=True), None)
+    work.fill(array, found, start, grow=True)
     more = found.coordinates()
     if labels is not None and more is not None:
         labelled(array, array.dims[axis], np.concatenate([labels, more]))

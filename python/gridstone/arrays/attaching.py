@@ -15,6 +15,7 @@ from ..column.datatype import AnyArray
 from ..context.settings import Context
 from ..errors import GridstoneError, InputError, UnsupportedError
 from ..foreign import attributes, tree
+from ..foreign.copied import slabs
 from ..foreign.pieces import Pieces, Source, fragments
 from ..foreign.series import Part, Series, axis_of, series
 from ..result.cells import Result
@@ -96,9 +97,12 @@ class Attaching:
         made = Pieces(asked[0][1].shape)
         for name, dataset in asked:
             made.add(dataset, name, self._decode)
-        if made.refused and self._variable == "refuse":
-            path, reason = next(iter(made.refused.items()))
-            raise UnsupportedError(f"{path} has no form in place: {reason}")
+        if made.copies and self._variable == "refuse":
+            one = made.copies[0]
+            raise UnsupportedError(
+                f"{one.dataset.path}: the values of {one.attr.name} vary in length, and have no form in place; "
+                'variable="copy" copies them'
+            )
         return made
 
     def series(
@@ -121,26 +125,24 @@ class Attaching:
         made = series([part for part, _ in found], concat, ordered=ordered, told=notes.append, before=before)
         return made, [files[part.path] for part in made.parts]
 
-    def fill(self, made: Target, found: Series, start: int = 0, grow: bool = False) -> "list[_native.Staged]":
-        """Stages the cells of a series of files, the first of them `start` cells along its dimension."""
-        with reporting(self._progress, "attach", "files") as told:
-            return self._staged(made, found, (start, grow), told or (lambda done, total: None))
-
-    def _staged(
-        self, made: Target, found: Series, place: tuple[int, bool], told: Callable[[int, int], object]
-    ) -> "list[_native.Staged]":
+    def fill(self, made: Target, found: Series, start: int = 0, grow: bool = False) -> None:
+        """Attaches the cells of a series of files, the first of them `start` cells along its dimension."""
         staged: list[_native.Staged] = []
-        start, grow = place
-        for part, at in zip(found.parts, found.starts, strict=True):
-            if not all(part.pieces.shape):
-                continue
-            position = [0] * len(found.shape)
-            position[found.axis] = start + at
-            source = _source(made, part.path)
-            for spec in fragments(part.pieces, source, position, new_axis=found.is_new):
-                staged.append(_native.stage_external(made.native, spec, grow))
-                told(len(staged), len(found.parts))
-        return staged
+        places: list[tuple[Part, list[int]]] = []
+        with reporting(self._progress, "attach", "files") as told:
+            for part, at in zip(found.parts, found.starts, strict=True):
+                position = [0] * len(found.shape)
+                position[found.axis] = start + at
+                if all(part.pieces.shape):
+                    source = _source(made, part.path)
+                    specs = fragments(part.pieces, source, position, new_axis=found.is_new)
+                    staged += [_native.stage_external(made.native, spec, grow) for spec in specs]
+                    places.append((part, position))
+                if told is not None:
+                    told(len(places), len(found.parts))
+        made._commit(staged, None)
+        for part, position in places:
+            copied(made, part.pieces, part.path, position, inner=found.is_new)
 
     def fill_one(self, made: Target, pieces: Pieces, file: str) -> None:
         """Attaches the cells of one file to an array that was just created, with their attributes as metadata."""
@@ -148,6 +150,7 @@ class Attaching:
             specs = fragments(pieces, _source(made, file), [0] * len(pieces.shape))
             with reporting(self._progress, "attach", "chunks") as told:
                 made._commit([_native.stage_external(made.native, spec, False, told) for spec in specs], None)
+            copied(made, pieces, file, [0] * len(pieces.shape))
         self.describe(made, pieces)
 
     def describe(self, made: Target, pieces: Pieces, **more: Any) -> None:
@@ -165,8 +168,10 @@ class Attaching:
                 place["decoded"] = False
             left = {} if alone else attributes.as_metadata(_left(member.dataset.attributes, encoding))
             made[member.attr.name].meta.update(left | {"encoding": encoding | place})
+        for copy in pieces.copies:
+            made[copy.attr.name].meta["encoding"] = {"dataset": copy.dataset.path, "copied": True, **more}
         if alone:
-            encoding = dict(pieces.members[0].decoded.encoding)
+            encoding = dict(pieces.members[0].decoded.encoding) if pieces.members else {}
             made.meta.update(attributes.as_metadata(_left(pieces.datasets[0].attributes, encoding)))
 
     def label(self, made: Target, pieces: Pieces, file: tree.File, *, without: int | None = None) -> None:
@@ -190,9 +195,10 @@ class Attaching:
             read = self.read(file, dataset)
         except UnsupportedError:
             return None
-        if len(read.pieces.members) != 1 or read.pieces.members[0].attr.shape:
+        attrs = read.pieces.attrs
+        if len(attrs) != 1 or attrs[0].shape or attrs[0].var:
             return None
-        values = read.cells[read.pieces.members[0].attr.name]
+        values = read.cells[attrs[0].name]
         return None if isinstance(values, np.ma.MaskedArray) else values
 
     def read(self, file: tree.File, dataset: tree.Dataset) -> Read:
@@ -207,6 +213,18 @@ class Attaching:
             return Read(pieces, made.read())
         finally:
             _native.delete_store(used.native, uri)
+
+
+def copied(made: Target, pieces: Pieces, file: str, position: Sequence[int], *, inner: bool = False) -> None:
+    """Copies the values of varying length into an array; with `inner` it has one dimension more, the outermost."""
+    shape = (1, *pieces.shape) if inner else pieces.shape
+    at = tuple(slice(low, low + size) for low, size in zip(position, shape, strict=True))
+    axis = 1 if inner else 0
+    for copy in pieces.copies:
+        for rows, values in slabs(file, copy.dataset.path, pieces.shape, copy.value):
+            low = at[axis].start
+            place = (*at[:axis], slice(low + rows.start, low + rows.stop), *at[axis + 1 :])
+            made[copy.attr.name][place] = values[np.newaxis] if inner else values
 
 
 def labelled(made: Target, name: str, values: AnyArray) -> bool:

@@ -213,7 +213,7 @@ class Context(Settings):
         )
 
 
-def prefixes(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+def prefixes(given: Any) -> list[str]:
     """Folders as absolute paths, and URLs as they are.
 
     Raises:

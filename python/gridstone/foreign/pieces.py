@@ -1,4 +1,4 @@
-"""Datasets of one shape as the attributes of an array, and where its cells lie, as the core is told of it."""
+"""Datasets of one shape as the attributes of an array, and where its cells lie, in the core's terms."""
 
 import json
 import math
@@ -12,6 +12,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from .conventions import Decoded, decoded
+from .copied import Varied
 from .filters import pipeline
 from .tree import Dataset, dimension_names
 from .values import Record, Stored, record_of
@@ -30,6 +31,15 @@ class Member:
 
     attr: Attr
     decoded: Decoded
+    dataset: Dataset
+
+
+@dataclass(frozen=True)
+class Copy:
+    """An attribute whose values vary in length, and are copied."""
+
+    attr: Attr
+    value: Varied
     dataset: Dataset
 
 
@@ -54,7 +64,8 @@ class Pieces:
     """The record of each dataset, by path."""
     datasets: list[Dataset] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    """What has no form in place, by path and member, with the reason."""
+    """What has no form at all, by path and member, with the reason."""
+    copies: list[Copy] = field(default_factory=list)
 
     def add(self, dataset: Dataset, name: str | None, decode: bool) -> None:
         """Adds the values of a dataset under `name`, or under its own; members of compounds under theirs.
@@ -72,31 +83,37 @@ class Pieces:
         record = record_of(dataset.raw["datatype"], dataset.raw["element_size"])
         for member, reason in record.refused.items():
             self.refused[_joined(dataset.path, member)] = reason
-        if not record.members:
-            raise UnsupportedError(
-                f"{dataset.path} cannot be shown where it lies: {'; '.join(record.refused.values())}"
-            )
+        if not record.members and not record.varied:
+            raise UnsupportedError(f"{dataset.path} cannot be attached: {'; '.join(record.refused.values())}")
+        for value in record.varied:
+            own = value.member and (f"{name}.{value.member}" if name else value.member)
+            self.copies.append(Copy(value.attr(own or name or dataset.name), value, dataset))
         self.datasets.append(dataset)
         self.records[dataset.path] = record
         for stored in record.members:
             shown = decoded(stored, dataset.attributes) if decode and not stored.name else Decoded(stored, False, {})
             self.members.append(Member(_attr(_named(stored, name or dataset.name, name), shown), shown, dataset))
-        names = [member.attr.name for member in self.members]
+        names = [attr.name for attr in self.attrs]
         if twice := next((one for one in names if names.count(one) > 1), None):
             raise InputError(
                 f"two values would be the attribute {brief(twice)}; name them: "
                 'dataset={"a": "/path/a", "b": "/path/b"}'
             )
 
+    @property
+    def attrs(self) -> list[Attr]:
+        """The attributes of the array: those that stay in the file, then those that are copied."""
+        return [member.attr for member in self.members] + [copy.attr for copy in self.copies]
+
     def schema(self) -> Schema:
         """The schema of an array of these values: dimensions from 0, tiles as the chunks of the first dataset."""
         first = self.datasets[0]
         names = dimension_names(first)
-        taken = {member.attr.name for member in self.members}
+        taken = {attr.name for attr in self.attrs}
         names = [name if name not in taken else f"{name}_dim" for name in names]
         tile = tile_of(first, self.records[first.path].size)
         dims = [Dim(name, (0, size - 1), extent) for name, size, extent in zip(names, self.shape, tile, strict=True)]
-        return Schema(dims, [member.attr for member in self.members])
+        return Schema(dims, self.attrs)
 
 
 def check_layout(dataset: Dataset) -> None:
@@ -154,8 +171,21 @@ def sides_of(dataset: Dataset, record: int) -> tuple[int, ...]:
         return tuple(dataset.layout["chunk"])
     if dataset.layout["kind"] == "compact":
         return dataset.shape
-    room, sides = max(1, _TILE_BYTES // max(1, record)), []
-    for size in reversed(dataset.shape):
+    shape, layout = dataset.shape, dataset.layout
+    if layout["kind"] == "column_major":
+        return _run(shape[::-1], _TILE_BYTES // max(1, record))[::-1]
+    if layout["kind"] == "records" and math.prod(shape[1:]) == 1:
+        # A record has one cell: tiles are runs of records, with what other variables have in between.
+        return (max(1, min(shape[0], _TILE_BYTES // max(1, layout["stride"]))), *shape[1:])
+    if layout["kind"] == "records":
+        return (1, *_run(shape[1:], _TILE_BYTES // max(1, record)))
+    return _run(shape, _TILE_BYTES // max(1, record))
+
+
+def _run(shape: Sequence[int], room: int) -> tuple[int, ...]:
+    """The sides of boxes of at most `room` cells, about, that lie in one run, the last dimension going fastest."""
+    room, sides = max(1, room), []
+    for size in reversed(shape):
         side = max(1, min(size, room))
         sides.append(side)
         room = room // side if side == size else 1
@@ -167,10 +197,10 @@ def fragments(pieces: Pieces, source: Source, position: Sequence[int], *, new_ax
     `new_axis`: the array has one dimension more, the outermost, along which the box has one cell.
     """
     groups: dict[Any, list[Dataset]] = {}
-    for dataset in pieces.datasets:
+    for dataset in (one for one in pieces.datasets if pieces.records[one.path].members):
         sides = sides_of(dataset, pieces.records[dataset.path].size)
-        groups.setdefault((dataset.layout["kind"] == "chunked", sides), []).append(dataset)
-    made = [_fragment(pieces, datasets, source, padded, sides) for (padded, sides), datasets in groups.items()]
+        groups.setdefault((dataset.layout["kind"], sides), []).append(dataset)
+    made = [_fragment(pieces, datasets, source, kind, sides) for (kind, sides), datasets in groups.items()]
     return [json.dumps((_outside(one) if new_axis else one) | {"position": list(position)}) for one in made]
 
 
@@ -186,7 +216,7 @@ def _fragment(
     pieces: Pieces,
     datasets: Sequence[Dataset],
     source: Source,
-    padded: bool,
+    kind: str,
     sides: Sequence[int],
 ) -> dict[str, Any]:
     places = {dataset.path: place for place, dataset in enumerate(datasets)}
@@ -195,8 +225,8 @@ def _fragment(
         "shape": list(pieces.shape),
         "lead": [0] * len(pieces.shape),
         "sides": list(sides),
-        "ranks": list(range(len(pieces.shape))),
-        "padded": padded,
+        "ranks": list(range(len(pieces.shape)))[:: -1 if kind == "column_major" else 1],
+        "padded": kind == "chunked",
         "sources": [{"uri": source.uri, "size": source.size, "time_us": source.time_us, "etag": source.etag}],
         "attrs": [member.attr.name for member in members],
         "fields": [_field(member, places, pieces) for member in members],
@@ -211,7 +241,7 @@ def _field(member: Member, places: Mapping[str, int], pieces: Pieces) -> dict[st
         "attr": 0,
         "list": places[member.dataset.path],
         "offset": stored.offset,
-        "step": pieces.records[member.dataset.path].size,
+        "step": _step(member.dataset, pieces.records[member.dataset.path]),
         "value": stored.value,
     }
     return made | ({"steps": [dict(step) for step in stored.steps]} if stored.steps else {})
@@ -222,6 +252,26 @@ def _fill(dataset: Dataset, record: Record) -> str:
     return bytes(given).hex() if given and len(given) == record.size else bytes(record.size).hex()
 
 
+def _strides(dataset: Dataset, record: Record) -> list[int]:
+    """Bytes from a cell to the next along each dimension."""
+    shape, kind = dataset.shape, dataset.layout["kind"]
+    strides, stride = [], record.size
+    for size in shape if kind == "column_major" else reversed(shape):
+        strides.append(stride)
+        stride *= size
+    if kind == "records":
+        strides[-1] = dataset.layout["stride"]
+    return strides if kind == "column_major" else strides[::-1]
+
+
+def _step(dataset: Dataset, record: Record) -> int:
+    """Bytes from a cell of a tile to the next."""
+    layout = dataset.layout
+    if layout["kind"] == "records" and math.prod(dataset.shape[1:]) == 1:
+        return int(layout["stride"])
+    return record.size
+
+
 def _pages(dataset: Dataset, record: Record, source: Source) -> dict[str, Any]:
     layout = dataset.layout
     match layout["kind"]:
@@ -229,17 +279,13 @@ def _pages(dataset: Dataset, record: Record, source: Source) -> dict[str, Any]:
             return {"kind": "kept", "bytes": list(layout["bytes"])}
         case "contiguous" if layout["offset"] is None:
             return {"kind": "nothing"}
-        case "contiguous":
-            strides, stride = [], record.size
-            for size in reversed(dataset.shape):
-                strides.append(stride)
-                stride *= size
+        case "contiguous" | "column_major" | "records":
             return {
                 "kind": "strided",
                 "source": 0,
                 "offset": layout["offset"],
-                "strides": strides[::-1],
-                "step": record.size,
+                "strides": _strides(dataset, record),
+                "step": _step(dataset, record),
                 "record": record.size,
             }
     return {

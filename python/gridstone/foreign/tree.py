@@ -126,14 +126,14 @@ def _absolute(group: str, path: str) -> str:
 
 
 def opened(path: str) -> File:
-    """The tree of the HDF5 or NetCDF-4 file at `path`.
+    """The tree of the file at `path`: of HDF5, NetCDF, or an array of NumPy.
 
     Raises:
         InputError: it is of another format.
         StorageError: it cannot be read.
         CorruptionError: it contradicts its format.
     """
-    raw = json.loads(_native.hdf5_tree(path))
+    raw = json.loads(_native.foreign_tree(path))
     return File(path, raw["format"], _group(path, "/", raw["root"]))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UnsupportedError
+from .copied import Varied, varied_of
 
 _PADDINGS = {"zero_terminated": "terminated", "zero_padded": "zeros", "space_padded": "spaces"}
 
@@ -28,7 +29,7 @@ class Stored:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The value as the core is told of it."""
+        """The value in the core's terms."""
         made = {"kind": self.kind, "width": self.width, "count": self.count}
         return made | ({"big_endian": True} if self.big_endian else {})
 
@@ -45,18 +46,23 @@ class Record:
     size: int
     members: tuple[Stored, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Members that have no form in place, with the reason."""
+    """Members that have no form at all, with the reason."""
+    varied: tuple[Varied, ...] = ()
+    """Members of varying length, which have no form in place."""
 
 
 def record_of(datatype: Mapping[str, Any], size: int) -> Record:
     """The record of a cell: of a compound a member each, those inside of members too."""
-    members, refused = [], {}
+    members, refused, varied = [], {}, []
     for name, offset, one in _flat(datatype, "", 0):
+        if (found := varied_of(one, name)) is not None:
+            varied.append(found)
+            continue
         try:
             members.append(_stored(one, name, offset))
         except UnsupportedError as error:
             refused[name] = str(error)
-    return Record(size, tuple(members), refused)
+    return Record(size, tuple(members), refused, tuple(varied))
 
 
 def _flat(datatype: Mapping[str, Any], name: str, offset: int) -> Iterator[tuple[str, int, Mapping[str, Any]]]:

@@ -23,6 +23,7 @@ from .transaction import Transaction
 
 Datasets = str | Sequence[str] | Mapping[str, str] | None
 
+
 def _any_source(what: str, value: Any) -> None:
     """Sources are looked at one by one."""
 
@@ -60,9 +61,8 @@ def attach(
         path: the place of the array or group in the store.
         concat: the dimension along which several files follow each other, or "new:run" for a new outermost one.
         decode: show fill values, packed numbers and times as the conventions of NetCDF say; False: the stored numbers.
-        variable: values of varying length have no form in place: "copy" leaves them out of the array and names them
-            in its
-            metadata, "refuse" is an error.
+        variable: values of varying length have no form in place: "copy" copies them into the store, by way of h5py;
+            "refuse" is an error.
         context: budget, threads and durability; None: the process's default. The returned handle may also read the
             folder
             of the file; others need `Context(sources=[folder])`, unless the file lies beside the store or below.
@@ -127,7 +127,7 @@ def _joined(uri: str, path: str, work: Attaching, context: Context, found: tuple
     schema = Schema(dims, schema.attrs)
 
     def fill(made: Array) -> None:
-        made._commit(work.fill(made, made_of), None)
+        work.fill(made, made_of)
         work.describe(made, first, concat=(NEW if made_of.is_new else "") + made_of.name)
         work.label(made, first, opened[0], without=None if made_of.is_new else made_of.axis)
         along = made_of.coordinates()
@@ -186,7 +186,7 @@ def _member(tx: Transaction, at: str, dataset: tree.Dataset, source: tuple[tree.
         return
     # A single cell is copied: an array without dimensions has no tiles.
     read = work.read(file, dataset.as_list())
-    attrs = [member.attr for member in read.pieces.members]
+    attrs = read.pieces.attrs
     made = tx.create(at, Schema([], attrs))
     made[...] = {attr.name: read.cells[attr.name][0] for attr in attrs}
     made.meta.update(attributes.as_metadata(dataset.attributes))

@@ -157,3 +157,48 @@ def test_a_file_that_changed_is_named(tmp_path: Path) -> None:
         a[...]
     assert "has changed" in a.sources.column("state").to_pylist()[0]
     assert "has changed" in a.verify().damage[0].message
+
+
+def test_values_of_varying_length_are_copied(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["texts"] = np.array(["a", "ü" * 40, ""], dtype=h5py.string_dtype())
+        lists = file.create_dataset("lists", (2,), dtype=h5py.vlen_dtype("i4"))
+        lists[0], lists[1] = [1, 2, 3], []
+        kind = np.dtype([("n", "<i4"), ("s", h5py.string_dtype())])
+        file["pairs"] = np.array([(1, "x"), (2, "yy")], dtype=kind)
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "r.h5", "/texts")
+    assert isinstance(a, gs.Array)
+    assert np.asarray(a[...]).tolist() == ["a", "ü" * 40, ""]
+    b = gs.attach(tmp_path / "b.gs", tmp_path / "r.h5", "/lists")
+    assert isinstance(b, gs.Array)
+    assert [list(one) for one in b[...]] == [[1, 2, 3], []]
+    c = gs.attach(tmp_path / "c.gs", tmp_path / "r.h5", "/pairs")
+    assert isinstance(c, gs.Array)
+    assert (c["n"][...].tolist(), np.asarray(c["s"][...]).tolist()) == ([1, 2], ["x", "yy"])
+    with pytest.raises(gs.errors.UnsupportedError, match=r'vary in length.*variable="copy"'):
+        gs.attach(tmp_path / "d.gs", tmp_path / "r.h5", "/texts", variable="refuse")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_numpy_are_attached(tmp_path: Path, order: Any) -> None:
+    values = np.asarray(np.random.default_rng(1).normal(size=(31, 7, 5)).astype(">f4"), order=order)
+    np.save(tmp_path / "x.npy", values)
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "x.npy", "/array")
+    assert isinstance(a, gs.Array)
+    assert (a[...] == values).all()
+    assert (a[3:20:4, ::-1, 2] == values[3:20:4, ::-1, 2]).all()
+
+
+def test_files_of_netcdf_3_are_attached(tmp_path: Path) -> None:
+    netcdf = pytest.importorskip("netCDF4")
+    with netcdf.Dataset(tmp_path / "x.nc", "w", format="NETCDF3_64BIT_OFFSET") as file:
+        file.createDimension("time", None)
+        file.createDimension("x", 3)
+        file.createVariable("time", "f8", ("time",))[:] = np.arange(5)
+        file.createVariable("v", "i2", ("time", "x"))[:] = np.arange(15).reshape(5, 3)
+        file.createVariable("w", "i1", ("time",))[:] = np.arange(5)
+        file.createVariable("fixed", "f4", ("x",))[:] = [1, 2, 3]
+    for name, wanted in {"v": np.arange(15).reshape(5, 3), "w": np.arange(5), "fixed": [1, 2, 3]}.items():
+        a = gs.attach(tmp_path / f"{name}.gs", tmp_path / "x.nc", name)
+        assert isinstance(a, gs.Array)
+        assert (np.asarray(a[...]) == wanted).all(), name

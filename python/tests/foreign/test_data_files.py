@@ -1,0 +1,135 @@
+"""Every HDF5, NetCDF and NumPy file of the test data: attached and equal to what h5py reads, or refused."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+
+h5py = pytest.importorskip("h5py")
+
+DATA = Path(os.environ.get("GRIDSTONE_TEST_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
+TABLE = Path(__file__).with_name("data_files.tsv")
+"""What became of each file: written anew with GRIDSTONE_WRITE_TABLES=1, and looked at."""
+_MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05", b"\x93NUMPY")
+
+
+def _files() -> list[Path]:
+    if not DATA.is_dir():
+        return []
+    found = []
+    for path in sorted(DATA.rglob("*")):
+        if path.is_file() and path.stat().st_size >= 8:
+            with path.open("rb") as file:
+                head = file.read(8)
+            named = path.suffix in (".h5", ".hdf5", ".nc", ".nxs", ".h5ad", ".hdf")
+            if head.startswith(_MAGIC) or named:
+                found.append(path)
+    return found
+
+
+FILES = _files()
+
+
+def _arrays(group: gs.Group) -> Iterator[gs.Array]:
+    for entry in group.walk():
+        if entry.kind == "array":
+            found = gs.open(group.uri, path=entry.path, context=group.context)
+            assert isinstance(found, gs.Array)
+            yield found
+
+
+def _expected(file: Any, array: gs.Array) -> dict[str, Any] | None:
+    """What h5py reads of the dataset of an array, by attribute; None if it cannot read it."""
+    encoding = next((array[attr.name].meta.get("encoding") for attr in array.schema.attrs), None)
+    path = encoding["dataset"] if encoding else array.path
+    try:
+        read = file[path][()]
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError):
+        return None
+    if getattr(read, "dtype", None) is None or not read.dtype.names:
+        return {array.schema.attrs[0].name: read}
+    found: dict[str, Any] = {}
+    for attr in array.schema.attrs:
+        value = read
+        for part in attr.name.split("."):
+            value = value[part]
+        found[attr.name] = value
+    return found
+
+
+def _equal(found: Any, expected: Any) -> bool:
+    found, expected = np.asarray(np.ma.getdata(found)), np.asarray(expected)
+    if found.dtype.kind in "OTU" or expected.dtype.kind in "OSVU":
+        texts = [[_text(one) for one in values.ravel().tolist()] for values in (found, expected)]
+        return texts[0] == texts[1]
+    native = expected.astype(expected.dtype.newbyteorder("="))
+    return found.shape == native.shape and np.array_equal(found, native, equal_nan=native.dtype.kind in "fcmM")
+
+
+def _text(one: Any) -> Any:
+    if isinstance(one, bytes):
+        return one.rstrip(b"\0").decode("utf-8", "surrogateescape")
+    return one.rstrip("\0") if isinstance(one, str) else one
+
+
+def _outcome(path: Path, folder: Path) -> tuple[str, list[str]]:
+    """What becomes of a file, in a line; and where values differ from those of h5py."""
+    differing: list[str] = []
+    try:
+        made = gs.attach(folder / "store.gs", path, decode=False)
+    except gs.errors.GridstoneError as error:
+        return f"refused: {type(error).__name__}", differing
+    assert isinstance(made, gs.Group)
+    arrays = refused = unreadable = 0
+    opened = _opened(path)
+    for array in _arrays(made):
+        arrays += 1
+        try:
+            read = array.read()
+        except gs.errors.GridstoneError:
+            unreadable += 1
+            continue
+        expected = None if opened is None else _expected(opened, array)
+        for attr in array.schema.attrs:
+            if attr.enumeration is None and expected is not None and not _equal(read[attr.name], expected[attr.name]):
+                differing.append(f"{array.path}:{attr.name}")
+    for entry in [made.path, *(entry.path for entry in made.walk() if entry.kind == "group")]:
+        one = gs.group(made.uri, path=entry, context=made.context)
+        refused += len(one.meta.get("not attached", {}))
+    return f"{arrays} arrays, {refused} not attached, {unreadable} unreadable", differing
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return h5py.File(path, "r")
+    except OSError:
+        return None
+
+
+def _kept() -> dict[str, str]:
+    rows = [line.split("\t") for line in TABLE.read_text().splitlines() if line] if TABLE.exists() else []
+    return {row[0]: row[1] for row in rows}
+
+
+@pytest.mark.skipif(not FILES, reason=f"there are no data files in {DATA}; set GRIDSTONE_TEST_DATA")
+def test_every_file_is_attached_or_refused_as_the_table_says(tmp_path: Path) -> None:
+    outcomes: dict[str, str] = {}
+    wrong: dict[str, list[str]] = {}
+    for number, path in enumerate(FILES):
+        name = str(path.relative_to(DATA))
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        before = path.stat().st_mtime_ns
+        outcomes[name], differing = _outcome(path, folder)
+        assert path.stat().st_mtime_ns == before
+        if differing and "cve" not in name:
+            wrong[name] = differing
+    assert wrong == {}
+    if os.environ.get("GRIDSTONE_WRITE_TABLES"):
+        TABLE.write_text("".join(f"{name}\t{outcome}\n" for name, outcome in outcomes.items()))
+    assert outcomes == _kept()
