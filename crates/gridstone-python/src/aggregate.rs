@@ -301,11 +301,11 @@ pub(crate) fn merge_partials(
     parts: Vec<Vec<GivenTable<'_>>>,
 ) -> PyResult<Parted> {
     let (asked, held) = (question(py, by, aggregates)?, HeldParts::new(py, parts)?);
-    let merged = py.detach(|| {
+    let merged = interrupt::alone(py, |call| {
         let schema = Arc::new(Schema::from_json(schema_json)?);
-        engine::merge_partials(schema, &asked, &held.tables(&engine::Call::default())?)
-    });
-    tables_out(py, merged.map_err(|e| raise(py, &e))?, &CounterSnapshot::default())
+        engine::merge_partials(schema, &asked, &held.tables(call)?, call)
+    })?;
+    tables_out(py, merged, &CounterSnapshot::default())
 }
 
 /// The results of a reduction of no cell, at so many places along the axes that remain.
@@ -333,11 +333,10 @@ pub(crate) fn finish_partials(
     parts: Vec<Vec<GivenTable<'_>>>,
 ) -> PyResult<Answered> {
     let (asked, held) = (question(py, by, aggregates)?, HeldParts::new(py, parts)?);
-    let finished = py.detach(|| {
+    let (schema, answer) = interrupt::alone(py, |call| {
         let schema = Arc::new(Schema::from_json(schema_json)?);
-        let answer = engine::finish_partials(Arc::clone(&schema), &asked, &held.tables(&engine::Call::default())?)?;
+        let answer = engine::finish_partials(Arc::clone(&schema), &asked, &held.tables(call)?, call)?;
         Ok((schema, answer))
-    });
-    let (schema, answer) = finished.map_err(|e| raise(py, &e))?;
+    })?;
     answered(py, &schema, answer, &CounterSnapshot::default())
 }

@@ -164,6 +164,15 @@ fn run_how<R: Send>(
     outcome.map_err(|e| raise(py, &e))
 }
 
+/// As [`run`], for work without a store: on this thread, which looks for an interrupt where the work asks whether to go on.
+pub(crate) fn alone<R: Send>(py: Python<'_>, work: impl FnOnce(&Call) -> Result<R> + Send) -> PyResult<R> {
+    let looking = Arc::new(Looking::new(CancelFlag::new()));
+    let call = Call { cancel: looking.clone(), ..Call::default() };
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&call))));
+    let outcome = outcome.map_err(|panic| failed(py, panic.as_ref()))?;
+    looking.raised().map_or_else(|| outcome.map_err(|e| raise(py, &e)), Err)
+}
+
 /// Commits, which is brought to its end whatever happens, then warns of what it noticed.
 pub(crate) fn commit<R: Send>(
     py: Python<'_>,

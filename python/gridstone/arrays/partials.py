@@ -5,6 +5,7 @@ one stage are null in the columns of the others. The metadata of its schema says
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,8 +105,19 @@ def _all(tables: Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
 def _categories(told: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """The lists of categories whose codes a partial result may hold, by attribute."""
     texts = [text for _, text, *_ in told["by"]] + [text for _, text in told["aggregates"]]
+    named = {name for text in texts for name in _names(text)}
     attrs = Schema.from_json(told["schema"]).attrs
-    return {a.name: a.categories for a in attrs if a.categories is not None and any(a.name in text for text in texts)}
+    return {a.name: a.categories for a in attrs if a.categories is not None and a.name in named}
+
+
+_WORD: Final = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|([^\W\d]\w*)""")
+"""A text, or a name: in quotes of two kinds, or plain."""
+
+
+def _names(text: str) -> set[str]:
+    """The names in an expression; a key may also be the name of an attribute as it is."""
+    quoted = {(a.replace('""', '"') or b.replace("``", "`")) for a, b, _ in _WORD.findall(text)}
+    return {text, *quoted, *(plain for _, _, plain in _WORD.findall(text))} - {""}
 
 
 def _check_categories(told: Mapping[str, Any], longest: Mapping[str, Any]) -> None:

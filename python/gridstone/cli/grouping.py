@@ -17,8 +17,8 @@ from .output import emit_json
 
 _NAMED = re.compile(r"\s*([^()'\"=<>!]+?)\s*=(?!=)\s*(.+)", re.DOTALL)
 """`name=aggregate`; what comes before the sign is no part of an expression."""
-_BINNED = re.compile(r"(.*[^\s=<>!])(\s*)=(\s*)(.*)", re.DOTALL)
-"""`name=width`, parted at the last sign that is one by itself."""
+_BINNED = re.compile(r"(.*[^\s=<>!])\s*=\s*(.*)", re.DOTALL)
+"""`name=width`, parted at the last sign that is one by itself; there may be space around it."""
 _NAME = re.compile(r'[^\W\d]\w*|"(?:[^"]|"")+"')
 _PERIOD = re.compile(r"\d*\s*[A-Za-z]+")
 _UNITS = "ns us ms s second seconds m min minute minutes h H hour hours D d day days W w week weeks M month months Q "
@@ -112,24 +112,16 @@ def key_of(text: str, known: Collection[str] = ()) -> str | dict[str, float | st
     Args:
         text: what was given.
         known: the names of dimensions and attributes; words and names in quotes are names without.
-
-    Raises:
-        InputError: it may be bins, or a comparison.
     """
     text = _bare(text.strip(), known)
     binned = None if text in known else _BINNED.fullmatch(text)
     if binned is None:
         return text
-    name, before, after, width = binned.groups()
+    name, width = binned.groups()
     number = options.number_of(width)
     is_width = number is not None or (_is_period(width) and width not in known)
     if not is_width or not (name in known or _NAME.fullmatch(name)):
         return text
-    if before or after:
-        raise InputError(
-            f"--by {text!r} may mean two things: write {name}={width} for bins, if({name} = {width}, 1, 0) for a "
-            "comparison"
-        )
     return {_bare(name, known): width if number is None else int(number) if number.is_integer() else number}
 
 

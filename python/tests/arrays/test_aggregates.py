@@ -527,6 +527,48 @@ def test_partial_results_with_other_lists_of_categories_are_not_mixed_up(tmp_pat
         assert list(found["kind"]) == ["a", "b", "c"] and found["n"].tolist() == [2, 2, 1]
 
 
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_tiles_from_the_index_hide_and_are_hidden_as_cells_are(tmp_path: Path, duplicates: bool) -> None:
+    rng = np.random.default_rng(5)
+    schema = gs.Schema(
+        [gs.Dim("x", (0, 499_999), 500)], [gs.Attr("v", "int64")], sparse=True, capacity=500, duplicates=duplicates
+    )
+    array = gs.create(tmp_path / "a.gs", schema)
+    taken = 0
+    for step in range(12):
+        low, size = int(rng.integers(0, 300_000)), int(rng.choice([20, 60_000, 90_000]))
+        x = np.sort(rng.choice(np.arange(low, low + 100_000), size, replace=False))
+        if step % 4 == 3:
+            array.delete(where=f"x >= {low} and x < {low + 700}")
+        else:
+            array.write_cells({"x": x}, {"v": rng.integers(-(2**40), 2**40, size)})
+        for by in (None, {"x": 1_000}):
+            for box in (None, {"x": (low + 50, low + 83_333)}):
+                known = array.aggregate({"n": "count(*)", "s": "sum(v)", "m": "max(v)"}, by, box)
+                read = array.aggregate({"n": "count(*)", "s": "sum(v * 1)", "m": "max(v * 1)"}, by, box)
+                assert read.stats["tiles_from_index"] == 0
+                taken += known.stats["tiles_from_index"]
+                for name in ("n", "s", "m"):
+                    assert known[name].tolist() == read[name].tolist(), (step, by, box, name)
+    assert taken > 100
+
+
+def test_partial_results_ask_for_equal_categories_of_the_attributes_that_they_name(tmp_path: Path) -> None:
+    def counted(name: str, categories: list[str], by: str) -> Any:
+        attrs = [gs.Attr("kind", "string", categories=categories), gs.Attr("kinds", "int32"), gs.Attr("a b", "int32")]
+        array = gs.create(tmp_path / name, gs.Schema([gs.Dim("x", (0, 3))], attrs))
+        array.write({"kind": np.array(categories * 2, object), "kinds": np.arange(4), "a b": np.arange(4) % 2})
+        return array.partial({"n": "count(*)", "s": "sum(kinds + 1)"}, by=by)
+
+    for at, by in enumerate(("kinds", "a b", "if(kinds = 1, 'kind', 'it''s kind')")):
+        first, second = counted(f"a{at}", ["a", "b"], by), counted(f"b{at}", ["c", "a"], by)
+        found = gs.partials.finish(gs.partials.merge([first, second]))
+        assert found["n"].sum() == 8, by
+    for at, by in enumerate(("kind", '"kind"', "upper(kind)")):
+        with pytest.raises(gs.InputError, match=r"kind.*other categories"):
+            gs.partials.merge([counted(f"c{at}", ["a", "b"], by), counted(f"d{at}", ["c", "a"], by)])
+
+
 def test_what_has_no_bins_is_refused(tmp_path: Path) -> None:
     attrs = [gs.Attr("kind", "string", categories=["a", "b"]), gs.Attr("t", "datetime64[D]")]
     array = gs.create(tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 3))], attrs))

@@ -101,6 +101,44 @@ def test_an_answer_at_once_is_within_the_budget_or_says_what_to_do(folder: Path)
     assert len(small) == 35_000 and small["n"].sum() == 900_000
 
 
+def test_an_order_takes_no_more_than_the_budget(folder: Path, cells: dict[str, Any]) -> None:
+    array = _opened(folder, "32MiB")
+    keys, _, sums = _sums(cells)
+    found = array.aggregate(ASKED, by="k", order="total desc")
+    best = np.lexsort((keys, -sums))
+    assert np.array_equal(found["k"], keys[best]) and np.array_equal(found["total"], sums[best])
+    # Three columns, ranks and rows.
+    assert GROUPS * (3 * 8 + 16) <= array.context.peak_bytes <= 32 << 20
+    for budget in ("8MiB", "16MiB"):
+        array = _opened(folder, budget)
+        with pytest.raises(gs.BudgetError, match=r"to be sorted.*limit="):
+            array.aggregate(ASKED, by="k", order="total desc", stream=True).to_arrow()
+        assert array.context.peak_bytes <= int(budget[:-3]) << 20
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_groups_of_the_index_alone_are_in_the_budget(tmp_path: Path, sparse: bool) -> None:
+    tiles = 60_000
+    dims = [gs.Dim("x", (0, 4 * tiles - 1), 4)]
+    schema = gs.Schema(dims, [gs.Attr("v", "int64")], sparse=sparse, **({"capacity": 4} if sparse else {}))
+    array = gs.create(tmp_path / "a.gs", schema)
+    values = np.arange(4 * tiles)
+    if sparse:
+        array.write_cells({"x": values}, {"v": values})
+    else:
+        array.write(values)
+    expected = values.reshape(-1, 4).sum(axis=1)
+    for budget, spills in (("8MiB", True), ("1GiB", False)):
+        opened = gs.open(tmp_path / "a.gs", context=gs.Context(memory_budget=budget, threads=2))
+        opened.aggregate({"n": "count(*)"})
+        before = opened.context.peak_bytes
+        found = opened.aggregate({"total": "sum(v)", "n": "count(*)"}, by={"x": 4})
+        assert found.stats["tiles_from_index"] == tiles and found.stats["blocks_decoded"] == 0
+        assert (found.stats["bytes_spilled"] > 0) == spills
+        assert np.array_equal(found["total"], expected) and found["n"].tolist() == [4] * tiles
+        assert spills or opened.context.peak_bytes >= before + tiles * 24
+
+
 def _unread(done: int, total: int | None) -> None:
     """A progress of what is refused before a cell is read."""
     raise AssertionError(f"{done} of {total} were read")
@@ -284,6 +322,9 @@ def test_an_infinite_key_says_what_to_do(tmp_path: Path, value: float, by: Any) 
 _ASKING = """
 import sys
 import gridstone as gs
+roomy = gs.open(sys.argv[1], path="/cells", context=gs.Context(memory_budget="64MiB", threads=2))
+answer = roomy.aggregate({"n": "count(*)"}, by="k")
+print(len(answer), answer["n"].sum(), answer.stats["bytes_spilled"], roomy.context.peak_bytes > 16 << 20)
 array = gs.open(sys.argv[1], path="/cells", context=gs.Context(memory_budget="8MiB", threads=2))
 try:
     array.aggregate({"n": "count(*)"}, by="k", stream=True)
@@ -308,4 +349,5 @@ def test_a_store_that_is_only_read_says_so(folder: Path) -> None:
         )  # fmt: skip
     finally:
         data.chmod(mode)
-    assert found.returncode == 0 and "the store cannot be written to" in found.stdout, found
+    assert found.returncode == 0, found
+    assert f"{GROUPS} 900000 0 True" in found.stdout and "the store cannot be written to" in found.stdout, found

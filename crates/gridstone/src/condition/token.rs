@@ -91,7 +91,7 @@ const SIGNS: [(&str, &str); 25] = [
 ];
 
 /// The tokens of a text, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,

@@ -3,9 +3,11 @@
 use super::answers::{AnswerStream, Ending};
 use super::regions::LostPages;
 use super::{Array, Call};
-use crate::base::{CounterSnapshot, Entropy, Error, Result};
+use crate::base::{Cancel, CounterSnapshot, Entropy, Error, Result};
 use crate::condition::Condition;
-use crate::query::{Aggregation, Answer, PartialTable, Question, ReadContext, ReadOrder, Reduction, Where};
+use crate::query::{
+    Aggregation, Answer, PartialTable, Question, ReadContext, ReadOrder, Reduction, TileAnswers, Where,
+};
 use crate::runtime::SystemEntropy;
 use crate::schema::{Region, Schema};
 use std::sync::Arc;
@@ -45,7 +47,7 @@ impl Array {
     /// which go with the stream. All cells are read before this returns.
     ///
     /// # Errors
-    /// As there; Budget: the store cannot be written to, and the groups take more than there is.
+    /// As there; Budget: the store cannot be written to, and the groups take more than the budget.
     pub fn answers(
         &self,
         region: Option<&Region>,
@@ -73,7 +75,7 @@ impl Array {
         call: &Call,
     ) -> Result<(Vec<PartialTable>, CounterSnapshot)> {
         let (aggregation, context) = self.aggregated(region, condition, question, None, call)?;
-        Ok((aggregation.tables()?, context.counters.snapshot()))
+        Ok((aggregation.tables(context.cancel.as_ref())?, context.counters.snapshot()))
     }
 
     /// Reduces a box of a dense array (`None`: the whole domain) along axes: those in `kept` remain. Gives the box's sides along
@@ -135,8 +137,9 @@ impl Array {
             context.explain_missing(aggregation.take_box(&context, &planned.target, &planned.request))?;
             return Ok((aggregation, context));
         }
-        let mut scan = planned.scan(Aggregation::batch_bytes(&context))?;
-        context.explain_missing(aggregation.take_all(&context, &mut scan))?;
+        let begin =
+            |answers: Option<&mut TileAnswers<'_>>| planned.scan_without(Aggregation::batch_bytes(&context), answers);
+        context.explain_missing(aggregation.take_all(&context, begin))?;
         Ok((aggregation, context))
     }
 }
@@ -144,13 +147,15 @@ impl Array {
 /// Merges partial results of one question to arrays of a schema.
 ///
 /// # Errors
-/// Input: they are of another question.
+/// Input: they are of another question; Cancelled.
 pub fn merge_partials(
     schema: Arc<Schema>,
     question: &Question,
     parts: &[Vec<PartialTable>],
+    call: &Call,
 ) -> Result<Vec<PartialTable>> {
-    merged(schema, question, parts)?.tables()
+    let cancel = call.cancel.as_ref();
+    merged(schema, question, parts, cancel)?.tables(cancel)
 }
 
 /// The results of a reduction of no cell, at so many places along the axes in `kept`.
@@ -166,13 +171,23 @@ pub fn reduction_of_nothing(schema: Arc<Schema>, question: &Question, kept: Vec<
 /// The answer that partial results of one question give together.
 ///
 /// # Errors
-/// Input: they are of another question; a sum that does not fit its type.
-pub fn finish_partials(schema: Arc<Schema>, question: &Question, parts: &[Vec<PartialTable>]) -> Result<Answer> {
-    merged(schema, question, parts)?.finish()
+/// Input: they are of another question; a sum that does not fit its type; Cancelled.
+pub fn finish_partials(
+    schema: Arc<Schema>,
+    question: &Question,
+    parts: &[Vec<PartialTable>],
+    call: &Call,
+) -> Result<Answer> {
+    merged(schema, question, parts, call.cancel.as_ref())?.finish(&call.cancel)
 }
 
-fn merged(schema: Arc<Schema>, question: &Question, parts: &[Vec<PartialTable>]) -> Result<Aggregation> {
+fn merged(
+    schema: Arc<Schema>,
+    question: &Question,
+    parts: &[Vec<PartialTable>],
+    cancel: &dyn Cancel,
+) -> Result<Aggregation> {
     let mut aggregation = Aggregation::new(schema, question)?;
-    parts.iter().try_for_each(|tables| aggregation.absorb(tables))?;
+    parts.iter().try_for_each(|tables| aggregation.absorb(tables, cancel))?;
     Ok(aggregation)
 }

@@ -3,7 +3,7 @@
 use super::conditions::select_rows;
 use crate::base::{Cancel, CounterSnapshot, Error, Result};
 use crate::condition::{Branch, Condition};
-use crate::query::{Answer, Answers, ReadContext, ResultColumn};
+use crate::query::{Answer, Answers, BudgetShare, ReadContext, ResultColumn};
 use crate::schema::{Attribute, Schema, SchemaOptions};
 use crate::tile::Column;
 use std::ops::RangeInclusive;
@@ -36,6 +36,8 @@ pub struct AnswerStream {
     ending: Ending,
     /// Groups in another order than that of their keys, and how many of them were given.
     sorted: Option<(Answer, usize)>,
+    /// The memory that they take, and took while they were sorted.
+    share: BudgetShare,
     /// Whether they are to be sorted before the first is given.
     sorts: bool,
     /// Groups that may still be given.
@@ -57,7 +59,7 @@ impl AnswerStream {
         let batch_rows = context.budget.limit_bytes() / 64 / width;
         let batch_rows = batch_rows.clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end()) as usize;
         // A name that does not fit is an error before anything is read.
-        nothing.ordered(&ending.order, None)?;
+        Answer::ordered(vec![nothing], &ending.order, None, context.cancel.as_ref())?;
         if let Some(having) = &ending.having {
             select_groups(&schema, answers.nothing()?, having)?;
         }
@@ -67,7 +69,8 @@ impl AnswerStream {
             answers.take_any_order();
         }
         let left = ending.limit.unwrap_or(usize::MAX);
-        Ok(Self { schema, context, answers, ending, sorted: None, sorts, left, batch_rows })
+        let share = BudgetShare::new(&context.budget);
+        Ok(Self { schema, context, answers, ending, sorted: None, share, sorts, left, batch_rows })
     }
 
     /// The schema of the array.
@@ -117,6 +120,7 @@ impl AnswerStream {
         let Some(mut all) = self.batch(usize::MAX)? else { return self.nothing() };
         self.check_size(&all)?;
         while let Some(more) = self.batch(usize::MAX)? {
+            self.context.cancel.check()?;
             all.append(more);
             self.check_size(&all)?;
         }
@@ -169,6 +173,11 @@ impl AnswerStream {
         if given >= all.rows {
             return Ok(None);
         }
+        if given == 0 && rows_max >= all.rows {
+            self.sorted = Some((self.nothing()?, 0));
+            self.share.set(0);
+            return Ok(Some(all));
+        }
         let part = all.part(given, rows_max);
         let given = given + part.rows;
         self.sorted = Some((all, given));
@@ -177,24 +186,56 @@ impl AnswerStream {
 
     /// All groups in the order that was asked for; with a limit no more than that many are kept meanwhile.
     fn sort(&mut self) -> Result<Answer> {
-        let (mut kept, order, limit) = (self.nothing()?, self.ending.order.clone(), self.ending.limit);
+        let (mut kept, mut rows, limit) = (Vec::new(), 0, self.ending.limit);
         let kept_max = limit.map_or(usize::MAX, |limit| limit.saturating_add(limit.max(KEPT_BEYOND)));
         while let Some(more) = self.next_selected(self.batch_rows)? {
-            kept.append(more);
-            if kept.rows > kept_max {
-                kept = kept.ordered(&order, limit)?;
-            }
-            let (bytes, limit) = (kept.size_bytes(), self.context.budget.limit_bytes());
-            // The numbers of rows and of their ranks come on top.
-            if bytes.saturating_add(kept.rows as u64 * 8) > limit / 2 {
-                return Err(Error::budget(format!(
-                    "{} groups or more are to be sorted, which take {bytes} bytes, beyond half of the memory budget of {limit}; ask for the \
-                     first ones (limit=), leave order= out for the order of the keys, or give the context more memory",
-                    kept.rows
-                )));
+            rows += more.rows;
+            kept.push(more);
+            let sorting = self.reserve(&kept, rows)?;
+            if rows > kept_max {
+                let first = self.ordered(std::mem::take(&mut kept), sorting)?;
+                rows = first.rows;
+                kept.push(first);
             }
         }
-        kept.ordered(&order, limit)
+        if kept.is_empty() {
+            return self.nothing();
+        }
+        let sorting = self.reserve(&kept, rows)?;
+        self.ordered(kept, sorting)
+    }
+
+    /// Holds the memory that groups take, and gives that which their order takes besides.
+    ///
+    /// # Errors
+    /// Budget: there is not so much.
+    fn reserve(&mut self, kept: &[Answer], rows: usize) -> Result<u64> {
+        let (mut bytes, mut largest) = (0, 0);
+        for place in 0..kept.first().map_or(0, |batch| batch.columns.len()) {
+            let column: u64 = kept.iter().filter_map(|batch| batch.column_bytes().nth(place)).sum();
+            (bytes, largest) = (bytes + column, column.max(largest));
+        }
+        let sorting = Answer::order_bytes(rows, self.ending.order.len(), largest);
+        let (others, limit) = (self.answers.held_bytes(), self.context.budget.limit_bytes());
+        self.share.set(bytes);
+        if bytes + sorting + others <= limit {
+            return Ok(sorting);
+        }
+        Err(Error::budget(format!(
+            "{rows} groups or more are to be sorted, which takes {} bytes beside the {others} of what they are made of, beyond the memory \
+             budget of {limit}; ask for the first ones (limit=), leave order= out for the order of the keys, or give the context more \
+             memory",
+            bytes + sorting
+        )))
+    }
+
+    /// Batches in the order that was asked for, which takes so many bytes.
+    fn ordered(&mut self, batches: Vec<Answer>, bytes: u64) -> Result<Answer> {
+        self.share.set(self.share.bytes() + bytes);
+        let cancel = self.context.cancel.as_ref();
+        let ordered = Answer::ordered(batches, &self.ending.order, self.ending.limit, cancel);
+        self.share.set(ordered.as_ref().map_or(0, Answer::size_bytes));
+        ordered
     }
 }
 

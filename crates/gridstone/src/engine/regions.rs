@@ -10,7 +10,8 @@ use crate::base::{CounterSnapshot, Result};
 use crate::condition::{Bound, Condition};
 use crate::fragment::{FragmentKind, FragmentOrder};
 use crate::query::{
-    LostPage, ReadContext, ReadOrder, Request, Scan, Target, is_damage, open_fragment, read_sparse, read_where,
+    LostPage, ReadContext, ReadOrder, Request, Scan, Target, TileAnswers, is_damage, open_fragment, read_sparse,
+    read_where,
 };
 use crate::schema::{Region, Schema, Subarray};
 use crate::tile::Cells;
@@ -51,13 +52,22 @@ impl Planned {
 
     /// A stream of them in batches of about `batch_bytes`.
     pub(super) fn scan(self, batch_bytes: u64) -> Result<Scan> {
+        self.scan_without(batch_bytes, None)
+    }
+
+    /// The same but for the cells of tiles that are answered for.
+    pub(super) fn scan_without(self, batch_bytes: u64, answers: Option<&mut TileAnswers<'_>>) -> Result<Scan> {
         let plain = self.is_plain() || (self.any && self.unfiltered);
         let Self { context, target, request, bound, any, .. } = self;
         let again = context.clone();
         let scan = if plain {
-            Scan::new(context, target, request, batch_bytes)
+            match answers {
+                Some(answers) => Scan::without(context, target, request, batch_bytes, answers),
+                None => Scan::new(context, target, request, batch_bytes),
+            }
         } else if any {
             Scan::filtered(context, target, request, batch_bytes, &bound)
+                .and_then(|mut scan| answers.map_or(Ok(()), |answers| scan.take_whole_tiles(answers)).map(|()| scan))
         } else {
             Ok(Scan::nothing(context, target, request))
         };

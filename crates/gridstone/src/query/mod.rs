@@ -23,7 +23,8 @@ mod sparse;
 mod write;
 
 pub use aggregate::{
-    Aggregate, Aggregation, Answer, Answers, By, PartialTable, Question, Reduction, ResultColumn, Where, Width,
+    Aggregate, Aggregation, Answer, Answers, BudgetShare, By, PartialTable, Question, Reduction, ResultColumn, Where,
+    Width,
 };
 pub use block::masks::read_mask;
 pub use block::open::{open_fragment, open_uncached};
@@ -48,7 +49,7 @@ pub use positions::{AxisPositions, Chosen, Mask, Positions, SparsePositions, rea
 pub use request::{ReadContext, ReadOrder, Request, Target, WriteContext};
 pub use scan::Scan;
 pub use scan::buffers::{OutColumn, Portions};
-pub use select::read_where;
+pub use select::{TileAnswers, read_where};
 pub use sparse::read_sparse;
 pub use write::cells::{CellWrite, sorting_bytes, write_cells, write_tombstones};
 pub use write::external::write_external;

@@ -33,8 +33,27 @@ impl Parser<'_> {
             Token::Name(..) => !self.is_name("like") && !self.is_name("ilike"),
             Token::Int(_) | Token::Float(_) | Token::Text(_) | Token::Bytes(_) | Token::Sign("(") => true,
             Token::Word(word) => matches!(*word, "true" | "false"),
+            Token::Sign("-" | "+") => self.cases > 0 || self.reaches_when(),
             _ => false,
         }
+    }
+
+    /// Whether what follows is a value and then `when`: `case -x when …`, and not `case - x`.
+    fn reaches_when(&self) -> bool {
+        let (mut tokens, mut depth) = (self.tokens.clone(), 0usize);
+        while let Ok((token, _)) = tokens.next() {
+            match &token {
+                Token::Sign("(" | "[") => depth += 1,
+                Token::Sign(")" | "]") if depth > 0 => depth -= 1,
+                Token::End | Token::Sign(")" | "]") => return false,
+                Token::Sign("," | "&" | "|" | "==" | "!=" | "<" | "<=" | ">" | ">=") | Token::Word(_) if depth == 0 => {
+                    return false;
+                }
+                Token::Name(name, true) if depth == 0 && name.eq_ignore_ascii_case("when") => return true,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The case after its first word.

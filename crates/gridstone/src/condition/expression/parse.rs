@@ -67,7 +67,7 @@ impl Call {
 /// Reads values, and with [`super::super::parse`] conditions.
 pub(in crate::condition) struct Parser<'a> {
     pub(in crate::condition) text: &'a str,
-    tokens: Tokens<'a>,
+    pub(super) tokens: Tokens<'a>,
     pub(in crate::condition) next: Token,
     /// The position of `next`.
     pub(in crate::condition) at: usize,

@@ -198,7 +198,12 @@ fn texts_of_cases() {
         "case when case when a then 1 else 2 end > b then case b when 1 then 2 end else 3 end",
         "case when case when a then 1 else 2 end > b then case when b == 1 then 2 end else 3 end",
     );
+    comes_from("case -a when 1 then b end", "case when -(a) == 1 then b end");
+    comes_from("case + (a - 1) * 2 when 1 then b end", "case when ((a - 1) * 2) == 1 then b end");
+    comes_from("case when a then case -b when 1 then 2 end end", "case when a then case when -(b) == 1 then 2 end end");
     // The words are names elsewhere.
+    comes_from("case - a", "(\"case\" - a)");
+    comes_from("f(case - \"when\", when)", "f((\"case\" - \"when\"), \"when\")");
     comes_from("case", "\"case\"");
     comes_from("end - when", "(\"end\" - \"when\")");
     let plain = Condition::parse("case like 'a%' and end > 5 or case - 1 < then").unwrap();

@@ -8,15 +8,18 @@ use super::gathering::Gathering;
 use super::index;
 use super::plan::{Plan, Question};
 use super::stage::{PartialTable, Stages};
-use crate::base::{Counters, Entropy, Result};
+use crate::base::{Cancel, Counters, Entropy, Result};
 use crate::query::request::{ReadContext, Request, Target};
 use crate::query::scan::Scan;
+use crate::query::select::{TileAnswers, WholeTile};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{Cells, Column};
 use std::sync::Arc;
 
 /// Rows that a thread takes at once: their values stay in its cache.
 const CHUNK_ROWS: usize = 16_384;
+/// The share of the budget that groups of dense tiles from the index may take beside the others before they are merged with these.
+const WHOLE_SHARE: u64 = 16;
 /// Bytes of cells that are read at once, at most.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
 
@@ -56,15 +59,26 @@ impl Aggregation {
         &self.asked.attrs
     }
 
-    /// Takes in all cells of a stream, whose attributes are those of [`Aggregation::attrs`].
+    /// Takes in all cells of the stream that `begin` gives, whose attributes are those of [`Aggregation::attrs`], and tiles that need
+    /// not be in it.
     ///
     /// # Errors
     /// Those of the stream; Input: a value that an expression or an aggregate cannot take.
-    pub fn take_all(&mut self, context: &ReadContext, scan: &mut Scan) -> Result<()> {
-        if index::can_answer(&self.asked) {
-            let (asked, stages) = (&self.asked, &mut self.gathering.stages);
-            scan.take_whole_tiles(&asked.attrs, &mut |tile| index::take_tile(asked, stages, tile))?;
-        }
+    pub fn take_all(
+        &mut self,
+        context: &ReadContext,
+        begin: impl FnOnce(Option<&mut TileAnswers<'_>>) -> Result<Scan>,
+    ) -> Result<()> {
+        let mut scan = if index::can_answer(&self.asked) {
+            let Self { asked, gathering, .. } = self;
+            let accept = &mut |tile: &WholeTile| {
+                let taken = index::take_tile(asked, &mut gathering.stages, tile)?;
+                gathering.make_room(context).map(|()| taken)
+            };
+            begin(Some(&mut TileAnswers { attrs: &asked.attrs, accept }))?
+        } else {
+            begin(None)?
+        };
         while let Some(cells) = scan.next_batch()? {
             self.take(context, &cells)?;
         }
@@ -76,7 +90,7 @@ impl Aggregation {
         if let Some(rest) = self.rest.take() {
             self.take_chunks(context, vec![(&rest, 0, rest.count)])?;
         }
-        self.gathering.settle()
+        self.gathering.settle(context.cancel.as_ref())
     }
 
     /// Takes in all cells of a box of a dense array, whose attributes are those of [`Aggregation::attrs`].
@@ -95,6 +109,9 @@ impl Aggregation {
             match next {
                 Some(DensePart::Whole(tile)) if index::take_tile(&self.asked, &mut whole, &tile)? => {
                     Counters::add(&context.counters.tiles_from_index, 1);
+                    if whole.size_bytes() > context.budget.limit_bytes() / WHOLE_SHARE {
+                        self.take_stages(context, &mut whole)?;
+                    }
                 }
                 Some(DensePart::Whole(tile)) => cells.cut(&tile.bounds),
                 Some(DensePart::Unit(region)) => {
@@ -109,10 +126,17 @@ impl Aggregation {
                 self.gathering.make_room(context)?;
             }
             if ended {
-                self.gathering.settle()?;
-                return self.gathering.stages.absorb(&whole);
+                self.gathering.settle(context.cancel.as_ref())?;
+                return self.take_stages(context, &mut whole);
             }
         }
+    }
+
+    /// Takes in what `stages` hold, which have seen nothing afterwards.
+    fn take_stages(&mut self, context: &ReadContext, stages: &mut Stages) -> Result<()> {
+        self.gathering.stages.absorb(stages, context.cancel.as_ref())?;
+        *stages = stages.fresh();
+        self.gathering.make_room(context)
     }
 
     fn take_units(&mut self, cells: &DenseCells, units: Vec<(Subarray, u64)>) -> Result<()> {
@@ -179,17 +203,17 @@ impl Aggregation {
     /// What it holds, as tables that can be sent and merged.
     ///
     /// # Errors
-    /// Budget.
-    pub fn tables(&self) -> Result<Vec<PartialTable>> {
-        self.gathering.stages.tables()
+    /// Cancelled.
+    pub fn tables(&self, cancel: &dyn Cancel) -> Result<Vec<PartialTable>> {
+        self.gathering.stages.tables(cancel)
     }
 
     /// Takes in tables that another aggregation of the same question gave.
     ///
     /// # Errors
-    /// Input: they are of another question.
-    pub fn absorb(&mut self, tables: &[PartialTable]) -> Result<()> {
-        self.gathering.stages.absorb_tables(tables)
+    /// Input: they are of another question; Cancelled.
+    pub fn absorb(&mut self, tables: &[PartialTable], cancel: &dyn Cancel) -> Result<()> {
+        self.gathering.stages.absorb_tables(tables, cancel)
     }
 
     /// The answer as a stream of batches, groups ascending. Groups that were written as runs need a context.
@@ -203,9 +227,11 @@ impl Aggregation {
     /// The answer of what was taken in as tables, groups ascending.
     ///
     /// # Errors
-    /// Input: a sum that does not fit its type.
-    pub fn finish(self) -> Result<Answer> {
-        self.into_answers(None)?.collect()
+    /// Input: a sum that does not fit its type; Cancelled.
+    pub fn finish(self, cancel: &Arc<dyn Cancel>) -> Result<Answer> {
+        let mut answers = self.into_answers(None)?;
+        answers.set_cancel(cancel);
+        answers.collect()
     }
 }
 

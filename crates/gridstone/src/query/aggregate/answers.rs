@@ -4,9 +4,9 @@
 //! group is: quantiles are found by their ranks among sorted values, and no value is held.
 
 use super::answer::{Answer, ResultColumn};
+use super::budget_share::BudgetShare;
 use super::columns::views;
 use super::gathering::Gathered;
-use super::held::Held;
 use super::merger::Merger;
 use super::ordered::OrderedKeys;
 use super::plan::{Outcome, Plan};
@@ -14,7 +14,7 @@ use super::quantile::{Pick, Reduction};
 use super::stage::Stage;
 use super::state::input::{field, nullable_words, strange};
 use super::words::{NanPlace, column_of};
-use crate::base::{Cancel, Error, Result};
+use crate::base::{Cancel, Error, NeverCancel, Result};
 use crate::query::request::ReadContext;
 use crate::schema::Datatype;
 use crate::tile::Column;
@@ -22,7 +22,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Values of groups that are looked at together.
-const VALUES_AT_ONCE: usize = 65_536;
+const VALUES_AT_ONCE: usize = if cfg!(test) { 1 << 10 } else { 1 << 16 };
+/// Groups of an answer that are made together where all of them are asked for.
+const GROUPS_AT_ONCE: usize = 1 << 18;
 
 /// The groups of a stage, ascending.
 #[derive(Debug)]
@@ -46,13 +48,15 @@ impl Ascending {
     }
 
     /// The next groups, at most `rows_max`; `None` at the end.
-    fn next(&mut self, rows_max: usize) -> Result<Option<(&Stage, &[u32])>> {
+    fn next(&mut self, rows_max: usize, cancel: &dyn Cancel) -> Result<Option<(&Stage, &[u32])>> {
         loop {
-            let order = self.order.get_or_insert_with(|| match self.in_any_order {
-                true => (0..self.stage.len() as u32).collect(),
-                false => self.stage.groups.sorted(),
-            });
-            if self.at < order.len() {
+            cancel.check()?;
+            let order = match self.order.take() {
+                Some(order) => order,
+                None if self.in_any_order => (0..self.stage.len() as u32).collect(),
+                None => self.stage.groups.sorted(cancel)?,
+            };
+            if self.at < self.order.insert(order).len() {
                 break;
             }
             let Some(stage) = self.merger.as_mut().map(Merger::next).transpose()?.flatten() else { return Ok(None) };
@@ -86,9 +90,9 @@ impl Values {
     }
 
     /// Whether there is a value that was not taken.
-    fn fill(&mut self) -> Result<bool> {
+    fn fill(&mut self, cancel: &dyn Cancel) -> Result<bool> {
         while self.at == self.words.len() {
-            let Some((stage, groups)) = self.all.next(VALUES_AT_ONCE)? else { return Ok(false) };
+            let Some((stage, groups)) = self.all.next(VALUES_AT_ONCE, cancel)? else { return Ok(false) };
             let (of_groups, columns) = (stage.groups.keys(), stage.columns(groups)?);
             let keys = of_groups.len().saturating_sub(1);
             self.keys = OrderedKeys::new(of_groups.get(..keys).unwrap_or_default(), &columns)?;
@@ -100,8 +104,13 @@ impl Values {
     }
 
     /// Gives each value of the group in a row of `keys` to `f`, with how often it is there.
-    fn of_group(&mut self, (keys, row): (&OrderedKeys, usize), mut f: impl FnMut(u64, u64)) -> Result<()> {
-        while self.fill()? {
+    fn of_group(
+        &mut self,
+        (keys, row): (&OrderedKeys, usize),
+        cancel: &dyn Cancel,
+        mut f: impl FnMut(u64, u64),
+    ) -> Result<()> {
+        while self.fill(cancel)? {
             match self.keys.compare(self.at, (keys, row)) {
                 Ordering::Greater => return Ok(()),
                 // Groups of values are groups of the question.
@@ -121,14 +130,21 @@ impl Values {
 type Asked = (usize, Reduction, usize);
 
 /// The answer to a question, batch by batch.
-#[derive(Debug)]
 pub struct Answers {
     columns: Vec<ResultColumn>,
     outcomes: Vec<Outcome>,
     groups: Ascending,
     values: Vec<Values>,
+    /// Whether to go on.
+    cancel: Arc<dyn Cancel>,
     /// The memory that groups take.
-    _held: Option<Held>,
+    held: Option<BudgetShare>,
+}
+
+impl std::fmt::Debug for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Answers({} columns)", self.columns.len())
+    }
 }
 
 impl Answers {
@@ -151,7 +167,9 @@ impl Answers {
         let mut ascending = ascending.into_iter();
         let groups = ascending.next().ok_or_else(|| Error::input("a question has a stage"))?;
         let values = ascending.map(Values::new).collect::<Result<_>>()?;
-        Ok(Self { columns: plan.columns.clone(), outcomes: plan.outcomes.clone(), groups, values, _held: held })
+        let cancel =
+            context.map_or_else(|| Arc::new(NeverCancel) as Arc<dyn Cancel>, |context| Arc::clone(&context.cancel));
+        Ok(Self { columns: plan.columns.clone(), outcomes: plan.outcomes.clone(), groups, values, cancel, held })
     }
 
     /// Gives the groups in any order: where no values of theirs are looked up, they are not sorted.
@@ -163,6 +181,12 @@ impl Answers {
     pub fn set_cancel(&mut self, cancel: &Arc<dyn Cancel>) {
         self.groups.set_cancel(cancel);
         self.values.iter_mut().for_each(|values| values.all.set_cancel(cancel));
+        self.cancel = Arc::clone(cancel);
+    }
+
+    /// Bytes of the budget that its groups take.
+    pub fn held_bytes(&self) -> u64 {
+        self.held.as_ref().map_or(0, BudgetShare::bytes)
     }
 
     /// An answer without a group: its columns have the types of those of every batch.
@@ -184,22 +208,25 @@ impl Answers {
     /// The next groups, at most `rows_max`; `None` at the end.
     ///
     /// # Errors
-    /// Input: a sum that does not fit its type; of groups in runs also Corruption, Storage, Cancelled.
+    /// Input: a sum that does not fit its type; Cancelled; of groups in runs also Corruption, Storage.
     pub fn next_batch(&mut self, rows_max: usize) -> Result<Option<Answer>> {
-        let Self { columns: named, outcomes, groups, values, .. } = self;
-        let Some((stage, order)) = groups.next(rows_max.max(1))? else { return Ok(None) };
+        let Self { columns: named, outcomes, groups, values, cancel, .. } = self;
+        let cancel = cancel.as_ref();
+        let rows_max = rows_max.clamp(1, GROUPS_AT_ONCE);
+        let Some((stage, order)) = groups.next(rows_max, cancel)? else { return Ok(None) };
         let mut columns = stage.groups.columns(order)?;
         let keys = columns.len();
         let mut found: Vec<Option<Column>> = outcomes.iter().map(|_| None).collect();
         for (place, outcome) in outcomes.iter().enumerate() {
             if let (Outcome::State(state), Some(slot)) = (outcome, found.get_mut(place)) {
+                cancel.check()?;
                 *slot = Some(stage.state(*state).ok_or_else(strange)?.finish(order)?);
             }
         }
         for (number, values) in values.iter_mut().enumerate() {
             let asked: Vec<Asked> = asked_of(outcomes, number + 1);
             let ordered = OrderedKeys::new(stage.groups.keys(), columns.get(..keys).unwrap_or_default())?;
-            for (place, column) in reduce(&asked, (stage, order), &ordered, values)? {
+            for (place, column) in reduce(&asked, (stage, order), &ordered, (values, cancel))? {
                 found.get_mut(place).into_iter().for_each(|slot| *slot = Some(column.clone()));
             }
         }
@@ -234,7 +261,7 @@ fn reduce(
     asked: &[Asked],
     (stage, order): (&Stage, &[u32]),
     keys: &OrderedKeys,
-    values: &mut Values,
+    (values, cancel): (&mut Values, &dyn Cancel),
 ) -> Result<Vec<(usize, Column)>> {
     let count = |(_, _, state): &Asked| {
         let fields = stage.state(*state).ok_or_else(strange)?.fields(order)?;
@@ -250,7 +277,7 @@ fn reduce(
             Reduction::Count => None,
             Reduction::Quantile(distribution) => Some(Pick::new(*distribution, counts.get(row).copied().unwrap_or(0))),
         }));
-        values.of_group((keys, row), |word, times| {
+        values.of_group((keys, row), cancel, |word, times| {
             different += 1;
             picks.iter_mut().flatten().for_each(|pick| pick.take(word, times));
         })?;

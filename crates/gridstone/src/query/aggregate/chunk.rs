@@ -1,5 +1,6 @@
 //! What is asked of chunks of cells, and the values that they give.
 
+use super::columns::ColumnPart;
 use super::dense::keys_along;
 use super::plan::Plan;
 use super::stage::{ChunkValues, Stages};
@@ -8,7 +9,7 @@ use crate::base::Result;
 use crate::condition::{Batch, Bound, BoundExpression, Coordinates, Place};
 use crate::schema::{Schema, Subarray};
 use crate::tile::coordinates::{axis_keys, coordinate_column};
-use crate::tile::{Cells, Column, ColumnView};
+use crate::tile::{Cells, Column};
 use std::sync::Arc;
 
 /// What is asked of chunks of cells.
@@ -39,7 +40,7 @@ impl Asked {
         let axes = if self.plan.asks_places { chunk.axis_keys(&self.schema)? } else { Vec::new() };
         stages.take(&ChunkValues {
             rows: chunk.rows,
-            sources: sources.iter().map(Held::view).collect(),
+            sources: sources.iter().map(ColumnPart::view).collect(),
             positions: Positions { axes: &axes, first: chunk.first },
         })
     }
@@ -63,7 +64,7 @@ impl Asked {
         let mut picked = Vec::new();
         let mut groups = groups;
         if let Some(rows) = rows.as_ref().filter(|rows| rows.len() < chunk.rows) {
-            sources.iter_mut().for_each(|source| *source = Held::Own(source.view().gather(rows)));
+            sources.iter_mut().for_each(|source| *source = ColumnPart::Own(source.view().gather(rows)));
             let pick = |keys: &Vec<u64>| rows.iter().filter_map(|row| keys.get(*row as usize)).copied().collect();
             axes.iter_mut().for_each(|keys| *keys = pick(keys));
             groups = match groups {
@@ -82,24 +83,24 @@ impl Asked {
             groups,
             &ChunkValues {
                 rows: rows.map_or(chunk.rows, |rows| rows.len()),
-                sources: sources.iter().map(Held::view).collect(),
+                sources: sources.iter().map(ColumnPart::view).collect(),
                 positions: Positions { axes: &axes, first: chunk.first },
             },
         )
     }
 
-    fn values<'c>(&self, chunk: &'c Chunk<'_>, batch: &Batch<'_>) -> Result<Vec<Held<'c>>> {
+    fn values<'c>(&self, chunk: &'c Chunk<'_>, batch: &Batch<'_>) -> Result<Vec<ColumnPart<'c>>> {
         self.plan.sources.iter().map(|source| self.value(source, chunk, batch)).collect()
     }
 
-    fn value<'c>(&self, source: &BoundExpression, chunk: &'c Chunk<'_>, batch: &Batch<'_>) -> Result<Held<'c>> {
+    fn value<'c>(&self, source: &BoundExpression, chunk: &'c Chunk<'_>, batch: &Batch<'_>) -> Result<ColumnPart<'c>> {
         let column = match (source.plain(), &chunk.places) {
             (Some(Place::Attr(place)), _) => {
                 self.attrs.iter().position(|attr| *attr == place).and_then(|at| chunk.attrs.get(at))
             }
             (Some(Place::Dim(axis)), Places::Box(region)) => {
                 let keys = keys_along(&self.schema, region, axis);
-                return coordinate_column(source.datatype(), &keys).map(Held::Own);
+                return coordinate_column(source.datatype(), &keys).map(ColumnPart::Own);
             }
             (Some(Place::Dim(axis) | Place::Text { axis, .. }), Places::Columns(dims)) => {
                 self.schema.coordinates().position(|dim| dim.axes().start == axis).and_then(|at| dims.get(at))
@@ -107,24 +108,8 @@ impl Asked {
             (Some(Place::Text { .. }) | None, _) => None,
         };
         match column {
-            Some(column) => Ok(Held::View(column.view())),
-            None => source.evaluate(batch).map(Held::Own),
-        }
-    }
-}
-
-/// A column, or one that was made.
-#[derive(Debug)]
-enum Held<'a> {
-    View(ColumnView<'a>),
-    Own(Column),
-}
-
-impl Held<'_> {
-    fn view(&self) -> ColumnView<'_> {
-        match self {
-            Self::View(view) => *view,
-            Self::Own(column) => column.view(),
+            Some(column) => Ok(ColumnPart::View(column.view())),
+            None => source.evaluate(batch).map(ColumnPart::Own),
         }
     }
 }
@@ -133,7 +118,7 @@ impl Held<'_> {
 #[derive(Debug)]
 enum Places<'a> {
     /// At these coordinates, a column per dimension.
-    Columns(Vec<Held<'a>>),
+    Columns(Vec<ColumnPart<'a>>),
     /// Everywhere in a box, in cell order.
     Box(Subarray),
 }
@@ -145,22 +130,19 @@ pub(super) struct Chunk<'a> {
     /// The number of its first cell.
     first: u64,
     places: Places<'a>,
-    attrs: Vec<Held<'a>>,
+    attrs: Vec<ColumnPart<'a>>,
 }
 
 impl<'a> Chunk<'a> {
     pub(super) fn of(cells: &'a Cells, (from, to): (usize, usize), first: u64) -> Self {
-        let part = |column: &'a Column| match column.view().part(from, to) {
-            Some(view) => Held::View(view),
-            None => Held::Own(column.view().copy_range(from, to)),
-        };
+        let part = |column: &'a Column| ColumnPart::of(column.view(), (from, to));
         let (dims, attrs) = (cells.dims.iter().map(part).collect(), cells.attrs.iter().map(part).collect());
         Self { rows: to - from, first, places: Places::Columns(dims), attrs }
     }
 
     /// The cells of a dense box, a column per attribute.
     pub(super) fn of_box(region: &Subarray, attrs: Vec<Column>, first: u64) -> Self {
-        let attrs = attrs.into_iter().map(Held::Own).collect();
+        let attrs = attrs.into_iter().map(ColumnPart::Own).collect();
         Self { rows: region.cells() as usize, first, places: Places::Box(region.clone()), attrs }
     }
 

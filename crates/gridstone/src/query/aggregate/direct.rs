@@ -325,6 +325,7 @@ fn ends_of(words: &[u64]) -> Option<(u64, u64)> {
 mod tests {
     use super::super::groups::{Groups, RowGroups};
     use super::*;
+    use crate::base::NeverCancel;
     use crate::schema::{Datatype, TimeUnit};
     use crate::tile::ColumnView;
     use proptest::prelude::*;
@@ -403,7 +404,7 @@ mod tests {
                 prop_assert_eq!(theirs, all);
             }
             prop_assert_eq!(groups.len(), model.len());
-            let sorted = groups.sorted();
+            let sorted = groups.sorted(&NeverCancel).unwrap();
             prop_assert_eq!(sorted.len(), model.len());
             prop_assert!(sorted.windows(2).all(|pair| groups.compare((pair[0], pair[1])).is_lt()));
         }

@@ -11,9 +11,10 @@
 
 use super::direct::{Direct, Found};
 use super::key::GroupKey;
+use super::sort::sort_by;
 use super::table::GroupTable;
 use super::words::{NanPlace, column_of};
-use crate::base::{AlignedBuf, Error, Result};
+use crate::base::{AlignedBuf, Cancel, Error, Result};
 use crate::tile::{Column, ColumnView};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -288,21 +289,24 @@ impl Groups {
     }
 
     /// All groups in ascending order of their keys.
-    pub(super) fn sorted(&self) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub(super) fn sorted(&self, cancel: &dyn Cancel) -> Result<Vec<u32>> {
+        cancel.check()?;
         let numbers = !self.keys.iter().any(GroupKey::is_text);
         if let Some(direct) = self.direct.as_ref().filter(|direct| numbers && direct.is_active()) {
-            return direct.ascending();
+            return Ok(direct.ascending());
         }
         if self.flagged || !numbers {
-            let mut order: Vec<u32> = (0..self.len() as u32).collect();
-            order.sort_unstable_by(|a, b| self.compare((*a, *b)));
-            return order;
+            let order: Vec<u32> = (0..self.len() as u32).collect();
+            return sort_by(order, cancel, |a, b| self.compare((*a, *b)));
         }
         // The first word lies beside the group, so most comparisons look nowhere else.
         let first = |group: u32| (self.table.key(group as usize).first().copied().unwrap_or(0), group);
-        let mut order: Vec<(u64, u32)> = (0..self.len() as u32).map(first).collect();
-        order.sort_unstable_by(|(x, a), (y, b)| x.cmp(y).then_with(|| self.compare((*a, *b))));
-        order.into_iter().map(|(_, group)| group).collect()
+        let order: Vec<(u64, u32)> = (0..self.len() as u32).map(first).collect();
+        let order = sort_by(order, cancel, |(x, a), (y, b)| x.cmp(y).then_with(|| self.compare((*a, *b))))?;
+        Ok(order.into_iter().map(|(_, group)| group).collect())
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! More runs than there is memory for blocks of are merged into fewer ones first.
 
-use super::held::Held;
+use super::budget_share::BudgetShare;
 use super::run::{Run, RunReader, RunWriter, block_bytes};
 use super::stage::Stage;
 use crate::base::{Cancel, Entropy, Result};
@@ -22,7 +22,7 @@ pub(super) struct Merger {
     /// A stage of the same kind, without a group.
     form: Stage,
     readers: Vec<RunReader>,
-    held: Held,
+    held: BudgetShare,
 }
 
 impl Merger {
@@ -51,7 +51,7 @@ impl Merger {
 
     fn of(context: &ReadContext, form: &Stage, runs: Vec<Run>) -> Self {
         let readers = runs.into_iter().map(RunReader::new).collect();
-        Self { context: context.clone(), form: form.fresh(), readers, held: Held::new(&context.budget) }
+        Self { context: context.clone(), form: form.fresh(), readers, held: BudgetShare::new(&context.budget) }
     }
 
     /// All groups as one run.
@@ -87,6 +87,7 @@ impl Merger {
             let cut = self.readers.iter().filter(|reader| reader.has_more()).min_by(|a, b| a.compare_last(b));
             let ends: Vec<usize> = self.readers.iter().map(|reader| reader.end_at(cut)).collect();
             for (reader, end) in self.readers.iter_mut().zip(ends) {
+                self.context.cancel.check()?;
                 reader.take(end, &mut stage)?;
             }
             is_empty = false;

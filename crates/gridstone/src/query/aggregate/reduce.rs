@@ -179,7 +179,7 @@ impl Reduction {
                 break;
             }
         }
-        gathering.settle()?;
+        gathering.settle(context.cancel.as_ref())?;
         self.results(&gathering.stages, groups)
     }
 

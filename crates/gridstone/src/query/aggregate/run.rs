@@ -10,8 +10,8 @@
 use super::ordered::OrderedKeys;
 use super::stage::Stage;
 use crate::base::{
-    AlignedBuf, ByteRange, ByteReader, ByteSink, ByteSource, ByteWriter, Counters, Entropy, Error, ErrorKind, FileRef,
-    Files, Id, Result, crc32c,
+    AlignedBuf, ByteRange, ByteReader, ByteSink, ByteSource, ByteWriter, Counters, Entropy, Error, FileRef, Files, Id,
+    Result, crc32c,
 };
 use crate::query::request::ReadContext;
 use crate::runtime::Owner;
@@ -82,21 +82,14 @@ pub(super) struct RunWriter<'a> {
 impl<'a> RunWriter<'a> {
     pub(super) fn new(context: &'a ReadContext, entropy: &dyn Entropy) -> Result<Self> {
         let id = entropy.id();
-        let sink = context.files.create(id).map_err(|e| match e.kind() {
-            ErrorKind::Access => Error::budget(
-                "the groups take more than their share of the memory budget, and the store cannot be written to, where the rest \
-                 would go; give the context more memory, or ask for fewer groups or a smaller box",
-            )
-            .with_source(e),
-            _ => e,
-        })?;
+        let sink = context.files.create(id)?;
         let file = Arc::new(RunFile { files: Arc::clone(&context.files), id, owner: Owner::here() });
         Ok(Self { context, file, sink, offset: 0, blocks: Vec::new() })
     }
 
     /// Appends the groups of a stage, ascending, to the run.
     pub(super) fn push(&mut self, stage: &Stage) -> Result<()> {
-        let (order, target) = (stage.groups.sorted(), block_bytes(self.context) as usize);
+        let (order, target) = (stage.groups.sorted(self.context.cancel.as_ref())?, block_bytes(self.context) as usize);
         let (mut rest, mut rows) = (order.as_slice(), ROWS_FIRST);
         while !rest.is_empty() {
             self.context.cancel.check()?;

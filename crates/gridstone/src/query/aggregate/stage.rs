@@ -1,13 +1,16 @@
 //! Stages of an aggregation: groups, and the states of their aggregates.
 
-use super::columns::{column_of, views};
+use super::columns::{ColumnPart, column_of, join, views};
 use super::groups::{Groups, RowGroups};
 use super::key::GroupKey;
 use super::state::input::{Input, Known, Positions, Rows, State, strange};
-use crate::base::{Error, Result};
+use crate::base::{Cancel, Error, Result};
 use crate::schema::{Datatype, Sorting};
 use crate::tile::{Column, ColumnView};
 use std::borrow::Cow;
+
+/// Groups that are taken in between two looks at whether to go on.
+const GROUPS_AT_ONCE: usize = if cfg!(test) { 1 << 8 } else { 1 << 16 };
 
 /// What a chunk of cells gives: a column per source of the plan.
 #[derive(Debug)]
@@ -166,16 +169,32 @@ impl Stage {
     }
 
     /// Takes in what another stage of the same kind holds.
-    pub(super) fn absorb(&mut self, other: &Self) -> Result<()> {
+    pub(super) fn absorb(&mut self, other: &Self, cancel: &dyn Cancel) -> Result<()> {
         let all: Vec<u32> = (0..other.len() as u32).collect();
-        if self.numbered.is_some() {
-            let states = self.states.iter_mut().zip(&other.states);
-            return states
-                .into_iter()
-                .try_for_each(|((mine, _), (theirs, _))| mine.absorb(&all, &views(&theirs.fields(&all)?)));
+        for groups in all.chunks(GROUPS_AT_ONCE) {
+            cancel.check()?;
+            if self.numbered.is_some() {
+                for ((mine, _), (theirs, _)) in self.states.iter_mut().zip(&other.states) {
+                    mine.absorb(groups, &views(&theirs.fields(groups)?))?;
+                }
+            } else {
+                self.absorb_columns(groups.len(), &views(&other.columns(groups)?))?;
+            }
         }
-        let columns = other.columns(&all)?;
-        self.absorb_columns(all.len(), &columns.iter().map(Column::view).collect::<Vec<_>>())
+        Ok(())
+    }
+
+    /// Takes in a table of groups: keys, then the fields of states.
+    fn absorb_table(&mut self, table: &PartialTable, cancel: &dyn Cancel) -> Result<()> {
+        // A table without a group is checked too.
+        for from in (0..table.rows.max(1)).step_by(GROUPS_AT_ONCE) {
+            cancel.check()?;
+            let part = (from, (from + GROUPS_AT_ONCE).min(table.rows));
+            let columns = table.columns.iter().map(|(_, column)| ColumnPart::of(column.view(), part));
+            let columns: Vec<ColumnPart<'_>> = columns.collect();
+            self.absorb_columns(part.1 - part.0, &columns.iter().map(ColumnPart::view).collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 
     /// Keys and fields of groups.
@@ -264,8 +283,8 @@ impl Stages {
     }
 
     /// Takes in what another first stage holds.
-    pub(super) fn absorb_first(&mut self, other: &Stage) -> Result<()> {
-        self.0.first_mut().map_or(Ok(()), |first| first.absorb(other))
+    pub(super) fn absorb_first(&mut self, other: &Stage, cancel: &dyn Cancel) -> Result<()> {
+        self.0.first_mut().map_or(Ok(()), |first| first.absorb(other, cancel))
     }
 
     /// Whether there is one group, whatever the cells are, and nothing but it.
@@ -308,8 +327,8 @@ impl Stages {
         only.take_known(rows, known)
     }
 
-    pub(super) fn absorb(&mut self, other: &Self) -> Result<()> {
-        self.0.iter_mut().zip(&other.0).try_for_each(|(mine, theirs)| mine.absorb(theirs))
+    pub(super) fn absorb(&mut self, other: &Self, cancel: &dyn Cancel) -> Result<()> {
+        self.0.iter_mut().zip(&other.0).try_for_each(|(mine, theirs)| mine.absorb(theirs, cancel))
     }
 
     pub(super) fn size_bytes(&self) -> u64 {
@@ -317,11 +336,15 @@ impl Stages {
     }
 
     /// What the stages hold, groups ascending.
-    pub(super) fn tables(&self) -> Result<Vec<PartialTable>> {
+    pub(super) fn tables(&self, cancel: &dyn Cancel) -> Result<Vec<PartialTable>> {
         let table = |stage: &Stage| {
-            let order = stage.groups.sorted();
-            let columns = stage.names().into_iter().zip(stage.columns(&order)?).collect();
-            Ok(PartialTable { rows: order.len(), columns })
+            let order = stage.groups.sorted(cancel)?;
+            let mut columns = stage.columns(&[])?;
+            for groups in order.chunks(GROUPS_AT_ONCE) {
+                cancel.check()?;
+                columns.iter_mut().zip(&stage.columns(groups)?).for_each(|(all, more)| join(all, more));
+            }
+            Ok(PartialTable { rows: order.len(), columns: stage.names().into_iter().zip(columns).collect() })
         };
         self.0.iter().map(table).collect()
     }
@@ -330,7 +353,7 @@ impl Stages {
     ///
     /// # Errors
     /// Input: they are of another question.
-    pub(super) fn absorb_tables(&mut self, tables: &[PartialTable]) -> Result<()> {
+    pub(super) fn absorb_tables(&mut self, tables: &[PartialTable], cancel: &dyn Cancel) -> Result<()> {
         if tables.len() != self.0.len() {
             return Err(strange());
         }
@@ -344,8 +367,7 @@ impl Stages {
                     names.join(", ")
                 )));
             }
-            let views: Vec<ColumnView<'_>> = table.columns.iter().map(|(_, column)| column.view()).collect();
-            stage.absorb_columns(table.rows, &views)?;
+            stage.absorb_table(table, cancel)?;
         }
         Ok(())
     }

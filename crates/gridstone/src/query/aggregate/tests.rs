@@ -2,9 +2,10 @@
 
 use super::answer::Answer;
 use super::answers::Answers;
+use super::plan::Plan;
 use super::{Aggregate, Aggregation, By, Question, Width};
 use crate::base::{
-    AlignedBuf, Budget, ByteSink, ByteSource, Counters, Error, ErrorKind, FileRef, Files, Id, MemorySource,
+    AlignedBuf, Budget, ByteSink, ByteSource, Cancel, Counters, Error, ErrorKind, FileRef, Files, Id, MemorySource,
     NeverCancel, Result, Silent,
 };
 use crate::condition::{Call, Expression};
@@ -25,6 +26,8 @@ struct MemoryFiles {
     all: Arc<Mutex<HashMap<Id, Bytes>>>,
     writes: Arc<AtomicU64>,
     fails_at: Option<u64>,
+    /// How that write fails; `None`: the device is full.
+    failure: Option<fn() -> Error>,
 }
 
 struct Sink {
@@ -40,7 +43,9 @@ impl MemoryFiles {
 
     fn note(&self) -> Result<()> {
         match self.fails_at == Some(self.writes.fetch_add(1, Ordering::Relaxed)) {
-            true => Err(Error::storage("no space left on the device")),
+            true => {
+                Err(self.failure.map_or_else(|| Error::storage("no space left on the device"), |failure| failure()))
+            }
             false => Ok(()),
         }
     }
@@ -294,4 +299,134 @@ fn a_stream_is_stopped_and_dropped_between_batches() {
     assert_eq!(stopped.kind(), ErrorKind::Cancelled);
     drop(stream);
     assert_eq!((files.count(), small.budget.used_bytes()), (0, 0));
+}
+
+/// Counts how often it is asked whether to go on, and says no from one time on.
+struct Looks {
+    seen: AtomicU64,
+    stops_at: u64,
+}
+
+impl Looks {
+    fn stopping_at(stops_at: u64) -> Arc<Self> {
+        Arc::new(Self { seen: AtomicU64::new(0), stops_at })
+    }
+
+    fn count(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
+    }
+}
+
+impl Cancel for Looks {
+    fn cancelled(&self) -> bool {
+        self.seen.fetch_add(1, Ordering::Relaxed) >= self.stops_at
+    }
+}
+
+/// What does something with `looks`, is stopped early, late and in between.
+fn is_stopped(looks: u64, mut work: impl FnMut(&Looks) -> Result<()>) {
+    for stops_at in [0, 1, looks / 2, looks - 1] {
+        assert_eq!(work(&Looks::stopping_at(stops_at)).unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+}
+
+#[test]
+fn the_merge_and_the_sort_of_groups_are_stopped() {
+    let (files, rows) = (MemoryFiles::default(), many(30_000));
+    for keys in [["x", "s"], ["k", "x"]] {
+        let asked = question(&keys, &["count(*)", "max(f)"]);
+        let (groups, fresh) = (rows.len() as u64, || Plan::new(&schema(), &asked).unwrap().stages);
+        let mut aggregation = Aggregation::new(schema(), &asked).unwrap();
+        let context = context(&files, 1 << 30, 1);
+        aggregation.take(&context, &picked(&cells(&rows), aggregation.attrs())).unwrap();
+        aggregation.end(&context).unwrap();
+        let tables = aggregation.tables(&NeverCancel).unwrap();
+        let mut all = fresh();
+        let looks = Looks::stopping_at(u64::MAX);
+        all.absorb_tables(&tables, looks.as_ref()).unwrap();
+        assert!(looks.count() >= groups / 256, "{} looks at tables", looks.count());
+        is_stopped(looks.count(), |looks| fresh().absorb_tables(&tables, looks));
+        let looks = Looks::stopping_at(u64::MAX);
+        fresh().absorb(&all, looks.as_ref()).unwrap();
+        assert!(looks.count() >= groups / 256, "{} looks at stages", looks.count());
+        is_stopped(looks.count(), |looks| fresh().absorb(&all, looks));
+        let looks = Looks::stopping_at(u64::MAX);
+        all.tables(looks.as_ref()).unwrap();
+        let sorting = if keys == ["x", "s"] { groups / 64 } else { 0 };
+        assert!(looks.count() >= sorting + groups / 256, "{} looks at their order", looks.count());
+        is_stopped(looks.count(), |looks| all.tables(looks).map(drop));
+    }
+}
+
+#[test]
+fn answers_are_stopped_while_they_are_made() {
+    let rows = many(60_000);
+    // About 45,000 values of one group are looked at; texts are sorted.
+    for (asked, least) in [("median(v)", 40), ("count(distinct s)", 5_000 / 64)] {
+        let asked = question(&["k"], &[asked, "count(*)"]);
+        for budget in [1 << 30, 1 << 19] {
+            let files = MemoryFiles::default();
+            let context = context(&files, budget, 1);
+            let made = |looks: &Arc<Looks>| {
+                let mut found = answers(&context, &asked, &rows, 20_000).unwrap();
+                found.set_cancel(&(Arc::clone(looks) as Arc<dyn Cancel>));
+                found.collect()
+            };
+            let looks = Looks::stopping_at(u64::MAX);
+            made(&looks).unwrap();
+            assert!(looks.count() > least, "{} looks", looks.count());
+            for stops_at in [0, 1, looks.count() / 3, looks.count() / 2, looks.count() - 1] {
+                assert_eq!(made(&Looks::stopping_at(stops_at)).unwrap_err().kind(), ErrorKind::Cancelled, "{stops_at}");
+                assert_eq!((files.count(), context.budget.used_bytes()), (0, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_order_is_stopped_and_equals_that_of_the_values() {
+    let (files, rows) = (MemoryFiles::default(), many(20_000));
+    let asked = question(&["x"], &["min(s)", "sum(v)", "count(v)"]);
+    let context = context(&files, 1 << 30, 1);
+    let batches = || {
+        let mut found = answers(&context, &asked, &rows, 20_000).unwrap();
+        std::iter::from_fn(move || found.next_batch(3_000).unwrap()).collect::<Vec<_>>()
+    };
+    let by = [("min(s)".to_owned(), true), ("sum(v)".to_owned(), false)];
+    let looks = Looks::stopping_at(u64::MAX);
+    let sorted = Answer::ordered(batches(), &by, None, looks.as_ref()).unwrap();
+    assert!(looks.count() >= 20_000 / 64, "{} looks", looks.count());
+    is_stopped(looks.count(), |looks| Answer::ordered(batches(), &by, None, looks).map(drop));
+    let mut expected: Vec<&Row> = rows.iter().collect();
+    expected.sort_by(|a, b| b.2.cmp(&a.2).then(a.4.cmp(&b.4)).then(a.0.cmp(&b.0)));
+    let expected: Vec<u8> = expected.iter().flat_map(|row| row.0.to_le_bytes()).collect();
+    assert_eq!(sorted.columns[0].1.view().values(), expected);
+    let first = Answer::ordered(batches(), &by, Some(7), &NeverCancel).unwrap();
+    assert_eq!((first.rows, first.columns[0].1.view().values()), (7, &expected[..56]));
+}
+
+#[test]
+fn groups_stay_in_memory_where_the_store_cannot_be_written_to() {
+    let rows = many(60_000);
+    let asked = question(&["x"], &["count(*)", "min(s)"]);
+    let ample = context(&MemoryFiles::default(), 1 << 30, 1);
+    let whole = plain(answers(&ample, &asked, &rows, 20_000).unwrap().collect().unwrap());
+    let peak = ample.budget.peak_bytes();
+    let read_only = || Error::storage("read-only").with_source(std::io::Error::from_raw_os_error(libc::EROFS));
+    for failure in [|| Error::access("denied"), || Error::unsupported("no writes"), read_only] {
+        // A local store refuses to create a file, a bucket to write or to end it.
+        for fails_at in 0..3 {
+            let files = MemoryFiles { fails_at: Some(fails_at), failure: Some(failure), ..MemoryFiles::default() };
+            let roomy = context(&files, peak * 2, 1);
+            assert_eq!(plain(answers(&roomy, &asked, &rows, 20_000).unwrap().collect().unwrap()), whole);
+            assert!(files.writes.load(Ordering::Relaxed) > fails_at, "nothing was written");
+            assert_eq!((files.count(), roomy.budget.used_bytes()), (0, 0));
+            let files = MemoryFiles { fails_at: Some(fails_at), failure: Some(failure), ..MemoryFiles::default() };
+            let small = context(&files, peak / 2, 1);
+            let error = answers(&small, &asked, &rows, 20_000).unwrap_err();
+            let advice = "the store cannot be written to, where groups beyond memory go; ask for fewer groups";
+            assert!(error.kind() == ErrorKind::Budget && error.message().contains(advice), "{error}");
+            assert_eq!((files.count(), small.budget.used_bytes()), (0, 0));
+        }
+    }
 }

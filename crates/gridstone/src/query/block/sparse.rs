@@ -2,7 +2,7 @@
 
 use super::fetch::{Want, fetch};
 use crate::base::{Counters, Error, Id, Result};
-use crate::fragment::{Fragment, Keys};
+use crate::fragment::{Fragment, IndexBox, Keys};
 use crate::query::request::{Area, ReadContext};
 use crate::schema::{Dimension, KeyRange, Schema, Subarray, key};
 use crate::tile::Column;
@@ -38,6 +38,17 @@ pub(in crate::query) fn touched_blocks(
     context: &ReadContext,
     fragment: &Fragment,
     area: Area<'_>,
+    found: impl FnMut(SparseBlock, Keys<'_>),
+) -> Result<()> {
+    touched_blocks_but(context, fragment, area, |_, _, _| Ok(false), found)
+}
+
+/// The same but for the blocks of tiles that `takes` takes, which is given the number, the MBR and the cells of each.
+pub(in crate::query) fn touched_blocks_but(
+    context: &ReadContext,
+    fragment: &Fragment,
+    area: Area<'_>,
+    mut takes: impl FnMut(u64, IndexBox<'_>, u64) -> Result<bool>,
     mut found: impl FnMut(SparseBlock, Keys<'_>),
 ) -> Result<()> {
     let wrong = || broken_index(fragment);
@@ -47,11 +58,15 @@ pub(in crate::query) fn touched_blocks(
         let stripe = fragment.stripe(number)?;
         Counters::add(&context.counters.tiles_considered, stripe.tiles() as u64);
         for local in stripe.tiles_near(&near).into_iter().flatten() {
-            if !area.touches(stripe.tile_bounds(local).ok_or_else(wrong)?.ranges()) {
+            let bounds = stripe.tile_bounds(local).ok_or_else(wrong)?;
+            if !area.touches(bounds.ranges()) {
                 continue;
             }
             let tile = fragment.first_tile(number) + local as u64;
             let tile_cells = stripe.tile_cells(local).ok_or_else(wrong)?;
+            if takes(tile, bounds, tile_cells)? {
+                continue;
+            }
             let (from, _) = stripe.block_span(local).ok_or_else(wrong)?;
             let mut touched = false;
             for block in stripe.blocks_near(local, &near).ok_or_else(wrong)?.into_iter().flatten() {

@@ -13,7 +13,7 @@ use super::cells::layout::move_cells;
 use super::dense::read::read_dense;
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use super::select::filter::Filter;
-use super::select::{Source, WholeTile, narrowed, opened};
+use super::select::{Source, TileAnswers, narrowed, opened};
 use super::sparse::SparseReader;
 use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
 use crate::condition::Bound;
@@ -60,7 +60,20 @@ impl std::fmt::Debug for Scan {
 impl Scan {
     /// Starts a stream in batches of about `batch_bytes`, and never more than a share of the budget.
     pub fn new(context: ReadContext, target: Target, request: Request, batch_bytes: u64) -> Result<Self> {
-        Self::start(context, target, request, batch_bytes, None)
+        Self::start(context, target, request, batch_bytes, (None, None))
+    }
+
+    /// The same but for the cells of tiles that are answered for; of a sparse array, in any order.
+    pub fn without(
+        context: ReadContext,
+        target: Target,
+        request: Request,
+        batch_bytes: u64,
+        answers: &mut TileAnswers<'_>,
+    ) -> Result<Self> {
+        let mut scan = Self::start(context, target, request, batch_bytes, (None, Some(answers)))?;
+        scan.take_whole_tiles(answers)?;
+        Ok(scan)
     }
 
     /// The same of those cells alone that `condition` selects.
@@ -77,7 +90,7 @@ impl Scan {
         request.sub = sub;
         let filter = Arc::new(Filter::new(condition, &request));
         let target = opened(&context, &target, &request.sub, &filter)?.into_owned();
-        Self::start(context, target, request, batch_bytes, Some(filter))
+        Self::start(context, target, request, batch_bytes, (Some(filter), None))
     }
 
     /// A stream without a cell.
@@ -90,14 +103,14 @@ impl Scan {
         target: Target,
         request: Request,
         batch_bytes: u64,
-        filter: Option<Arc<Filter>>,
+        (filter, answers): (Option<Arc<Filter>>, Option<&mut TileAnswers<'_>>),
     ) -> Result<Self> {
         let batch_bytes = batch_bytes.clamp(1, context.batch_bytes());
         let schema = &target.schema;
         let cells = (batch_bytes / target.row_bytes()).max(1);
         let state = match (schema.sparse() || filter.is_some(), request.order) {
             (true, ReadOrder::Global | ReadOrder::Any) => {
-                State::SparseReader(source(&context, &target, &request, filter.as_ref())?)
+                State::SparseReader(source(&context, &target, &request, filter.as_ref(), answers)?)
             }
             (true, _) => State::Slabs(vec![request.sub.clone()]),
             (false, ReadOrder::Global | ReadOrder::Any) => {
@@ -115,15 +128,11 @@ impl Scan {
         Ok(Self { context, target, request, batch_bytes, filter, state })
     }
 
-    /// Hands tiles to `accept` whose cells are all given as they are, with the statistics of attributes, and gives the cells of those
-    /// no more that it takes. To be called before the first batch.
-    pub(super) fn take_whole_tiles(
-        &mut self,
-        attrs: &[usize],
-        accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
-    ) -> Result<()> {
+    /// Hands tiles whose cells are all given as they are to what answers for them, and gives the cells of those no more that it takes.
+    /// To be called before the first batch.
+    pub fn take_whole_tiles(&mut self, answers: &mut TileAnswers<'_>) -> Result<()> {
         match &mut self.state {
-            State::SparseReader(source) => source.take_whole_tiles(attrs, accept),
+            State::SparseReader(source) => source.take_whole_tiles(answers),
             State::Slabs(_) | State::Tiles { .. } | State::Box { .. } => Ok(()),
         }
     }
@@ -179,7 +188,7 @@ impl Scan {
             let State::Slabs(slabs) = &mut self.state else { return Ok(None) };
             let Some(slab) = slabs.pop() else { return Ok(None) };
             let request = Request { sub: slab.clone(), ..self.request.clone() };
-            let sweep = source(&self.context, &within(&self.target, &slab), &request, self.filter.as_ref())?;
+            let sweep = source(&self.context, &within(&self.target, &slab), &request, self.filter.as_ref(), None)?;
             // What the cells reach is halved, not the slab: a few cells in a wide domain would take a step per bit.
             let Some(reach) = sweep.reach() else { continue };
             // Slower dimensions are one coordinate thick already, so halves follow each other in the order asked for.
@@ -278,9 +287,15 @@ impl Scan {
     }
 }
 
-fn source(context: &ReadContext, target: &Target, request: &Request, filter: Option<&Arc<Filter>>) -> Result<Source> {
+fn source(
+    context: &ReadContext,
+    target: &Target,
+    request: &Request,
+    filter: Option<&Arc<Filter>>,
+    answers: Option<&mut TileAnswers<'_>>,
+) -> Result<Source> {
     match filter {
-        None => SparseReader::new(context, target, request).map(|sweep| Source::Plain(Box::new(sweep))),
+        None => Source::plain(context, target, request, answers),
         Some(filter) => Source::sifted(context, target, request, filter.clone()),
     }
 }

@@ -28,6 +28,7 @@ pub(super) use dense::{halves, narrowed};
 pub(super) use fragments::opened;
 pub(super) use known::{Known, of_fill};
 pub(super) use source::Source;
+pub use whole_tiles::TileAnswers;
 pub(super) use whole_tiles::WholeTile;
 
 use super::request::{ReadContext, Request, Target};

@@ -2,9 +2,10 @@
 
 use super::dense::FilteredDenseReader;
 use super::filter::Filter;
+use super::known::Known;
 use super::sparse::FilteredSparseReader;
-use super::whole_tiles::{WholeTile, take_whole_tiles};
-use crate::base::{Cancel, Result};
+use super::whole_tiles::{EarlyTiles, TileAnswers, take_whole_tiles};
+use crate::base::{Cancel, Counters, Result};
 use crate::query::request::{ReadContext, ReadOrder, Request, Target};
 use crate::query::sparse::{SparseReader, sort_cells};
 use crate::schema::{Order, Schema, Subarray};
@@ -23,6 +24,22 @@ pub(in crate::query) enum Source {
 }
 
 impl Source {
+    /// All of a sparse array but those of tiles that are answered for.
+    pub(in crate::query) fn plain(
+        context: &ReadContext,
+        target: &Target,
+        request: &Request,
+        answers: Option<&mut TileAnswers<'_>>,
+    ) -> Result<Self> {
+        let Some(answers) = answers else {
+            return SparseReader::new(context, target, request).map(|sweep| Self::Plain(Box::new(sweep)));
+        };
+        let mut early = EarlyTiles { schema: &target.schema, answers, known: Known::default(), taken: 0 };
+        let sweep = SparseReader::without(context, target, request, Some(&mut early))?;
+        Counters::add(&context.counters.tiles_from_index, early.taken);
+        Ok(Self::Plain(Box::new(sweep)))
+    }
+
     /// Those that `filter` selects.
     pub(in crate::query) fn sifted(
         context: &ReadContext,
@@ -36,16 +53,12 @@ impl Source {
         }
     }
 
-    /// Hands whole tiles of a sparse array to `accept`, with the statistics of attributes, and reads those no more that it takes. To
-    /// be called before the first batch.
-    pub(in crate::query) fn take_whole_tiles(
-        &mut self,
-        attrs: &[usize],
-        accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
-    ) -> Result<()> {
+    /// Hands the whole tiles of a sparse array to what answers for them, and reads those no more that it takes. To be called before
+    /// the first batch.
+    pub(in crate::query) fn take_whole_tiles(&mut self, answers: &mut TileAnswers<'_>) -> Result<()> {
         match self {
-            Self::Plain(sweep) => take_whole_tiles(sweep, None, attrs, accept),
-            Self::Sparse(sieve) => sieve.take_whole_tiles(attrs, accept),
+            Self::Plain(sweep) => take_whole_tiles(sweep, None, answers),
+            Self::Sparse(sieve) => sieve.take_whole_tiles(answers),
             Self::Dense(_) => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::candidates::{BlockRole, assign};
 use super::filter::Filter;
-use super::whole_tiles::{WholeTile, take_whole_tiles};
+use super::whole_tiles::{TileAnswers, take_whole_tiles};
 use crate::base::{Cancel, Counters, Result};
 use crate::condition::{Selection, Verdict};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
@@ -121,12 +121,8 @@ impl FilteredSparseReader {
     }
 
     /// As [`take_whole_tiles`].
-    pub(super) fn take_whole_tiles(
-        &mut self,
-        attrs: &[usize],
-        accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
-    ) -> Result<()> {
-        take_whole_tiles(&mut self.sweep, Some(&mut self.duties), attrs, accept)
+    pub(super) fn take_whole_tiles(&mut self, answers: &mut TileAnswers<'_>) -> Result<()> {
+        take_whole_tiles(&mut self.sweep, Some(&mut self.duties), answers)
     }
 
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {

@@ -11,7 +11,8 @@ use crate::fragment::Fragment;
 use crate::fragment::box_index::{BoxIndex, Item};
 use crate::query::block::sparse::{Unit, broken_index};
 use crate::query::sparse::SparseReader;
-use crate::schema::Subarray;
+use crate::query::sparse::lone_tiles::{LoneTile, TileTaker};
+use crate::schema::{Schema, Subarray};
 use crate::tile::Statistics;
 use std::collections::HashMap;
 
@@ -29,14 +30,64 @@ pub(in crate::query) struct WholeTile {
     pub(in crate::query) statistics: Vec<Statistics>,
 }
 
-/// Hands whole tiles to `accept`, with the statistics of the attributes at `attrs`, and leaves those out of a planned read that it
-/// takes. `roles`: what each block is read for, if there is a condition.
+/// What answers for whole tiles, of which it wants the statistics of attributes.
+pub struct TileAnswers<'a> {
+    /// The attributes, by place.
+    pub(in crate::query) attrs: &'a [usize],
+    /// Whether it answers for a tile.
+    pub(in crate::query) accept: &'a mut dyn FnMut(&WholeTile) -> Result<bool>,
+}
+
+impl std::fmt::Debug for TileAnswers<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TileAnswers({:?})", self.attrs)
+    }
+}
+
+/// Whole tiles that are found before blocks are planned.
+pub(super) struct EarlyTiles<'a, 'b> {
+    pub(super) schema: &'a Schema,
+    pub(super) answers: &'a mut TileAnswers<'b>,
+    pub(super) known: Known,
+    /// How many were answered for.
+    pub(super) taken: u64,
+}
+
+impl TileTaker for EarlyTiles<'_, '_> {
+    fn takes(&mut self, LoneTile { fragment, tile, bounds, cells }: LoneTile<'_>) -> Result<bool> {
+        let statistics = statistics(fragment, tile, (self.schema, self.answers.attrs), &mut self.known)?;
+        let Some(statistics) = statistics else { return Ok(false) };
+        let taken = (self.answers.accept)(&WholeTile { bounds, cells, statistics })?;
+        self.taken += u64::from(taken);
+        Ok(taken)
+    }
+}
+
+/// The statistics of attributes of a tile, if all are known.
+fn statistics(
+    fragment: &Fragment,
+    tile: u64,
+    (schema, attrs): (&Schema, &[usize]),
+    known: &mut Known,
+) -> Result<Option<Vec<Statistics>>> {
+    let mut statistics = Vec::with_capacity(attrs.len());
+    for attr in attrs.iter().filter_map(|place| schema.attrs().get(*place)) {
+        let Some(found) = known.of(fragment, attr.id(), tile)? else { return Ok(None) };
+        statistics.push(found);
+    }
+    Ok(Some(statistics))
+}
+
+/// Hands whole tiles to what answers for them, and leaves those out of a planned read that it takes. `roles`: what each block is
+/// read for, if there is a condition.
 pub(super) fn take_whole_tiles(
     sweep: &mut SparseReader,
     mut roles: Option<&mut Vec<BlockRole>>,
-    attrs: &[usize],
-    accept: &mut dyn FnMut(&WholeTile) -> Result<bool>,
+    answers: &mut TileAnswers<'_>,
 ) -> Result<()> {
+    if sweep.has_asked {
+        return Ok(());
+    }
     let tiles = Tiles::of(&sweep.units);
     let mut taken = vec![false; tiles.firsts.len()];
     {
@@ -47,9 +98,9 @@ pub(super) fn take_whole_tiles(
             sweep.context.cancel.check()?;
             let Some(unit) = sweep.units.get(*first) else { continue };
             // A block that is not planned, since the condition or the box rules it out, is missing from the sum.
-            let whole = whole_tile(sweep, unit, &places, &mut known, attrs)?;
+            let whole = whole_tile(sweep, unit, &places, &mut known, answers.attrs)?;
             if let Some(whole) = whole.filter(|whole| selected == whole.cells) {
-                *took = accept(&whole)?;
+                *took = (answers.accept)(&whole)?;
             }
         }
     }
@@ -131,13 +182,8 @@ fn whole_tile(
     {
         return Ok(None);
     }
-    let mut statistics = Vec::with_capacity(attrs.len());
-    for place in attrs {
-        let found = sweep.schema.attrs().get(*place).map(|attr| known.of(fragment.as_ref(), attr.id(), unit.at.tile));
-        let Some(found) = found.transpose()?.flatten() else { return Ok(None) };
-        statistics.push(found);
-    }
-    Ok(Some(WholeTile { bounds, cells, statistics }))
+    let statistics = statistics(fragment, unit.at.tile, (&sweep.schema, attrs), known)?;
+    Ok(statistics.map(|statistics| WholeTile { bounds, cells, statistics }))
 }
 
 /// Where cells may lie.

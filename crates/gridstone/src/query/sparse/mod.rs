@@ -5,22 +5,24 @@
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
 //!    before it. Where nothing has to be merged, nothing is ([`self::unmerged`]).
 
+pub(super) mod lone_tiles;
 mod small_fragments;
 mod unmerged;
 
+use self::lone_tiles::{LoneTile, NoTaker, Surroundings, TileTaker};
 use self::small_fragments::{Taken, grouped, live_chunk, split_small};
 use super::block::deletions::{Deletions, clear_inside};
 use super::block::fetch::{Want, fetch};
 use super::block::masks::{self, Masks};
 use super::block::open::open_all;
-use super::block::sparse::{fetch_coordinates, for_each_block, outside_dimension, touched_blocks};
+use super::block::sparse::{fetch_coordinates, for_each_block, outside_dimension, touched_blocks_but};
 use super::cells::chunk::{Chunk, Precedence, Queue};
 use super::cells::k_way_merge::{Frontier, merge};
 use super::cells::merged_rows::Stretches;
 use super::overlay::{is_small, live_overlay};
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
-use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, IndexBox, Role};
 use crate::query::block::sparse::Unit;
 use crate::query::overlay::large_fragments;
 use crate::schema::{KeyRange, Order, Schema, Subarray};
@@ -52,7 +54,12 @@ pub(super) struct SparseReader {
     pub(super) row_bytes: (u64, bool),
     returned: u64,
     pub(super) total: u64,
+    /// Whether each tile whose cells are read as they are was given to what answers for tiles.
+    pub(super) has_asked: bool,
 }
+
+/// The blocks of a plan, and the keys of their first cells, a column per dimension.
+type PlannedBlocks = (Vec<Unit>, Vec<Vec<u64>>);
 
 /// Reads the cells of a box whole, in the order asked for.
 ///
@@ -83,10 +90,21 @@ pub(super) fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, o
 impl SparseReader {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
+        Self::without(context, target, request, None)
+    }
+
+    /// Plans the read but for tiles that `taker` answers for.
+    pub(super) fn without(
+        context: &ReadContext,
+        target: &Target,
+        request: &Request,
+        taker: Option<&mut dyn TileTaker>,
+    ) -> Result<Self> {
         let overlay =
             live_overlay(context, target, std::slice::from_ref(&request.sub), &request.attr_ids(&target.schema))?;
         let held = overlay.is_some();
-        Self::over(context, (target, &|d: &Description| !held || !is_small(d)), request, |layout, deletions| {
+        let streams = |d: &Description| !held || !is_small(d);
+        Self::over(context, (target, &streams), request, taker, |layout, deletions| {
             let Some(overlay) = overlay else { return Ok((Vec::new(), None)) };
             let mut queue = Queue::default();
             if let Some(chunk) = live_chunk(context, &target.schema, layout, (&overlay, deletions), request)? {
@@ -100,7 +118,7 @@ impl SparseReader {
     pub(super) fn of_merge(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
         let (small, streamed) = split_small(context, target);
         let streams = |d: &Description| streamed.contains(&d.id);
-        Self::over(context, (target, &streams), request, |layout, deletions| {
+        Self::over(context, (target, &streams), request, None, |layout, deletions| {
             let (queues, taken) = grouped(context, (target, small), layout, deletions, request)?;
             Ok((queues, Some(taken)))
         })
@@ -111,6 +129,7 @@ impl SparseReader {
         context: &ReadContext,
         (target, streams): (&Target, &dyn Fn(&Description) -> bool),
         request: &Request,
+        taker: Option<&mut dyn TileTaker>,
         small: impl FnOnce(&KeyLayout, &Deletions) -> Result<(Vec<Queue>, Option<Taken>)>,
     ) -> Result<Self> {
         Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
@@ -118,18 +137,10 @@ impl SparseReader {
         let large = large_fragments(target, false, |d| streams(d) && deletions.leave(d, &request.sub));
         let fragments = open_all(context, &target.schema, large)?;
         let layout = KeyLayout::new(&target.schema);
-        let mut units = Vec::new();
-        let mut starts: Vec<Vec<u64>> = vec![Vec::new(); target.schema.ndim()];
-        for (queue, fragment) in fragments.iter().enumerate() {
-            let order = fragment.description().order;
-            touched_blocks(context, fragment, request.area(), |at, first| {
-                if deletions.cover(order, &at.bounds) {
-                    return;
-                }
-                starts.iter_mut().zip(first.iter()).for_each(|(column, k)| column.push(k));
-                units.push(Unit { queue, at });
-            })?;
-        }
+        let masks = Masks::load(context, &target.fragments)?;
+        let surroundings = Surroundings::new(target, request, &deletions, &masks);
+        let has_asked = taker.is_some() && surroundings.is_empty_but(&fragments);
+        let (units, starts) = Self::blocks(context, &fragments, &surroundings, taker)?;
         let refs: Vec<&[u64]> = starts.iter().map(Vec::as_slice).collect();
         let keys = layout.keys(&refs);
         let (firsts, order) = keys.sort(context.pool.as_ref(), context.cancel.as_ref())?;
@@ -146,7 +157,7 @@ impl SparseReader {
             layout,
             fragments,
             deletions,
-            masks: Masks::load(context, &target.fragments)?,
+            masks,
             units,
             firsts,
             next: 0,
@@ -156,7 +167,40 @@ impl SparseReader {
             row_bytes: (target.row_bytes(), target.has_varied()),
             returned: 0,
             total,
+            has_asked,
         })
+    }
+
+    /// The blocks that the request touches, but for those of tiles that `taker` answers for.
+    fn blocks(
+        context: &ReadContext,
+        fragments: &[Arc<Fragment>],
+        surroundings: &Surroundings<'_>,
+        taker: Option<&mut dyn TileTaker>,
+    ) -> Result<PlannedBlocks> {
+        let (request, deletions) = (surroundings.request, surroundings.deletions);
+        let asks = taker.is_some();
+        let mut none = NoTaker;
+        let taker = taker.unwrap_or(&mut none);
+        let mut units = Vec::new();
+        let mut starts: Vec<Vec<u64>> = vec![Vec::new(); request.sub.ranges().len()];
+        for (queue, fragment) in fragments.iter().enumerate() {
+            let description = fragment.description();
+            let (order, asks) = (description.order, asks && surroundings.may_be_alone(description));
+            let lone = |bounds: IndexBox<'_>| if asks { surroundings.lone(description, bounds) } else { None };
+            let takes = |tile, bounds: IndexBox<'_>, cells| match lone(bounds) {
+                Some(bounds) => taker.takes(LoneTile { fragment, tile, bounds, cells }),
+                None => Ok(false),
+            };
+            touched_blocks_but(context, fragment, request.area(), takes, |at, first| {
+                if deletions.cover(order, &at.bounds) {
+                    return;
+                }
+                starts.iter_mut().zip(first.iter()).for_each(|(column, k)| column.push(k));
+                units.push(Unit { queue, at });
+            })?;
+        }
+        Ok((units, starts))
     }
 
     /// Leaves all blocks out of the plan but those at `rows`, which ascend. To be called before the first batch.
