@@ -74,11 +74,9 @@ def datasets(draw: st.DrawFn) -> dict[str, Any]:
             "all": (None,) * ndim,
             "bounded": tuple(size + 3 for size in shape),
         }[kind]
-        if maxshape is None:
-            layout["chunks"] = tuple(min(side, size) for side, size in zip(layout["chunks"], shape, strict=True))
-        elif kind == "bounded":
-            pairs = zip(layout["chunks"], maxshape, strict=True)
-            layout["chunks"] = tuple(min(side, most) for side, most in pairs)
+        most = maxshape or shape
+        sides = zip(layout["chunks"], most, strict=True)
+        layout["chunks"] = tuple(side if size is None else min(side, size) for side, size in sides)
     return {
         "shape": shape,
         "dtype": np.dtype(draw(st.sampled_from(TYPES))),
