@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.extras import needed
 from ..column.datatype import AnyArray
+from ..errors import UnsupportedError
 from ..schema.attribute import Attr
 
 _SLAB_CELLS = 1 << 18
@@ -46,14 +47,20 @@ def slabs(file: str, path: str, shape: tuple[int, ...], value: Varied) -> Iterat
     """The values, some along the first dimension at a time, with where they belong."""
     h5py = needed("h5py", "hdf5", "copying values of varying length")
     step = max(1, _SLAB_CELLS // max(1, int(np.prod(shape[1:], dtype=np.int64))))
-    with h5py.File(file, "r") as opened:
-        dataset = opened[path]
-        for low in range(0, shape[0], step):
-            rows = slice(low, min(low + step, shape[0]))
-            yield rows, _plain(_member(dataset, rows, value.member), value)
+    try:
+        with h5py.File(file, "r") as opened:
+            dataset = opened[path]
+            for low in range(0, shape[0], step):
+                rows = slice(low, min(low + step, shape[0]))
+                found = _member(dataset, rows if dataset.shape else (), value.member)
+                yield rows, _plain(found if dataset.shape else np.asarray([found], dtype=object), value)
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        raise UnsupportedError(
+            f"{file}: the values of {path}, which vary in length, cannot be copied: {error}"
+        ) from error
 
 
-def _member(dataset: Any, rows: slice, member: str) -> Any:
+def _member(dataset: Any, rows: Any, member: str) -> Any:
     """The cells, or of compounds the member, which may lie in another one."""
     if not member:
         return dataset[rows]
@@ -66,7 +73,8 @@ def _member(dataset: Any, rows: slice, member: str) -> Any:
 
 def _plain(found: Any, value: Varied) -> AnyArray:
     made = np.empty(found.shape, dtype=object)
-    for place, one in np.ndenumerate(found):
+    for place in np.ndindex(found.shape):
+        one = found[place]
         if value.is_list:
             made[place] = np.ascontiguousarray(one, dtype=value.dtype)
         else:

@@ -91,8 +91,9 @@ class Pieces:
         self.datasets.append(dataset)
         self.records[dataset.path] = record
         for stored in record.members:
-            shown = decoded(stored, dataset.attributes) if decode and not stored.name else Decoded(stored, False, {})
-            self.members.append(Member(_attr(_named(stored, name or dataset.name, name), shown), shown, dataset))
+            kept = stored if decode else stored.as_stored()
+            shown = decoded(kept, dataset.attributes) if decode and not kept.name else Decoded(kept, False, {})
+            self.members.append(Member(_attr(_named(kept, name or dataset.name, name), shown), shown, dataset))
         names = [attr.name for attr in self.attrs]
         if twice := next((one for one in names if names.count(one) > 1), None):
             raise InputError(

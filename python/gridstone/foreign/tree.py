@@ -164,17 +164,16 @@ def _value(raw: Mapping[str, Any]) -> Any:
         return values[0] if not shape and len(values) == 1 else np.asarray(values, dtype=object).reshape(shape)
     if kind not in ("integers", "floats", "booleans"):
         return None
-    made = np.asarray(
-        [_float(v) for v in values] if kind == "floats" else values, dtype=_dtype_of(raw["datatype"], kind)
-    )
+    numbers = [float(value) for value in values] if kind == "floats" else values
+    try:
+        made = np.asarray(numbers, dtype=_dtype_of(raw["datatype"], kind))
+    except OverflowError:
+        # An integer of more than 64 bits.
+        made = np.asarray(numbers, dtype=object)
     count = int(np.prod(shape, dtype=np.int64))
     if made.size != count:
         return made
     return made.reshape(shape)[()] if shape == () else made.reshape(shape)
-
-
-def _float(value: float | str) -> float:
-    return float(value)
 
 
 def _dtype_of(datatype: Mapping[str, Any], kind: str) -> np.dtype[Any]:

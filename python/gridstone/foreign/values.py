@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import UnsupportedError
@@ -32,6 +32,13 @@ class Stored:
         """The value in the core's terms."""
         made = {"kind": self.kind, "width": self.width, "count": self.count}
         return made | ({"big_endian": True} if self.big_endian else {})
+
+    def as_stored(self) -> "Stored":
+        """The numbers of an enumeration; other values as they are."""
+        if self.categories is None:
+            return self
+        dtype = f"{'int' if self.kind == 'int' else 'uint'}{8 * self.width}"
+        return replace(self, dtype=dtype, steps=(), categories=None)
 
     @property
     def is_number(self) -> bool:
@@ -115,10 +122,11 @@ def _enumeration(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:
 
 def _text(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:
     length = datatype["length"]
-    if not datatype["utf8"]:
+    if not datatype["utf8"] and datatype["padding"] == "zero_padded":
         return Stored(f"bytes[{length}]", "bytes", length, 1, False, offset, name=name)
     steps = ({"step": "text", "padding": _PADDINGS[datatype["padding"]]},)
-    return Stored("string", "bytes", length, 1, False, offset, steps=steps, name=name)
+    dtype = "string" if datatype["utf8"] else "bytes"
+    return Stored(dtype, "bytes", length, 1, False, offset, steps=steps, name=name)
 
 
 def _array(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:

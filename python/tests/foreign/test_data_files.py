@@ -33,12 +33,14 @@ def _files() -> list[Path]:
 
 
 FILES = _files()
+_CELLS_MAX = 1 << 24
+"""Larger arrays are attached, and not compared."""
 
 
 def _arrays(group: gs.Group) -> Iterator[gs.Array]:
     for entry in group.walk():
         if entry.kind == "array":
-            found = gs.open(group.uri, path=entry.path, context=group.context)
+            found = group[entry.path.removeprefix(group.path).strip("/")]
             assert isinstance(found, gs.Array)
             yield found
 
@@ -64,6 +66,9 @@ def _expected(file: Any, array: gs.Array) -> dict[str, Any] | None:
 
 def _equal(found: Any, expected: Any) -> bool:
     found, expected = np.asarray(np.ma.getdata(found)), np.asarray(expected)
+    if found.dtype.kind in "SV" and expected.dtype.kind in "mM":
+        # h5py keeps times as opaque bytes.
+        return np.ascontiguousarray(expected).tobytes() == np.ascontiguousarray(found).tobytes()
     if found.dtype.kind in "OTU" or expected.dtype.kind in "OSVU":
         texts = [[_text(one) for one in values.ravel().tolist()] for values in (found, expected)]
         return texts[0] == texts[1]
@@ -72,6 +77,8 @@ def _equal(found: Any, expected: Any) -> bool:
 
 
 def _text(one: Any) -> Any:
+    if isinstance(one, np.ndarray | list):
+        return [_text(inner) for inner in one]
     if isinstance(one, bytes):
         return one.rstrip(b"\0").decode("utf-8", "surrogateescape")
     return one.rstrip("\0") if isinstance(one, str) else one
@@ -85,10 +92,12 @@ def _outcome(path: Path, folder: Path) -> tuple[str, list[str]]:
     except gs.errors.GridstoneError as error:
         return f"refused: {type(error).__name__}", differing
     assert isinstance(made, gs.Group)
-    arrays = refused = unreadable = 0
+    arrays = unreadable = 0
     opened = _opened(path)
     for array in _arrays(made):
         arrays += 1
+        if array.size > _CELLS_MAX:
+            continue
         try:
             read = array.read()
         except gs.errors.GridstoneError:
@@ -98,13 +107,15 @@ def _outcome(path: Path, folder: Path) -> tuple[str, list[str]]:
         for attr in array.schema.attrs:
             if attr.enumeration is None and expected is not None and not _equal(read[attr.name], expected[attr.name]):
                 differing.append(f"{array.path}:{attr.name}")
-    for entry in [made.path, *(entry.path for entry in made.walk() if entry.kind == "group")]:
-        one = gs.group(made.uri, path=entry, context=made.context)
-        refused += len(one.meta.get("not attached", {}))
+    groups = [made, *(made[entry.path.strip("/")] for entry in made.walk() if entry.kind == "group")]
+    refused = sum(len(one.meta.get("not attached", {})) for one in groups)
     return f"{arrays} arrays, {refused} not attached, {unreadable} unreadable", differing
 
 
 def _opened(path: Path) -> Any:
+    if "cve" in path.name:
+        # h5py itself dies of some of these.
+        return None
     try:
         return h5py.File(path, "r")
     except OSError:
