@@ -238,7 +238,7 @@ fn read_fragment(seed: &Seed, bytes: &[u8]) -> bool {
     let context = ReadContext {
         store: Id([2; 16]),
         pool: Arc::new(Pool::new(Some(1)).unwrap()),
-        files: Arc::new(StoreFiles { storage: Arc::new(storage) }),
+        files: Arc::new(StoreFiles::own(Arc::new(storage))),
         tiles: Arc::new(AsStored),
         cache: Arc::new(LruCache::new(0)),
         budget: Arc::new(Budget::new(16 << 20)),

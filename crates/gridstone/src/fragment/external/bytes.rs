@@ -8,6 +8,9 @@ use crate::base::{Begun, ByteRange, ByteSource, Error, ForeignObject, Pending, R
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 
+/// Offsets between two sources that are nobody's, so that nobody reads the end of one and the start of the next together.
+const BETWEEN: u64 = 1 << 32;
+
 /// The sources of an external fragment, side by side.
 #[derive(Debug)]
 pub(super) struct ForeignBytes {
@@ -33,7 +36,8 @@ impl ForeignBytes {
     /// # Errors
     /// Corruption: more bytes than 64 bits count.
     pub(super) fn new(own: Arc<dyn ByteSource>, files: Arc<dyn Sources>, sources: &[ForeignSource]) -> Result<Self> {
-        let mut base = own.len();
+        let too_many = || Error::corruption("foreign sources of more than 2^64 bytes");
+        let mut base = own.len().checked_add(BETWEEN).ok_or_else(too_many)?;
         let mut places = Vec::with_capacity(sources.len());
         for source in sources {
             let span = match &source.keys {
@@ -41,9 +45,9 @@ impl ForeignBytes {
                 None => Some(source.object.size.unwrap_or(1 << 48)),
             };
             let end = span.and_then(|span| base.checked_add(span));
-            let (span, end) = span.zip(end).ok_or_else(|| Error::corruption("foreign sources of more than 2^64 bytes"))?;
+            let (span, end) = span.zip(end).ok_or_else(too_many)?;
             places.push(Place { source: source.clone(), base, span, opened: OnceLock::new() });
-            base = end;
+            base = end.checked_add(BETWEEN).ok_or_else(too_many)?;
         }
         Ok(Self { own, files, places, len: base })
     }
