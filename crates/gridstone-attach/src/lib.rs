@@ -185,7 +185,8 @@ fn fields_of(schema: &Schema, attached: &Attached) -> Result<Vec<ForeignField>> 
         let (_, attr) = schema.attr(name)?;
         Ok(ForeignField { attr: attr.id(), ..field.clone() })
     };
-    let mut fields: Vec<ForeignField> = attached.attrs.iter().zip(&attached.fields).map(number).collect::<Result<_>>()?;
+    let mut fields: Vec<ForeignField> =
+        attached.attrs.iter().zip(&attached.fields).map(number).collect::<Result<_>>()?;
     fields.sort_by_key(|field| field.attr);
     Ok(fields)
 }
@@ -299,15 +300,13 @@ fn strided_page(
 ) -> Result<Option<(u64, ForeignPage, u32)>> {
     let wrong = || Error::input("cells that lie past 2^64 bytes, or in a tile above 1 GiB");
     let Some(cells) = grid.chunk_box(tile) else { return Ok(None) };
-    let along = cells.ranges().iter().zip(grid.bounds().ranges()).zip(strides);
-    let first = along.fold(Some(offset), |at, ((cell, whole), stride)| {
-        at?.checked_add((cell.lo - whole.lo).checked_mul(*stride)?)
-    });
+    let mut along = cells.ranges().iter().zip(grid.bounds().ranges()).zip(strides);
+    let first = along
+        .try_fold(offset, |at, ((cell, whole), stride)| at.checked_add((cell.lo - whole.lo).checked_mul(*stride)?));
     let count = u64::try_from(cells.cells()).map_err(|_| wrong())?;
     let length = (count - 1).checked_mul(step).and_then(|before| before.checked_add(record)).ok_or_else(wrong)?;
     let decoded = u32::try_from(length).map_err(|_| wrong())?;
     let offset = first.ok_or_else(wrong)?;
-    let page =
-        ForeignPage { source, offset, length, time_us: 0, pipeline: 0, decoded, crc: None, is_fill: false };
+    let page = ForeignPage { source, offset, length, time_us: 0, pipeline: 0, decoded, crc: None, is_fill: false };
     Ok(Some((tile, page, 0)))
 }

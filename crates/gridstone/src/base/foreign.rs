@@ -16,9 +16,14 @@ pub struct ForeignObject {
 impl ForeignObject {
     /// What differs in `found`, in words; `None` if it is the object that was attached.
     pub fn difference(&self, found: &Self) -> Option<String> {
-        let differs = |known: bool, what: &str, was: String, is: String| known.then(|| format!("its {what} was {was} and is {is}"));
+        let differs = |known: bool, what: &str, was: String, is: String| {
+            known.then(|| format!("its {what} was {was} and is {is}"))
+        };
         let (was, is) = (self, found);
-        let size = was.size.zip(is.size).and_then(|(a, b)| differs(a != b, "size", format!("{a} bytes"), format!("{b} bytes")));
+        let size = was
+            .size
+            .zip(is.size)
+            .and_then(|(a, b)| differs(a != b, "size", format!("{a} bytes"), format!("{b} bytes")));
         let etag = was.etag.as_ref().zip(is.etag.as_ref());
         let etag = etag.and_then(|(a, b)| differs(a != b, "tag", a.clone(), b.clone()));
         let time = was.time_us.zip(is.time_us).and_then(|(a, b)| differs(a != b, "time of change", stamp(a), stamp(b)));

@@ -1,7 +1,9 @@
 //! Reads and decodes every block of every fragment, and reports damage instead of stopping at it.
 
 use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result, id_named_twice};
-use crate::fragment::{BlockRef, BlockSource, DenseFragment, Description, ExternalFragment, Fragment, FragmentKind, Role, TileSource};
+use crate::fragment::{
+    BlockRef, BlockSource, DenseFragment, Description, ExternalFragment, Fragment, FragmentKind, Role, TileSource,
+};
 use crate::query::{ReadContext, open_uncached, outside_bounds, read_mask};
 use crate::schema::{Schema, Subarray, key};
 use crate::tile::Column;
@@ -207,7 +209,8 @@ impl Check<'_> {
         let source = &ExternalFragment::new(Arc::clone(fragment))?;
         let Description { id, bounds, cells, .. } = fragment.description().as_ref();
         let tiles = source.tiles_in(bounds).inspect(|_| self.report.tiles += 1);
-        let mut pages = tiles.flat_map(|tile| (0..columns.len()).map(move |field| (tile, field))).collect::<Vec<_>>().into_iter();
+        let mut pages =
+            tiles.flat_map(|tile| (0..columns.len()).map(move |field| (tile, field))).collect::<Vec<_>>().into_iter();
         loop {
             self.context.cancel.check()?;
             let some: Vec<_> = pages.by_ref().take(PAGES_PER_THREAD * self.context.pool.threads()).collect();

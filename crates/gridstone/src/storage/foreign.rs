@@ -106,7 +106,8 @@ enum Located {
 }
 
 fn has_scheme(uri: &str) -> bool {
-    uri.split_once("://").is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()))
+    uri.split_once("://")
+        .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 /// The folder that a local store lies in.
@@ -131,7 +132,9 @@ fn located(store: &str, uri: &str) -> Result<Located> {
         Some(folder) => Ok(Located::Path(folder.join(uri))),
         None => match store.rsplit_once('/') {
             Some((parent, _)) if parent.contains("://") && !parent.ends_with('/') => url(&format!("{parent}/{uri}")),
-            _ => Err(Error::access(format!("{uri} has no folder: the store {store} lies in none; attach it by its whole path"))),
+            _ => Err(Error::access(format!(
+                "{uri} has no folder: the store {store} lies in none; attach it by its whole path"
+            ))),
         },
     }
 }
@@ -162,7 +165,8 @@ fn is_under(url: &str, prefix: &str) -> bool {
 
 /// Whether a URL lies in the folder that a store in a bucket lies in.
 fn is_beside(store: &str, url: &str) -> bool {
-    has_scheme(store) && store.rsplit_once('/').is_some_and(|(parent, _)| !parent.ends_with('/') && is_under(url, parent))
+    has_scheme(store)
+        && store.rsplit_once('/').is_some_and(|(parent, _)| !parent.ends_with('/') && is_under(url, parent))
 }
 
 /// How a store keeps a path: from its own folder, if it lies there, so that both move together.
@@ -189,7 +193,8 @@ pub(in crate::storage) fn gone(uri: &str, error: Error) -> Error {
     if error.kind() != ErrorKind::NotFound && error.kind() != ErrorKind::Storage {
         return error;
     }
-    let message = format!("the source {uri} is gone: put it back where it was, or attach it again from where it is now");
+    let message =
+        format!("the source {uri} is gone: put it back where it was, or attach it again from where it is now");
     Error::source_changed(message).with_source(error)
 }
 
@@ -246,7 +251,13 @@ mod tests {
         assert_eq!(read(&none, &store, "a.h5").unwrap(), b"inside");
         std::os::unix::fs::symlink(folder.path("outside/b.h5"), folder.path("inside/link.h5")).unwrap();
         std::os::unix::fs::symlink(folder.path("outside"), folder.path("inside/folder")).unwrap();
-        let ways = ["../outside/b.h5", "link.h5", "folder/b.h5", &folder.path("outside/b.h5"), &format!("file://{}", folder.path("outside/b.h5"))];
+        let ways = [
+            "../outside/b.h5",
+            "link.h5",
+            "folder/b.h5",
+            &folder.path("outside/b.h5"),
+            &format!("file://{}", folder.path("outside/b.h5")),
+        ];
         for way in ways {
             let error = read(&none, &store, way).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Access, "{way}: {error}");
@@ -276,7 +287,11 @@ mod tests {
             let error = none.open(store, &unknown(url)).map(|_| ()).unwrap_err();
             assert_eq!(error.kind(), kind, "{url}: {error}");
         }
-        assert!(is_under("s3://b/a/c", "s3://b/a/") && is_under("s3://b/a", "s3://b/a") && !is_under("s3://b/ab", "s3://b/a"));
+        assert!(
+            is_under("s3://b/a/c", "s3://b/a/")
+                && is_under("s3://b/a", "s3://b/a")
+                && !is_under("s3://b/ab", "s3://b/a")
+        );
         assert!(is_beside("s3://b/a/store", "s3://b/a/x/y") && !is_beside("s3://b", "s3://c"));
     }
 

@@ -6,8 +6,8 @@ use gridstone::base::AlignedBuf;
 use gridstone::codec::foreign::ForeignPipeline;
 use gridstone::engine::{Array, Call, Context, Durability, Options, ReadOrder, create_array_on};
 use gridstone::fragment::external::{
-    ChunkGrid, DecodingStep, ExternalSpec, ForeignField, ForeignPage, ForeignSource, StoredValue, TextPadding, TilePage,
-    ValueKind,
+    ChunkGrid, DecodingStep, ExternalSpec, ForeignField, ForeignPage, ForeignSource, StoredValue, TextPadding,
+    TilePage, ValueKind,
 };
 use gridstone::schema::{Datatype, Schema, Subarray};
 use gridstone::tile::Column;
@@ -125,7 +125,9 @@ impl Layout {
         ranks.rotate_left(random.below(shape.len() as u64) as usize);
         let together = random.below(2) == 0;
         let pipelines = (0..if together { 1 } else { 3 }).map(|_| {
-            ["none", "deflate", "shuffle:8,deflate", "deflate,fletcher32", "shuffle:18,zstd", "lzf"][random.below(6) as usize].to_owned()
+            ["none", "deflate", "shuffle:8,deflate", "deflate,fletcher32", "shuffle:18,zstd", "lzf"]
+                [random.below(6) as usize]
+                .to_owned()
         });
         let pipelines = pipelines.collect();
         let grid = ChunkGrid::new(bounds.clone(), origin, sides, ranks, random.below(2) == 0).unwrap();
@@ -152,9 +154,10 @@ pub(super) fn number_of(bounds: &Subarray, cell: &[u64]) -> usize {
 pub(super) fn cells_of(bounds: &Subarray) -> Vec<Vec<u64>> {
     let mut cells = vec![Vec::new()];
     for range in bounds.ranges() {
-        cells = cells.into_iter().flat_map(|cell: Vec<u64>| {
-            (range.lo..=range.hi).map(move |key| [cell.as_slice(), &[key]].concat())
-        }).collect();
+        cells = cells
+            .into_iter()
+            .flat_map(|cell: Vec<u64>| (range.lo..=range.hi).map(move |key| [cell.as_slice(), &[key]].concat()))
+            .collect();
     }
     cells
 }
@@ -168,7 +171,10 @@ impl World {
         let dim = |(number, size): (usize, &u64)| {
             let tile = 1 + random.below(*size);
             let low = random.below(100) as i64 - 50;
-            format!(r#"{{"name":"d{number}","dtype":"int32","domain":["{low}","{}"],"tile":"{tile}"}}"#, low + *size as i64 - 1)
+            format!(
+                r#"{{"name":"d{number}","dtype":"int32","domain":["{low}","{}"],"tile":"{tile}"}}"#,
+                low + *size as i64 - 1
+            )
         };
         let dims: Vec<String> = sizes.iter().enumerate().map(dim).collect();
         let order = ["row", "col"][random.below(2) as usize];
@@ -180,7 +186,8 @@ impl World {
         let folder = Folder::new("attached");
         let storage = unsynced(folder.path().join("store"));
         let threads = 1 + random.below(3) as usize;
-        let array = create_array_on(&context(threads), storage, "/", Schema::from_json(&schema).unwrap(), false).unwrap();
+        let array =
+            create_array_on(&context(threads), storage, "/", Schema::from_json(&schema).unwrap(), false).unwrap();
         let mut world = Self { random, folder, sizes, array, cells: Vec::new(), chunks: 0, lists: 0 };
         world.attach();
         world

@@ -69,7 +69,8 @@ impl FieldDecoder {
     /// Corruption: the page has too few bytes. Input: a value that has no place in the attribute's type.
     pub(super) fn column(&self, page: &[u8], cells: usize, inside: Option<&[bool]>) -> Result<Column> {
         let size = self.field.value.size();
-        let len = cells.checked_mul(size).ok_or_else(|| Error::corruption("a page claims more cells than memory has"))?;
+        let len =
+            cells.checked_mul(size).ok_or_else(|| Error::corruption("a page claims more cells than memory has"))?;
         let mut raw = AlignedBuf::try_zeroed(len)?;
         self.gather(page, cells, raw.as_mut_slice())?;
         let outside = |row: usize| inside.is_some_and(|inside| inside.get(row) == Some(&false));
@@ -89,7 +90,8 @@ impl FieldDecoder {
                 self.times(raw.as_slice(), (*factor, *add), validity.as_deref())?
             }
             Some(DecodingStep::Codes { values }) => {
-                let is_blank = |row: usize| outside(row) || validity.as_ref().is_some_and(|flags| flags.get(row) == Some(&0));
+                let is_blank =
+                    |row: usize| outside(row) || validity.as_ref().is_some_and(|flags| flags.get(row) == Some(&0));
                 self.codes(raw.as_slice(), values, is_blank)?
             }
             Some(DecodingStep::Truth) => {

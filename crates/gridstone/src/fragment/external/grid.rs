@@ -30,13 +30,7 @@ impl ChunkGrid {
     /// # Errors
     /// Input: the parts do not fit each other. Unsupported: more dimensions than an array may have, or chunks of more cells than a block may
     /// hold bytes, or 2^48 chunks or more.
-    pub fn new(
-        bounds: Subarray,
-        origin: Vec<u64>,
-        sides: Vec<u64>,
-        ranks: Vec<u32>,
-        padded: bool,
-    ) -> Result<Self> {
+    pub fn new(bounds: Subarray, origin: Vec<u64>, sides: Vec<u64>, ranks: Vec<u32>, padded: bool) -> Result<Self> {
         let ndim = bounds.ndim();
         if ndim > limits::DIMENSIONS_MAX {
             return Err(Error::unsupported(format!(
@@ -163,11 +157,10 @@ impl ChunkGrid {
         let mut strides = vec![1; shape.len()];
         let mut step = 1;
         for rank in (0..shape.len() as u32).rev() {
-            if let Some(axis) = self.ranks.iter().position(|r| *r == rank) {
-                if let (Some(stride), Some(side)) = (strides.get_mut(axis), shape.get(axis)) {
-                    *stride = step;
-                    step *= side;
-                }
+            let axis = self.ranks.iter().position(|r| *r == rank);
+            if let Some((stride, side)) = axis.and_then(|axis| strides.get_mut(axis).zip(shape.get(axis))) {
+                *stride = step;
+                step *= side;
             }
         }
         strides

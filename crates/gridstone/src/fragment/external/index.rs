@@ -73,12 +73,12 @@ impl External {
         if fields.len() != root.fields.len() || grid.len() != root.tiles {
             return Err(Error::corruption("its foreign fields or chunks are not as many as its root has"));
         }
-        let decoder = |(field, described): (_, &Field)| FieldDecoder::new(field, described.datatype, described.nullable);
+        let decoder =
+            |(field, described): (_, &Field)| FieldDecoder::new(field, described.datatype, described.nullable);
         let decoders: Vec<FieldDecoder> =
             fields.into_iter().zip(&root.fields).map(decoder).collect::<Result<_>>().map_err(wrong)?;
-        let in_place = |(decoder, described): (&FieldDecoder, &Field)| {
-            described.role == Role::Attribute(decoder.field().attr)
-        };
+        let in_place =
+            |(decoder, described): (&FieldDecoder, &Field)| described.role == Role::Attribute(decoder.field().attr);
         if !decoders.iter().zip(&root.fields).all(in_place) {
             return Err(Error::corruption("its foreign fields are of other attributes than its root has"));
         }
@@ -117,7 +117,9 @@ impl External {
 
     /// The bytes of all its sources.
     pub(super) fn bytes(&self) -> Result<&Arc<ForeignBytes>> {
-        self.bytes.get().ok_or_else(|| Error::unsupported("an external fragment was opened without the files that it needs"))
+        self.bytes
+            .get()
+            .ok_or_else(|| Error::unsupported("an external fragment was opened without the files that it needs"))
     }
 
     /// Its chunks.

@@ -191,8 +191,10 @@ pub(super) fn encode_fields(fields: &[ForeignField]) -> Result<Vec<u8>> {
 
 pub(super) fn decode_fields(bytes: &[u8]) -> Result<Vec<ForeignField>> {
     serde_json::from_slice(bytes).map_err(|e| {
-        Error::unsupported("an external fragment decodes its values in a way that this version does not know; use a newer Gridstone")
-            .with_source(e)
+        Error::unsupported(
+            "an external fragment decodes its values in a way that this version does not know; use a newer Gridstone",
+        )
+        .with_source(e)
     })
 }
 

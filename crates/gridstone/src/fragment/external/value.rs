@@ -178,7 +178,10 @@ impl ForeignField {
         if self.leads_to(datatype) {
             return Ok(());
         }
-        Err(Error::input(format!("foreign values of {:?} with the steps {:?} are no {datatype}", self.value, self.steps)))
+        Err(Error::input(format!(
+            "foreign values of {:?} with the steps {:?} are no {datatype}",
+            self.value, self.steps
+        )))
     }
 
     /// Whether the values after all steps are of `datatype`.
@@ -195,8 +198,12 @@ impl ForeignField {
             (Some(DecodingStep::Scale { width, .. }), Datatype::Float32) => number && *width == 4,
             (Some(DecodingStep::Scale { width, .. }), Datatype::Float64) => number && *width == 8,
             (Some(DecodingStep::Time { .. }), Datatype::Datetime(_) | Datatype::Timedelta(_)) => number,
-            (Some(DecodingStep::Codes { .. }), code) => whole && code.width().is_some_and(|w| matches!(w, 1 | 2 | 4 | 8)),
-            (Some(DecodingStep::Text { .. }), Datatype::String | Datatype::Bytes) => self.value.kind == ValueKind::Bytes,
+            (Some(DecodingStep::Codes { .. }), code) => {
+                whole && code.width().is_some_and(|w| matches!(w, 1 | 2 | 4 | 8))
+            }
+            (Some(DecodingStep::Text { .. }), Datatype::String | Datatype::Bytes) => {
+                self.value.kind == ValueKind::Bytes
+            }
             (Some(DecodingStep::Truth), Datatype::Bool) => whole,
             _ => false,
         }

@@ -53,7 +53,8 @@ impl ForeignFile {
     }
 
     fn changed(&self, error: Error) -> Error {
-        Error::source_changed(format!("the source {} has changed while it was read", self.attached.uri)).with_source(error)
+        Error::source_changed(format!("the source {} has changed while it was read", self.attached.uri))
+            .with_source(error)
     }
 }
 
