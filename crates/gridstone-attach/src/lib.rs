@@ -67,6 +67,9 @@ enum Pages {
     Nothing,
 }
 
+/// The most chunks of one fragment: a small file may declare any number of them.
+const CHUNKS_MAX: u64 = 1 << 24;
+
 /// The pages of a list by tile, where some have one; ascending.
 type Entries = Vec<(u64, ForeignPage, u32)>;
 
@@ -134,6 +137,10 @@ fn foreign(path: &str, error: &gridstone_foreign::Error) -> Error {
 pub fn stage(array: &engine::Array, attached: &Attached, call: &engine::Call) -> Result<engine::Staged> {
     let schema = array.schema()?;
     let grid = grid_of(&schema, attached)?;
+    if grid.len() > CHUNKS_MAX {
+        let (found, most) = (grid.len(), CHUNKS_MAX);
+        return Err(Error::unsupported(format!("the dataset has {found} chunks; at most {most} are attached at once")));
+    }
     let object = |object: &Object| ForeignSource {
         object: ForeignObject {
             uri: object.uri.clone(),

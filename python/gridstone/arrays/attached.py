@@ -9,7 +9,7 @@ from ..base.extras import needed
 from ..base.progress import Progress
 from ..errors import AccessError, InputError
 from ..foreign import files
-from ..foreign.series import NEW
+from ..foreign.series import NEW, Series, types_of
 from .attaching import Asked, Attaching, Target, labelled
 
 if TYPE_CHECKING:
@@ -47,13 +47,14 @@ class Attached:
 
         Args:
             source: a file, a list of files in their order, or a pattern.
-            concat: the dimension along which they follow; None: the one that the array was attached along, or its
-            first. message: kept with the version.
+            concat: the dimension along which they follow; None: that of `gridstone.attach`, or the first one.
+            message: kept with the version.
             progress: a function of done and total files.
 
         Raises:
             AccessError: the handle may not read the folder of a file.
-        InputError: the array is not attached, the files are of another shape or type, or overlap what is there.
+            InputError: the array is not attached; the files have other types, or differ in another dimension; or they
+                overlap what is there.
         """
         begun = self._begun(None)
         if begun is None:
@@ -71,11 +72,11 @@ class Attached:
 
 def _append(array: Target, source: Any, concat: str | None, progress: Progress) -> int:
     paths, ordered = files.sources_of(source)
-    used = array.context.allowing(files.folders_to_allow(array.uri, paths))
-    if used is not array.context:
-        folders = ", ".join(files.folders_to_allow(array.uri, paths))
+    used = array.context
+    if folders := files.folders_to_allow(array.uri, paths, used.sources):
         raise AccessError(
-            f"the files lie in {folders}, which this handle may not read; open the array with Context(sources=[…])"
+            f"the files lie in {', '.join(folders)}, which this handle may not read; open the array with "
+            "Context(sources=[…])"
         )
     asked, along, decode = _recorded(array)
     along = concat or along or array.dims[0]
@@ -87,12 +88,34 @@ def _append(array: Target, source: Any, concat: str | None, progress: Progress) 
     work = Attaching(used, decode, "copy", progress, lambda native, context: type(array)(native, context))  # type: ignore[call-arg]
     before = None if labels is None or not len(labels) else labels[-1]
     found, _ = work.series(paths, asked, along, ordered=ordered, before=before)
+    _check_fits(array, found, axis)
     start = array.shape[axis]
     work.fill(array, found, start, grow=True)
     more = found.coordinates()
     if labels is not None and more is not None:
         labelled(array, array.dims[axis], np.concatenate([labels, more]))
     return array.version
+
+
+def _check_fits(array: Target, found: Series, axis: int) -> None:
+    """An InputError unless files have the other dimensions, and the types, of the array."""
+    path, shape, own = found.parts[0].path, found.shape, array.shape
+    if len(shape) != len(own) or any(
+        a != b for place, (a, b) in enumerate(zip(shape, own, strict=True)) if place != axis
+    ):
+        raise InputError(
+            f"{path} would make a box of the shape {shape} in an array of {own}: another dimension differs"
+        )
+    types = {
+        name: (dtype, nullable, categories) for name, dtype, nullable, categories in types_of(found.parts[0].pieces)
+    }
+    for attr in array.schema.attrs:
+        known = None if attr.enumeration is None else attr.enumeration.values
+        if types.get(attr.name) != (attr.dtype, attr.nullable, known):
+            raise InputError(
+                f"{path} has {types.get(attr.name)} for the attribute {attr.name!r}, which is "
+                f"{(attr.dtype, attr.nullable, known)}"
+            )
 
 
 def _recorded(array: Target) -> tuple[Asked, str | None, bool]:
@@ -104,7 +127,7 @@ def _recorded(array: Target) -> tuple[Asked, str | None, bool]:
         if not isinstance(encoding, dict) or "dataset" not in encoding:
             raise InputError(f"the array was not attached: its attribute {attr.name!r} comes from no file")
         along, decode = encoding.get("concat", along), encoding.get("decoded", decode)
-        entry = (None if "member" in encoding else attr.name, encoding["dataset"])
+        entry = (encoding.get("as"), encoding["dataset"])
         if entry not in asked:
             asked.append(entry)
     return asked, along, decode

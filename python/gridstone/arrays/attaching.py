@@ -13,7 +13,7 @@ from .. import _native
 from ..base.progress import Progress, reporting
 from ..column.datatype import AnyArray
 from ..context.settings import Context
-from ..errors import GridstoneError, InputError, UnsupportedError
+from ..errors import GridstoneError, InputError, SourceChangedError, UnsupportedError
 from ..foreign import attributes, tree
 from ..foreign.copied import slabs
 from ..foreign.pieces import Pieces, Source, fragments
@@ -114,9 +114,11 @@ class Attaching:
             file = tree.opened(path)
             pieces = self.pieces([(name, file.dataset(dataset)) for name, dataset in asked])
             axis, _, is_new = axis_of(pieces, concat)
-            scale = None if is_new else pieces.datasets[0].scales[axis]
-            values = None if scale is None else self.values(file, scale)
-            return Part(path, pieces, values), file
+            along = [None if scale is None else self.values(file, scale) for scale in pieces.datasets[0].scales]
+            if is_new:
+                return Part(path, pieces, None, None, along), file
+            units = _units(file, pieces.datasets[0].scales[axis], along[axis])
+            return Part(path, pieces, along[axis], units, [*along[:axis], *along[axis + 1 :]]), file
 
         with ThreadPoolExecutor(max(1, min(8, self._context.threads))) as pool:
             found = list(pool.map(one, paths))
@@ -137,6 +139,7 @@ class Attaching:
                     source = _source(made, part.path)
                     specs = fragments(part.pieces, source, position, new_axis=found.is_new)
                     staged += [_native.stage_external(made.native, spec, grow) for spec in specs]
+                    _check_unchanged(made, part.pieces, source)
                     places.append((part, position))
                 if told is not None:
                     told(len(places), len(found.parts))
@@ -147,9 +150,12 @@ class Attaching:
     def fill_one(self, made: Target, pieces: Pieces, file: str) -> None:
         """Attaches the cells of one file to an array that was just created, with their attributes as metadata."""
         if all(pieces.shape):
-            specs = fragments(pieces, _source(made, file), [0] * len(pieces.shape))
+            source = _source(made, file)
+            specs = fragments(pieces, source, [0] * len(pieces.shape))
             with reporting(self._progress, "attach", "chunks") as told:
-                made._commit([_native.stage_external(made.native, spec, False, told) for spec in specs], None)
+                staged = [_native.stage_external(made.native, spec, False, told) for spec in specs]
+            _check_unchanged(made, pieces, source)
+            made._commit(staged, None)
             copied(made, pieces, file, [0] * len(pieces.shape))
         self.describe(made, pieces)
 
@@ -162,6 +168,8 @@ class Attaching:
         for member in pieces.members:
             encoding = {name: attributes.plain(value) for name, value in member.decoded.encoding.items()}
             place = {"dataset": member.dataset.path, **more}
+            if member.given is not None:
+                place["as"] = member.given
             if member.decoded.stored.name:
                 place["member"] = member.decoded.stored.name
             if not self._decode:
@@ -169,7 +177,8 @@ class Attaching:
             left = {} if alone else attributes.as_metadata(_left(member.dataset.attributes, encoding))
             made[member.attr.name].meta.update(left | {"encoding": encoding | place})
         for copy in pieces.copies:
-            made[copy.attr.name].meta["encoding"] = {"dataset": copy.dataset.path, "copied": True, **more}
+            named = {} if copy.given is None else {"as": copy.given}
+            made[copy.attr.name].meta["encoding"] = {"dataset": copy.dataset.path, "copied": True, **more, **named}
         if alone:
             encoding = dict(pieces.members[0].decoded.encoding) if pieces.members else {}
             made.meta.update(attributes.as_metadata(_left(pieces.datasets[0].attributes, encoding)))
@@ -193,7 +202,8 @@ class Attaching:
             return None
         try:
             read = self.read(file, dataset)
-        except UnsupportedError:
+        except GridstoneError:
+            # The scale is no label then; the dataset itself is attached or refused apart from this.
             return None
         attrs = read.pieces.attrs
         if len(attrs) != 1 or attrs[0].shape or attrs[0].var:
@@ -239,6 +249,24 @@ def labelled(made: Target, name: str, values: AnyArray) -> bool:
 def _source(made: Target, path: str) -> Source:
     uri, size, time_us, etag = _native.look_at_source(made.native, os.path.abspath(path))
     return Source(path, uri, size, time_us, etag)
+
+
+def _check_unchanged(made: Target, pieces: Pieces, source: Source) -> None:
+    """A SourceChangedError unless a file was the same before it was indexed and after it was staged."""
+    after = _source(made, source.path)
+    states = {(source.size, source.time_us), (after.size, after.time_us), *(one.state for one in pieces.datasets)}
+    if len(states) > 1:
+        raise SourceChangedError(
+            f"{source.path} has changed while it was attached; attach it again once it is complete"
+        )
+
+
+def _units(file: tree.File, scale: str | None, values: AnyArray | None) -> tuple[Any, Any] | None:
+    """The units and the calendar of coordinates that are not times."""
+    if scale is None or values is None or values.dtype.kind == "M":
+        return None
+    given = file.dataset(scale).attributes
+    return attributes.plain(given.get("units")), attributes.plain(given.get("calendar"))
 
 
 def _left(given: Mapping[str, Any], encoding: Mapping[str, Any]) -> dict[str, Any]:

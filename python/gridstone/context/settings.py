@@ -227,6 +227,7 @@ def prefixes(given: Any) -> list[str]:
         text = os.fspath(one) if isinstance(one, str | os.PathLike) else None
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"a source that is allowed is a folder or a URL, not {brief(one)}")
+        text = text.removeprefix("file://")
         found.append(text if "://" in text else os.path.abspath(text))
     return found
 

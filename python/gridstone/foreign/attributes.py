@@ -18,7 +18,9 @@ def as_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A number, a text, or a list of them."""
+    """A number, a text, or a list of them; of a list of one the one, as netCDF4 shows it."""
+    if isinstance(value, np.ndarray) and value.shape == (1,):
+        return plain(value[0])
     if isinstance(value, np.ndarray):
         return [plain(one) for one in value] if value.ndim else plain(value[()])
     return value.item() if isinstance(value, np.generic) else value

@@ -19,7 +19,7 @@ _CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 _SINCE = re.compile(
     r"\s*(?P<unit>[A-Za-z]+)\s+since\s+(?P<y>\d{1,4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})"
     r"(?:[T\s]+(?P<H>\d{1,2}):(?P<M>\d{1,2})(?::(?P<S>\d{1,2})(?:\.(?P<f>\d{1,6})\d*)?)?)?"
-    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?\s*",
+    r"\s*(?P<zone>Z|UTC|GMT|(?P<sign>[+-])(?:(?P<zh>\d{1,2}):(?P<zm>\d{2})|(?P<h4>\d{3,4})|(?P<h2>\d{1,2})))?\s*",
     re.IGNORECASE,
 )
 _FIRST_GREGORIAN = (1582, 10, 15)
@@ -46,11 +46,16 @@ def decoded(stored: Stored, attributes: Mapping[str, Any]) -> Decoded:
     if nulls := _nulls(stored, given):
         steps.append({"step": "null", "values": nulls})
         taken |= {"_FillValue", "missing_value"}
-    if scale := _scale(stored, given):
+    packed = _scale(stored, given)
+    time = _time(given)
+    if packed and time:
+        # Times that are packed too: the numbers, with all that is said of them.
+        return Decoded(replace(stored, steps=tuple(steps)), bool(nulls), {n: v for n, v in given.items() if n in taken})
+    if scale := packed:
         stored = replace(stored, dtype=f"float{8 * scale['width']}")
         steps.append(scale)
         taken |= {"scale_factor", "add_offset"}
-    elif time := _time(given):
+    elif time:
         stored = replace(stored, dtype=time[0])
         steps.append(time[1])
         taken |= {"units", "calendar"}
@@ -85,15 +90,17 @@ def _nulls(stored: Stored, given: Mapping[str, Any]) -> list[str]:
 
 
 def _as(value: Any, own: np.dtype[Any]) -> Any:
+    """A fill value as the type of the values has it; None if it does not. A fill of the other sign counts by its bits."""
     if own.kind == "f":
         with np.errstate(over="ignore"):
             return own.type(value)
     if value.dtype.kind == "f" and (not np.isfinite(value) or value != np.floor(value)):
         return None
-    whole, info = int(value), np.iinfo(own)
-    if own.kind == "u" and -(2 ** (8 * own.itemsize - 1)) <= whole < 0:
-        # What netCDF stores of an unsigned fill is signed.
-        whole += 2 ** (8 * own.itemsize)
+    whole, info, span = int(value), np.iinfo(own), 2 ** (8 * own.itemsize)
+    if own.kind == "u" and -(span // 2) <= whole < 0:
+        whole += span
+    elif own.kind == "i" and span // 2 <= whole < span:
+        whole -= span
     return own.type(whole) if info.min <= whole <= info.max else None
 
 
@@ -105,8 +112,6 @@ def _scale(stored: Stored, given: Mapping[str, Any]) -> dict[str, Any] | None:
     widths = {value.dtype.itemsize if value.dtype.kind == "f" else 8 for value in (factor, add) if value is not None}
     width = 8 if add is not None and (factor is None or len(widths) > 1) else max(4, *widths)
     if stored.kind != "float" and stored.width == 4 and add is not None and factor is not None:
-        width = 8
-    if stored.kind != "float" and stored.width == 8:
         width = 8
     return {"step": "scale", "factor": _bits(factor), "add": _bits(add), "width": width}
 
@@ -146,7 +151,7 @@ def _microseconds(found: re.Match[str], calendar: str) -> int | None:
     if days is None:
         return None
     seconds = days * 86400 + int(found["H"] or 0) * 3600 + int(found["M"] or 0) * 60 + int(found["S"] or 0)
-    return (seconds - _zone(found["zone"])) * 10**6 + int((found["f"] or "0").ljust(6, "0"))
+    return (seconds - _zone(found)) * 10**6 + int((found["f"] or "0").ljust(6, "0"))
 
 
 def _days(year: int, month: int, day: int, calendar: str) -> int | None:
@@ -166,10 +171,13 @@ def _julian_days(year: int, month: int, day: int) -> int | None:
     return number - 2440588
 
 
-def _zone(text: str | None) -> int:
-    """Seconds that a time zone is ahead of UTC."""
-    if not text or text.upper() in ("Z", "UTC", "GMT"):
+def _zone(found: re.Match[str]) -> int:
+    """Seconds that the time zone is ahead of UTC: "+5:30", "+0530", "-9"."""
+    if found["sign"] is None:
         return 0
-    digits = text[1:].replace(":", "").ljust(4, "0") if len(text) > 3 else text[1:].zfill(2) + "00"
-    seconds = int(digits[:2]) * 3600 + int(digits[2:4]) * 60
-    return -seconds if text[0] == "-" else seconds
+    if found["h4"] is not None:
+        hours, minutes = int(found["h4"][:-2]), int(found["h4"][-2:])
+    else:
+        hours, minutes = int(found["zh"] or found["h2"]), int(found["zm"] or 0)
+    seconds = hours * 3600 + minutes * 60
+    return -seconds if found["sign"] == "-" else seconds

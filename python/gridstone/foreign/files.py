@@ -49,13 +49,15 @@ def _natural(path: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
-def folders_to_allow(uri: str, paths: Sequence[str]) -> list[str]:
-    """The folders of files that do not lie in the folder of the store, or below, each once."""
+def folders_to_allow(uri: str, paths: Sequence[str], allowed: Sequence[str] = ()) -> list[str]:
+    """The folders of files that lie neither in the folder of the store, nor in an allowed one, nor below; each once."""
+    trusted = [os.path.realpath(one) for one in allowed if "://" not in one]
     beside = None if "://" in uri and not uri.startswith("file://") else _folder_of(uri.removeprefix("file://"))
     found: list[str] = []
     for path in paths:
         folder = os.path.dirname(os.path.realpath(path))
-        inside = beside is not None and os.path.commonpath([beside, folder]) == beside
+        known = trusted if beside is None else [*trusted, beside]
+        inside = any(os.path.commonpath([one, folder]) == one for one in known)
         if not inside and folder not in found:
             found.append(folder)
     return found

@@ -32,6 +32,8 @@ class Member:
     attr: Attr
     decoded: Decoded
     dataset: Dataset
+    given: str | None
+    """The name that the caller gave to the dataset."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Copy:
     attr: Attr
     value: Varied
     dataset: Dataset
+    given: str | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,10 @@ class Pieces:
                 f"{dataset.path} has the shape {dataset.shape} and {self.datasets[0].path} {self.shape}; "
                 "datasets of one array have one shape"
             )
+        if not dataset.shape:
+            raise UnsupportedError(
+                f"{dataset.path} is a single value: attach the whole file, without dataset=, which copies it"
+            )
         check_layout(dataset)
         record = record_of(dataset.raw["datatype"], dataset.raw["element_size"])
         for member, reason in record.refused.items():
@@ -87,13 +94,13 @@ class Pieces:
             raise UnsupportedError(f"{dataset.path} cannot be attached: {'; '.join(record.refused.values())}")
         for value in record.varied:
             own = value.member and (f"{name}.{value.member}" if name else value.member)
-            self.copies.append(Copy(value.attr(own or name or dataset.name), value, dataset))
+            self.copies.append(Copy(value.attr(own or name or dataset.name), value, dataset, name))
         self.datasets.append(dataset)
         self.records[dataset.path] = record
         for stored in record.members:
             kept = stored if decode else stored.as_stored()
             shown = decoded(kept, dataset.attributes) if decode and not kept.name else Decoded(kept, False, {})
-            self.members.append(Member(_attr(_named(kept, name or dataset.name, name), shown), shown, dataset))
+            self.members.append(Member(_attr(_named(kept, name or dataset.name, name), shown), shown, dataset, name))
         names = [attr.name for attr in self.attrs]
         if twice := next((one for one in names if names.count(one) > 1), None):
             raise InputError(

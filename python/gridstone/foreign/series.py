@@ -23,6 +23,10 @@ class Part:
     pieces: Pieces
     coordinates: Any
     """Its coordinates along the dimension; None if it has none."""
+    units: Any = None
+    """What the coordinates are counted in, if that was not decoded."""
+    others: Sequence[Any] = ()
+    """The coordinates along each other dimension; None where it has none."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,13 @@ def series(
     for part in parts[1:]:
         _check_alike(parts[0], part, axis, is_new)
     located = not is_new and all(part.coordinates is not None and len(part.coordinates) for part in parts)
+    falls = located and _falls(parts)
     if located and not ordered:
-        parts = sorted(parts, key=lambda part: part.coordinates[0])
+        parts = sorted(parts, key=lambda part: part.coordinates[0], reverse=falls)
         told("files are in the order of their coordinates along " + name)
     elif not ordered:
         told("files are in the order of their names: " + ", ".join(part.path for part in parts[:3]) + " …")
-    gaps = _checked_order(parts, name, before) if located else []
+    gaps = _checked_order(parts, name, before, falls=falls) if located else []
     starts, length = [], 0
     for part in parts:
         starts.append(length)
@@ -101,31 +106,53 @@ def series(
     return Series(axis, name, is_new, parts, starts, length, gaps)
 
 
+def _falls(parts: Sequence[Part]) -> bool:
+    """Whether coordinates descend, in every file that has several."""
+    longer = [part.coordinates for part in parts if len(part.coordinates) > 1]
+    return bool(longer) and all(values[0] > values[-1] for values in longer)
+
+
 def _check_alike(first: Part, other: Part, axis: int, is_new: bool) -> None:
     a, b = first.pieces, other.pieces
+    both = f"{first.path} and {other.path}"
     shapes = [shape if is_new else (*shape[:axis], *shape[axis + 1 :]) for shape in (a.shape, b.shape)]
     if len(a.shape) != len(b.shape) or shapes[0] != shapes[1]:
-        raise InputError(
-            f"{first.path} has the shape {a.shape} and {other.path} {b.shape}: they differ in another dimension"
-        )
-    attrs = [[(m.attr.name, m.attr.dtype, m.attr.nullable) for m in pieces.members] for pieces in (a, b)]
-    if attrs[0] != attrs[1]:
-        raise InputError(f"{first.path} and {other.path} have values of different types: {attrs[0]} and {attrs[1]}")
+        raise InputError(f"{both} have the shapes {a.shape} and {b.shape}: they differ in another dimension")
+    names = [dimension_names(pieces.datasets[0]) for pieces in (a, b)]
+    if names[0] != names[1]:
+        raise InputError(f"{both} have other dimensions, or in another order: {names[0]} and {names[1]}")
+    types = [types_of(pieces) for pieces in (a, b)]
+    if types[0] != types[1]:
+        raise InputError(f"{both} have values of different types: {types[0]} and {types[1]}")
+    if first.units != other.units:
+        raise InputError(f"{both} have coordinates in different units: {first.units} and {other.units}")
+    for own, its in zip(first.others, other.others, strict=True):
+        if (own is None) != (its is None) or (own is not None and not np.array_equal(own, its)):
+            raise InputError(f"{both} have different coordinates along another dimension")
 
 
-def _checked_order(parts: Sequence[Part], name: str, before: Any) -> list[str]:
-    """Gaps between files; an error if coordinates overlap or do not ascend from file to file."""
+def types_of(pieces: Pieces) -> list[tuple[Any, ...]]:
+    """What the values of datasets are, to be compared with those of others."""
+    return [
+        (member.attr.name, member.attr.dtype, member.attr.nullable, member.decoded.stored.categories)
+        for member in pieces.members
+    ] + [(copy.attr.name, copy.attr.dtype, copy.attr.nullable, None) for copy in pieces.copies]
+
+
+def _checked_order(parts: Sequence[Part], name: str, before: Any, *, falls: bool) -> list[str]:
+    """Gaps between files; an error if coordinates overlap or turn back from file to file."""
     gaps: list[str] = []
     last, last_path = before, "what is attached already"
     for part in parts:
         values = np.asarray(part.coordinates)
-        if last is not None and not last < values.min():
+        near, far = (values.max(), values.min()) if falls else (values.min(), values.max())
+        if last is not None and not (last > near if falls else last < near):
             raise InputError(
-                f"{last_path} and {part.path} overlap along {name}: {last} and {values.min()}; leave one out, "
+                f"{last_path} and {part.path} overlap along {name}: {last} and {near}; leave one out, "
                 "or give them in the order of their coordinates"
             )
-        step = np.median(np.diff(values)) if len(values) > 1 else None
-        if last is not None and step is not None and values.min() - last > step * 1.5:
-            gaps.append(f"between {last_path} and {part.path}: {last} to {values.min()}")
-        last, last_path = values.max(), part.path
+        step = np.median(np.abs(np.diff(values))) if len(values) > 1 else None
+        if last is not None and step is not None and abs(near - last) > step * 1.5:
+            gaps.append(f"between {last_path} and {part.path}: {last} to {near}")
+        last, last_path = far, part.path
     return gaps

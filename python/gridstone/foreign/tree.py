@@ -1,6 +1,7 @@
 """The tree of a foreign file: its groups, datasets and attributes, as the core's index gives them."""
 
 import json
+import os
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,8 @@ class Dataset:
     raw: Mapping[str, Any]
     attributes: Mapping[str, Any]
     refused: Mapping[str, str] = field(default_factory=dict)
+    state: tuple[int, int] = (0, 0)
+    """Size of the file in bytes and time of its last change in microseconds, before it was indexed."""
 
     @property
     def name(self) -> str:
@@ -133,23 +136,45 @@ def opened(path: str) -> File:
         StorageError: it cannot be read.
         CorruptionError: it contradicts its format.
     """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise NotFoundError(f"cannot open {path}: {error.strerror}") from error
     raw = json.loads(_native.foreign_tree(path))
-    return File(path, raw["format"], _group(path, "/", raw["root"]))
+    return File(path, raw["format"], _group(path, "/", raw["root"], (found.st_size, found.st_mtime_ns // 1000)))
 
 
-def _group(file: str, path: str, raw: Mapping[str, Any]) -> Group:
+def _group(file: str, path: str, raw: Mapping[str, Any], state: tuple[int, int]) -> Group:
     made = Group(path, _attributes(raw["attributes"]))
     for one in raw["refused"]:
         made.refused[one["name"]] = one["reason"]
     for one in raw["links"]:
         made.links[one["name"]] = one["target"]
-    for one in raw["groups"]:
-        made.groups[one["name"]] = _group(file, posixpath.join(path, one["name"]), one)
-    for one in raw["datasets"]:
+        made.refused[one["name"]] = _told(one["target"])
+    for one in _sound(raw["groups"], made):
+        made.groups[one["name"]] = _group(file, posixpath.join(path, one["name"]), one, state)
+    for one in _sound(raw["datasets"], made):
         refused = {entry["name"]: entry["reason"] for entry in one["refused"]}
         at = posixpath.join(path, one["name"])
-        made.datasets[one["name"]] = Dataset(file, at, one, _attributes(one["attributes"]), refused)
+        made.datasets[one["name"]] = Dataset(file, at, one, _attributes(one["attributes"]), refused, state)
     return made
+
+
+def _told(target: Mapping[str, Any]) -> str:
+    """What a link is, in words."""
+    if target["kind"] == "external":
+        return f"it is a link to {target['path']} in {target['file']}"
+    return f"it is {'another name of' if target['kind'] == 'hard' else 'a link to'} {target['path']}"
+
+
+def _sound(members: list[Mapping[str, Any]], group: Group) -> Iterator[Mapping[str, Any]]:
+    """The members whose names are parts of a path; the others are refused."""
+    for one in members:
+        name = one["name"]
+        if not name or "/" in name or name in (".", ".."):
+            group.refused[name or "(without a name)"] = "its name is no part of a path"
+        else:
+            yield one
 
 
 def _attributes(raw: list[Mapping[str, Any]]) -> dict[str, Any]:

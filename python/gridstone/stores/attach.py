@@ -11,7 +11,7 @@ from ..base.arguments import checked, flag, known
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..context.settings import Context, default
-from ..errors import ExistsError, InputError, UnsupportedError
+from ..errors import CorruptionError, ExistsError, InputError, SchemaError, UnsupportedError
 from ..foreign import attributes, files, tree
 from ..foreign.series import NEW, Series
 from ..schema.array_schema import Schema
@@ -45,7 +45,7 @@ def attach(
     context: Context | None = None,
     progress: Progress = None,
 ) -> Array | Group:
-    """Makes an array whose cells stay in HDF5 or NetCDF-4 files, without a copy; the files are never written.
+    """Makes an array whose cells stay in files of HDF5, NetCDF or NumPy, without a copy; the files are never written.
 
     The array is read, asked and updated like any other: what is written to it lies over the files' cells, in the store.
     `consolidate("all")` brings the cells home. A file that changes is a `SourceChangedError` that names it.
@@ -168,10 +168,13 @@ def _members(tx: Transaction, at: str, one: tree.Group, source: tuple[tree.File,
     for name, dataset in one.datasets.items():
         if dataset.raw["is_bare_dimension"]:
             continue
+        place = posixpath.join(at, name)
         try:
-            _member(tx, posixpath.join(at, name), dataset, source)
-        except UnsupportedError as error:
+            _member(tx, place, dataset, source)
+        except (CorruptionError, InputError, SchemaError, UnsupportedError) as error:
             one.refused[name] = str(error)
+            if place in tx:
+                tx.remove(place)
 
 
 def _member(tx: Transaction, at: str, dataset: tree.Dataset, source: tuple[tree.File, Attaching]) -> None:

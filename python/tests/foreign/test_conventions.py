@@ -140,3 +140,52 @@ def test_scales_are_labels(tmp_path: Path) -> None:
     assert tree.meta["title"] == "a test"
     assert (tree["inner/w"][...] == [5, 6]).all()
     assert tree["v"].sel(time="2000-01-03", lat=10)["v"] == 8
+
+
+@pytest.mark.parametrize(
+    ("zone", "minutes"), [("+5:30", 330), ("-9:30", -570), ("+0530", 330), ("-03", -180), ("Z", 0), ("+2", 120)]
+)
+def test_time_zones(tmp_path: Path, zone: str, minutes: int) -> None:
+    with netCDF4.Dataset(tmp_path / "x.nc", "w") as file:
+        file.createDimension("n", 1)
+        variable = file.createVariable("t", "i4", ("n",))
+        variable.units = f"seconds since 1970-01-02 00:00:00 {zone}"
+        variable[:] = [0]
+    a = gs.attach(tmp_path / "x.gs", tmp_path / "x.nc", "/t")
+    assert isinstance(a, gs.Array)
+    assert a[0] == np.datetime64("1970-01-02", "us") - np.timedelta64(minutes, "m")
+
+
+@pytest.mark.parametrize(("kind", "fill"), [("u1", 255), ("u2", 65_535)])
+def test_fills_of_the_other_sign(tmp_path: Path, kind: str, fill: int) -> None:
+    made = {
+        "kind": kind,
+        "fill": fill,
+        "attributes": {"_Unsigned": "false"},
+        "values": [1, fill, 2, 3, 4, 5],
+        "zlib": True,
+    }
+    _write(tmp_path / "x.nc", made)
+    a = gs.attach(tmp_path / "x.gs", tmp_path / "x.nc", "/v")
+    assert isinstance(a, gs.Array)
+    assert np.ma.getmaskarray(a[...]).tolist() == [False, True, False, False, False, False]
+
+
+@pytest.mark.parametrize("kind", ["i8", "u4", "i2", "f4"])
+@pytest.mark.parametrize("width", ["f4", "f8"])
+def test_types_of_unpacked_numbers(tmp_path: Path, kind: str, width: str) -> None:
+    attributes = {"scale_factor": np.dtype(width).type(0.5)}
+    _write(tmp_path / "x.nc", {"kind": kind, "fill": None, "attributes": attributes, "values": range(6), "zlib": False})
+    a = gs.attach(tmp_path / "x.gs", tmp_path / "x.nc", "/v")
+    assert isinstance(a, gs.Array)
+    with xr.open_dataset(tmp_path / "x.nc", engine="netcdf4") as shown:
+        assert a.dtype == shown["v"].dtype
+        assert (np.asarray(a[...]) == shown["v"].values).all()
+
+
+def test_times_that_are_packed_stay_numbers_with_their_attributes(tmp_path: Path) -> None:
+    attributes = {"scale_factor": 0.5, "units": "days since 2000-01-01"}
+    _write(tmp_path / "x.nc", {"kind": "i4", "fill": None, "attributes": attributes, "values": range(6), "zlib": False})
+    a = gs.attach(tmp_path / "x.gs", tmp_path / "x.nc", "/v")
+    assert isinstance(a, gs.Array)
+    assert (a.dtype, a.meta["units"], a.meta["scale_factor"]) == (np.dtype("i4"), "days since 2000-01-01", 0.5)

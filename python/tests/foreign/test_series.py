@@ -201,3 +201,120 @@ def test_files_of_netcdf_3_are_attached(tmp_path: Path) -> None:
         a = gs.attach(tmp_path / f"{name}.gs", tmp_path / "x.nc", name)
         assert isinstance(a, gs.Array)
         assert (np.asarray(a[...]) == wanted).all(), name
+
+
+def _plain(path: Path, values: Any, **scales: Any) -> None:
+    """A dataset `e` with scales of these names along its dimensions."""
+    with h5py.File(path, "w") as file:
+        file["e"] = values
+        for axis, (name, coordinates) in enumerate(scales.items()):
+            file[name] = np.asarray(coordinates)
+            file[name].make_scale(name)
+            file["e"].dims[axis].attach_scale(file[name])
+
+
+def test_files_that_do_not_fit_each_other_are_refused(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
+    _plain(a, np.ones((2, 2)), t=[0, 1], x=[0, 1])
+    _plain(b, np.ones((2, 2)), x=[0, 1], t=[2, 3])
+    with pytest.raises(gs.errors.InputError, match=r"a\.h5 and .*b\.h5 have other dimensions, or in another order"):
+        gs.attach(tmp_path / "s.gs", [a, b], "/e", concat="t")
+    _plain(b, np.ones((2, 2)), t=[2, 3], x=[5, 6])
+    with pytest.raises(gs.errors.InputError, match="different coordinates along another dimension"):
+        gs.attach(tmp_path / "s.gs", [a, b], "/e", concat="t")
+    for path, names in ((a, {"A": 0, "B": 1}), (b, {"B": 0, "C": 1})):
+        with h5py.File(path, "w") as file:
+            file.create_dataset("e", data=[0, 1], dtype=h5py.enum_dtype(names, "i1"))
+    with pytest.raises(gs.errors.InputError, match="values of different types"):
+        gs.attach(tmp_path / "s.gs", [a, b], "/e", concat="d0")
+    for path, units in ((a, "days since 2001-01-01"), (b, "days since 2002-01-01")):
+        _plain(path, np.ones(2), t=[0, 1] if path == a else [5, 6])
+        with h5py.File(path, "a") as file:
+            file["t"].attrs["units"], file["t"].attrs["calendar"] = units, "noleap"
+    with pytest.raises(gs.errors.InputError, match="different units"):
+        gs.attach(tmp_path / "s.gs", [a, b], "/e", concat="t")
+    assert not gs.exists(tmp_path / "s.gs")
+
+
+def test_files_that_do_not_fit_the_array_are_not_appended(tmp_path: Path) -> None:
+    _plain(tmp_path / "a.h5", np.ones((2, 4)))
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "a.h5", "/e", concat="d0")
+    assert isinstance(a, gs.Array)
+    for columns in (3, 7):
+        _plain(tmp_path / "b.h5", np.ones((2, columns)))
+        with pytest.raises(gs.errors.InputError, match="another dimension differs"):
+            a.attach(tmp_path / "b.h5")
+    _plain(tmp_path / "b.h5", np.ones((2, 4), "f4"))
+    with pytest.raises(gs.errors.InputError, match="float32"):
+        a.attach(tmp_path / "b.h5")
+    assert (a.shape, (a[...] == 1).all()) == ((2, 4), True)
+
+
+def test_coordinates_may_descend(tmp_path: Path) -> None:
+    _plain(tmp_path / "f1.h5", np.array([8.0, 7.0]), t=[8, 7])
+    _plain(tmp_path / "f2.h5", np.array([6.0, 5.0]), t=[6, 5])
+    for source in (str(tmp_path / "f?.h5"), [tmp_path / "f1.h5", tmp_path / "f2.h5"]):
+        a = gs.attach(tmp_path / "a.gs", source, "/e", concat="t")
+        assert np.asarray(a[...]).tolist() == [8, 7, 6, 5]
+        gs.delete(tmp_path / "a.gs")
+    with pytest.raises(gs.errors.InputError, match="overlap"):
+        gs.attach(tmp_path / "a.gs", [tmp_path / "f2.h5", tmp_path / "f1.h5"], "/e", concat="t")
+
+
+def test_a_change_while_a_file_is_attached_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _plain(tmp_path / "r.h5", np.arange(8.0))
+    opened = gs.stores.attach.tree.opened  # type: ignore[attr-defined]
+
+    def changing(path: str) -> Any:
+        found = opened(path)
+        _plain(tmp_path / "r.h5", np.arange(9.0))
+        return found
+
+    monkeypatch.setattr("gridstone.foreign.tree.opened", changing)
+    for concat in (None, "d0"):
+        with pytest.raises(gs.errors.SourceChangedError, match=r"r\.h5 has changed while it was attached"):
+            gs.attach(tmp_path / "a.gs", tmp_path / "r.h5", "/e", concat=concat)
+    assert not gs.exists(tmp_path / "a.gs")
+
+
+def test_a_tree_names_what_it_leaves_out(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["good"] = np.arange(3)
+        file["soft"], file["out"] = h5py.SoftLink("/good"), h5py.ExternalLink("other.h5", "/x")
+        file["a\tb"] = np.arange(2)
+        file["one"] = 5
+    made = gs.attach(tmp_path / "a.gs", tmp_path / "r.h5")
+    assert isinstance(made, gs.Group)
+    refused = made.meta["not attached"]
+    assert {"soft", "out", "a\tb"} == set(refused)
+    assert refused["out"] == "it is a link to /x in other.h5"
+    assert {entry.path for entry in made.walk()} == {"/good", "/one"}
+    with pytest.raises(gs.errors.UnsupportedError, match="single value"):
+        gs.attach(tmp_path / "b.gs", tmp_path / "r.h5", "/one")
+
+
+def test_names_that_were_given_are_known_when_files_are_appended(tmp_path: Path) -> None:
+    kind = np.dtype([("a", "<i4"), ("b", "<f8")])
+    for name in ("x", "y"):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["c"] = np.ones(3, kind)
+    a = gs.attach(tmp_path / "a.gs", tmp_path / "x.h5", {"p": "/c"}, concat="d0")
+    assert isinstance(a, gs.Array)
+    a.attach(tmp_path / "y.h5")
+    assert ([attr.name for attr in a.schema.attrs], a.shape) == (["p.a", "p.b"], (6,))
+
+
+def test_an_allowed_folder_allows_what_is_below_it(tmp_path: Path) -> None:
+    (tmp_path / "data" / "runs").mkdir(parents=True)
+    (tmp_path / "stores").mkdir()
+    for n in range(2):
+        _plain(tmp_path / "data" / "runs" / f"f{n}.h5", np.full(2, float(n)))
+    context = gs.Context(sources=[f"file://{tmp_path / 'data'}"])
+    uri = tmp_path / "stores" / "a.gs"
+    gs.attach(uri, tmp_path / "data" / "runs" / "f0.h5", "/e", concat="d0")
+    a = gs.open(uri, mode="r+", context=context)
+    assert isinstance(a, gs.Array)
+    a.attach(tmp_path / "data" / "runs" / "f1.h5")
+    assert np.asarray(a[...]).tolist() == [0, 0, 1, 1]
+    with pytest.raises(gs.errors.AccessError, match="may not read"):
+        gs.open(uri, mode="r+", context=gs.Context(sources=[])).attach(tmp_path / "data" / "runs" / "f1.h5")

@@ -9,7 +9,7 @@ use super::format::{CHUNK_BYTES, EXTERNAL, FRAME_BYTES, Footer, LARGE_PAGE_BYTES
 use super::root::{Field, Role, Root, Section};
 use super::stripe::{BlockEntry, PageEntry, Stripe};
 use super::{Description, ForeignSource, FragmentKind, statistics};
-use crate::base::{ByteRange, ByteSource, Error, Files, Id, MemorySource, Result, crc32c, xxh3};
+use crate::base::{ByteRange, ByteSource, Cache, CacheKey, Error, Files, Id, MemorySource, Result, crc32c, xxh3};
 use crate::codec::Pipeline;
 use crate::schema::{Dimension, Extent, KeyRange, Schema, Subarray};
 use crate::tile::{Column, Statistics, TileGrid, decode_block, decode_rows};
@@ -149,10 +149,12 @@ impl Fragment {
         Ok(Self { description, source, base, root, pipelines, first_tiles, stripes, statistics, external })
     }
 
-    /// The same fragment, which finds the files that its cells lie in, if they lie in others, through `files`.
-    pub fn with_files(self, files: &Arc<dyn Files>) -> Result<Self> {
+    /// The same fragment, which finds the files that its cells lie in, if they lie in others, through `files`, and keeps decoded pages in
+    /// the cache of a store.
+    pub fn with_files(self, files: &Arc<dyn Files>, (store, cache): (Id, &Arc<dyn Cache>)) -> Result<Self> {
         if let Some(external) = &self.external {
             external.find_in(files, &self.source)?;
+            external.keep_in(cache, CacheKey { store, what: "page", id: self.description.id, version: 0 });
         }
         Ok(self)
     }

@@ -208,9 +208,9 @@ impl Check<'_> {
     fn external(&mut self, fragment: &Arc<Fragment>, columns: &[(usize, String)]) -> Result<()> {
         let source = &ExternalFragment::new(Arc::clone(fragment))?;
         let Description { id, bounds, cells, .. } = fragment.description().as_ref();
-        let tiles = source.tiles_in(bounds).inspect(|_| self.report.tiles += 1);
-        let mut pages =
-            tiles.flat_map(|tile| (0..columns.len()).map(move |field| (tile, field))).collect::<Vec<_>>().into_iter();
+        self.report.tiles += source.tiles_in(bounds).count() as u64;
+        let fields = columns.len();
+        let mut pages = source.tiles_in(bounds).flat_map(|tile| (0..fields).map(move |field| (tile, field)));
         loop {
             self.context.cancel.check()?;
             let some: Vec<_> = pages.by_ref().take(PAGES_PER_THREAD * self.context.pool.threads()).collect();

@@ -82,11 +82,7 @@ impl ForeignFiles {
 
     /// Where a file really lies, if it may be read.
     fn allowed_path(&self, store: &str, path: &Path, uri: &str) -> Result<PathBuf> {
-        let real = path.canonicalize().map_err(|e| {
-            let kind = e.kind();
-            let error = Error::storage(format!("cannot open {}: {e}", path.display())).with_source(e);
-            if kind == std::io::ErrorKind::NotFound { gone(uri, error) } else { error }
-        })?;
+        let real = path.canonicalize().map_err(|e| gone(uri, local::opening_failed(path, e)))?;
         let beside = folder_of(store).and_then(|folder| folder.canonicalize().ok());
         let prefixes = self.allowed.iter().filter(|prefix| !has_scheme(prefix));
         let allowed = prefixes.filter_map(|prefix| Path::new(prefix).canonicalize().ok()).chain(beside);
@@ -190,7 +186,7 @@ fn refused(uri: &str, folder: &str) -> Error {
 
 /// The error of a source that is not there any more.
 pub(in crate::storage) fn gone(uri: &str, error: Error) -> Error {
-    if error.kind() != ErrorKind::NotFound && error.kind() != ErrorKind::Storage {
+    if error.kind() != ErrorKind::NotFound {
         return error;
     }
     let message =
@@ -203,7 +199,7 @@ pub(in crate::storage) fn unchanged(was: &ForeignObject, found: &ForeignObject) 
     match was.difference(found) {
         None => Ok(()),
         Some(what) => Err(Error::source_changed(format!(
-            "the source {} has changed since it was attached: {what}; call refresh_sources() if the change is meant",
+            "the source {} has changed since it was attached: {what}; attach it again if the change is meant",
             was.uri
         ))),
     }

@@ -4,18 +4,16 @@ use super::bytes::ForeignBytes;
 use super::decode::FieldDecoder;
 use super::grid::ChunkGrid;
 use super::table::{ForeignPage, ForeignSource, PAGE_BYTES, decode_fields, decode_page, decode_sources};
-use crate::base::{ByteSource, Error, Files, Result, crc32c};
+use crate::base::{AlignedBuf, ByteSource, Cache, CacheKey, Error, Files, Result, crc32c};
 use crate::codec::foreign::ForeignPipeline;
 use crate::fragment::format::SectionId;
 use crate::fragment::root::{Field, Role, Root};
 use crate::schema::Subarray;
 use crate::tile::{Column, try_vec};
 use bytes::Bytes;
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// Bytes of decoded pages that are held because several fields share them, at most, but for the last one.
-const SHARED_BYTES_MAX: usize = 16 << 20;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The part of an external fragment that native ones do not have.
 #[derive(Debug)]
@@ -29,12 +27,10 @@ pub(in crate::fragment) struct External {
     shared: bool,
     stripes: Vec<OnceLock<Arc<PageTable>>>,
     bytes: OnceLock<Arc<ForeignBytes>>,
-    held: Mutex<Vec<HeldPage>>,
+    /// Where decoded pages stay that several fields share. The cache has the fragment, and so must not be kept by it.
+    cache: OnceLock<(Weak<dyn Cache>, CacheKey)>,
     pages_decoded: AtomicU64,
 }
-
-/// A decoded page, by its stripe and number; the one used last is the last.
-type HeldPage = ((usize, u32), Arc<Vec<u8>>);
 
 /// The pages of a stripe, and which of them each list has for each tile.
 #[derive(Debug)]
@@ -94,7 +90,7 @@ impl External {
             shared,
             stripes: root.stripes.iter().map(|_| OnceLock::new()).collect(),
             bytes: OnceLock::new(),
-            held: Mutex::default(),
+            cache: OnceLock::new(),
             pages_decoded: AtomicU64::new(0),
         })
     }
@@ -113,6 +109,11 @@ impl External {
             self.bytes.get_or_init(|| bytes);
         }
         Ok(())
+    }
+
+    /// Says where decoded pages stay that several fields share; of use once.
+    pub(in crate::fragment) fn keep_in(&self, cache: &Arc<dyn Cache>, key: CacheKey) {
+        self.cache.get_or_init(|| (Arc::downgrade(cache), key));
     }
 
     /// The bytes of all its sources.
@@ -188,9 +189,10 @@ impl External {
         if stored.len() as u64 != page.length {
             return Err(Error::corruption(format!("{} bytes were read, {} wanted", stored.len(), page.length)));
         }
-        if self.shared
-            && let Some(held) = self.take_held(key)
-        {
+        let cache = self.cache.get().filter(|_| self.shared);
+        let cache =
+            cache.and_then(|(cache, of)| Some((cache.upgrade()?, CacheKey { version: version_of(key), ..*of })));
+        if let Some(held) = cache.as_ref().and_then(|(cache, of)| cache.get(of)?.downcast::<Vec<u8>>().ok()) {
             return Ok(held);
         }
         if page.crc.is_some_and(|crc| crc != crc32c(stored)) {
@@ -200,28 +202,10 @@ impl External {
         let pipeline = pipeline.ok_or_else(|| Error::corruption("a pipeline that is not in the root"))?;
         self.pages_decoded.fetch_add(1, Ordering::Relaxed);
         let records = Arc::new(pipeline.decode(stored, page.decoded as usize)?);
-        if self.shared {
-            self.hold(key, &records);
+        if let Some((cache, of)) = cache {
+            cache.put(of, Arc::clone(&records) as Arc<dyn Any + Send + Sync>, records.len() as u64);
         }
         Ok(records)
-    }
-
-    fn take_held(&self, key: (usize, u32)) -> Option<Arc<Vec<u8>>> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = held.iter().position(|(of, _)| *of == key)?;
-        let entry = held.remove(found);
-        let records = Arc::clone(&entry.1);
-        held.push(entry);
-        Some(records)
-    }
-
-    fn hold(&self, key: (usize, u32), records: &Arc<Vec<u8>>) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.push((key, Arc::clone(records)));
-        let mut bytes: usize = held.iter().map(|(_, records)| records.len()).sum();
-        while bytes > SHARED_BYTES_MAX && held.len() > 1 {
-            bytes -= held.remove(0).1.len();
-        }
     }
 
     /// The cells of a field in the records of a page.
@@ -236,8 +220,7 @@ impl External {
         if !page.is_fill {
             return decoder.column(records, cells, self.grid.inside(tile).as_deref());
         }
-        let rows = try_vec(0u32, cells)?;
-        Ok(decoder.column(records, 1, None)?.view().gather(&rows))
+        repeated(&decoder.column(records, 1, None)?, cells)
     }
 
     /// The same into `out`, of a field of fixed width without nulls.
@@ -268,5 +251,49 @@ impl External {
         }
         out.copy_from_slice(values);
         Ok(())
+    }
+}
+
+/// The number of a page among all of the fragment.
+fn version_of((stripe, page): (usize, u32)) -> u64 {
+    (stripe as u64) << 32 | u64::from(page)
+}
+
+/// `cells` cells that are all as the one of a column.
+fn repeated(one: &Column, cells: usize) -> Result<Column> {
+    let view = one.view();
+    let (value, count) = (view.values(), cells);
+    let too_many = || Error::budget(format!("{count} cells pass this machine's memory"));
+    let mut values = AlignedBuf::try_zeroed(value.len().checked_mul(count).ok_or_else(too_many)?)?;
+    if value.iter().any(|byte| *byte != 0) {
+        values.as_mut_slice().chunks_exact_mut(value.len()).for_each(|cell| cell.copy_from_slice(value));
+    }
+    let validity = view.validity().map(|flags| try_vec(flags.first().copied().unwrap_or(0), count)).transpose()?;
+    let offsets = match view.offsets() {
+        None => None,
+        Some(_) => {
+            let mut ends = try_vec(0u64, count.saturating_add(1))?;
+            ends.iter_mut().zip(0u64..).for_each(|(end, number)| *end = number * value.len() as u64);
+            Some(ends)
+        }
+    };
+    Column::new(view.datatype(), values, offsets, validity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Datatype;
+
+    #[test]
+    fn a_cell_is_repeated_whatever_its_type() {
+        let text =
+            Column::new(Datatype::String, AlignedBuf::from_slice(b"ab"), Some(vec![0, 2]), Some(vec![1])).unwrap();
+        let three = repeated(&text, 3).unwrap();
+        assert_eq!((three.view().values(), three.view().offsets()), (&b"ababab"[..], Some(&[0, 2, 4, 6][..])));
+        assert_eq!(three.view().validity(), Some(&[1, 1, 1][..]));
+        let number = Column::new(Datatype::UInt16, AlignedBuf::from_slice(&[7, 0]), None, None).unwrap();
+        assert_eq!(repeated(&number, 2).unwrap().view().values(), [7, 0, 7, 0]);
+        assert_eq!(repeated(&number, 0).unwrap().len(), 0);
     }
 }

@@ -24,7 +24,8 @@ fn keep(context: &ReadContext, fragment: Fragment) -> Arc<Fragment> {
     let description = fragment.description();
     // What it will hold once its stripes are read: the file itself if small, else about a hundredth.
     let len = description.location.len;
-    let bytes = if Fragment::is_read_whole(description) { len } else { len / 64 };
+    let is_all_index = Fragment::is_read_whole(description) || description.is_external();
+    let bytes = if is_all_index { len } else { len / 64 };
     context.cache.put(key_of(context, description), fragment.clone(), bytes + 1024);
     fragment
 }
@@ -41,7 +42,8 @@ pub fn open_fragment(context: &ReadContext, schema: &Schema, description: &Arc<D
 /// since.
 pub fn open_uncached(context: &ReadContext, schema: &Schema, description: &Arc<Description>) -> Result<Fragment> {
     let open = |d: &Arc<Description>| {
-        Fragment::open(context.files.open(d.location.file)?, d.clone(), schema)?.with_files(&context.files)
+        Fragment::open(context.files.open(d.location.file)?, d.clone(), schema)?
+            .with_files(&context.files, (context.store, &context.cache))
     };
     open(description).or_else(|error| {
         let (file, range) = moved(context, description.id, error)?;
@@ -127,7 +129,8 @@ fn open_group(
     }
     let bytes = together?;
     let open = |((place, description), bytes): (&(usize, &Arc<Description>), _)| {
-        let fragment = Fragment::open_read(bytes, (*description).clone(), schema)?.with_files(&context.files)?;
+        let fragment = Fragment::open_read(bytes, (*description).clone(), schema)?
+            .with_files(&context.files, (context.store, &context.cache))?;
         Ok((*place, keep(context, fragment)))
     };
     members.iter().zip(bytes).map(open).collect()

@@ -4,9 +4,11 @@ use super::entries::micros_utc;
 use super::open_files::OPEN_FILES;
 use super::place::open_object;
 use super::source::LocalSource;
-use crate::base::{ByteRange, ByteSource, Error, ForeignObject, Pending, Result};
+use crate::base::{ByteRange, ByteSource, Error, ErrorKind, ForeignObject, Pending, Result};
 use crate::storage::foreign::{gone, unchanged};
+use crate::storage::os_error::os_error;
 use std::fs::Metadata;
+use std::io::ErrorKind as Os;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +16,16 @@ use std::sync::Arc;
 pub(in crate::storage) fn state_of(path: &Path) -> Result<(u64, i64)> {
     let (_, metadata) = open_object(path)?;
     state(path, &metadata)
+}
+
+/// The error of a file that cannot be opened: NotFound if there is none.
+pub(in crate::storage) fn opening_failed(path: &Path, error: std::io::Error) -> Error {
+    match error.kind() {
+        Os::NotFound | Os::NotADirectory => {
+            Error::not_found(format!("there is no file {}", path.display())).with_source(error)
+        }
+        _ => os_error(format_args!("cannot open {}", path.display()), error),
+    }
 }
 
 fn state(path: &Path, metadata: &Metadata) -> Result<(u64, i64)> {
@@ -43,16 +55,18 @@ struct ForeignFile {
 impl ForeignFile {
     /// A SourceChanged error if the file under its name is not what it was.
     fn check(&self) -> Result<()> {
-        let metadata = std::fs::metadata(&self.path).map_err(|e| {
-            let error = Error::storage(format!("cannot look at {}: {e}", self.path.display())).with_source(e);
-            gone(&self.attached.uri, error)
-        })?;
+        let metadata =
+            std::fs::metadata(&self.path).map_err(|e| gone(&self.attached.uri, opening_failed(&self.path, e)))?;
         let (size, time_us) = state(&self.path, &metadata)?;
         let found = ForeignObject { size: Some(size), time_us: Some(time_us), etag: None, uri: String::new() };
         unchanged(&self.attached, &found)
     }
 
+    /// A read past the end of a file is one of a file that was cut.
     fn changed(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Corruption {
+            return error;
+        }
         Error::source_changed(format!("the source {} has changed while it was read", self.attached.uri))
             .with_source(error)
     }

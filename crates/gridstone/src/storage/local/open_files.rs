@@ -49,7 +49,7 @@ impl OpenFiles {
         }
         let file = Arc::new(open()?);
         // Closed after the lock is released.
-        let _gone = self.lock()?.insert(number, &file, self.files_max);
+        let _gone = self.lock()?.insert(number, &file, self.files_max.min(quarter_of_limit()));
         Ok(file)
     }
 
@@ -62,6 +62,17 @@ impl OpenFiles {
         let state = self.state.get_or_try_build(|| Ok::<_, Error>(Mutex::default()))?;
         Ok(state.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// A quarter of the descriptors that the process may have, at least one.
+fn quarter_of_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is the call's own for as long as the call takes.
+    let answer = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    if answer != 0 {
+        return OPEN_FILES_MAX;
+    }
+    usize::try_from(limit.rlim_cur / 4).unwrap_or(usize::MAX).max(1)
 }
 
 impl State {
