@@ -90,7 +90,7 @@ def _nulls(stored: Stored, given: Mapping[str, Any]) -> list[str]:
 
 
 def _as(value: Any, own: np.dtype[Any]) -> Any:
-    """A fill value as the type of the values has it; None if it does not. A fill of the other sign counts by its bits."""
+    """A fill value in the type of the values; None if it does not fit. One of the other sign counts by its bits."""
     if own.kind == "f":
         with np.errstate(over="ignore"):
             return own.type(value)
