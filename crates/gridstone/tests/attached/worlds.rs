@@ -32,11 +32,11 @@ impl World {
 
     fn check(&mut self, what: &str) {
         let whole = self.bounds();
-        assert_eq!(rows_of(&self.read(None, None)), self.expected(&whole), "{what}");
+        assert!(rows_of(&self.read(None, None)) == self.expected(&whole), "{what}");
         for _ in 0..3 {
             let sub = self.draw_box();
             let texts = self.texts(&sub);
-            assert_eq!(rows_of(&self.read(Some(&texts), None)), self.expected(&sub), "{what}, {sub:?}");
+            assert!(rows_of(&self.read(Some(&texts), None)) == self.expected(&sub), "{what}, {sub:?}");
         }
         let (bounds, points) = (self.bounds(), 1 + self.random.below(40));
         let along: Vec<Vec<u64>> =
@@ -48,14 +48,14 @@ impl World {
         };
         let expected: Vec<Row> =
             (0..points as usize).map(|point| self.cells[number_of(&bounds, &cell(point))].clone()).collect();
-        assert_eq!(rows_of(&cells.attrs), expected, "{what}, points");
+        assert!(rows_of(&cells.attrs) == expected, "{what}, points");
         let every = self.sizes.iter().map(|size| AxisPositions::Strided { start: 0, count: size.div_ceil(3), step: 3 });
         let (cells, _) =
             self.array.read_positions(every.map(Chosen::Combined).collect(), None, None, &Call::default()).unwrap();
         let is_third = |cell: &Vec<u64>| cell.iter().zip(bounds.ranges()).all(|(key, range)| (key - range.lo) % 3 == 0);
         let thirds = cells_of(&bounds).into_iter().filter(is_third);
         let expected: Vec<Row> = thirds.map(|cell| self.cells[number_of(&bounds, &cell)].clone()).collect();
-        assert_eq!(rows_of(&cells.attrs), expected, "{what}, every third");
+        assert!(rows_of(&cells.attrs) == expected, "{what}, every third");
     }
 
     /// Writes over a part of the cells, or deletes it.
@@ -63,7 +63,7 @@ impl World {
         let sub = self.draw_box();
         let (texts, bounds) = (self.texts(&sub), self.bounds());
         let deletes = self.random.below(3) == 0;
-        let blank: Row = (i64::MIN, None, String::new());
+        let blank: Row = (0, None, String::new());
         let rows: Vec<Row> =
             (0..sub.cells()).map(|_| if deletes { blank.clone() } else { row(&mut self.random) }).collect();
         let staged = if deletes {
