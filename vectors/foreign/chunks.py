@@ -1,9 +1,9 @@
 """Chunks as other libraries write them: makes ``chunks.json`` beside this file.
 
-Needs ``pip install h5py hdf5plugin numcodecs`` and runs as ``python vectors/foreign/chunks.py``. Each entry has the text
-of a foreign pipeline (``docs/format/codecs.md``), the stored bytes as hexadecimal digits, and the decoded bytes: as a
-recipe of ``values``, which ``crates/gridstone/src/codec/foreign/conformance.rs`` repeats, or as digits too. ``mask`` is
-HDF5's filter mask, where it is not 0.
+Needs ``pip install h5py hdf5plugin numcodecs`` and runs as ``python vectors/foreign/chunks.py``. Each entry has the
+text of a foreign pipeline (``docs/format/codecs.md``), the stored bytes as hexadecimal digits, and the decoded bytes:
+as a recipe of ``values``, which ``crates/gridstone/src/codec/foreign/conformance.rs`` repeats, or as digits too.
+``mask`` is HDF5's filter mask, where it is not 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def values(recipe: str) -> bytes:
         words = np.arange(math.ceil(length / 4), dtype="<u4") // 3
         return words.tobytes()[:length]
     if kind == "lines":  # A line of 20 bytes, whose last two are its number.
-        lines = b"".join(b"a record of so and " [:18] + n.to_bytes(2, "little") for n in range(math.ceil(length / 20)))
+        lines = b"".join(b"a record of so and "[:18] + n.to_bytes(2, "little") for n in range(math.ceil(length / 20)))
         return lines[:length]
     state, out = 12345, bytearray()
     for _ in range(length):
@@ -130,7 +130,8 @@ def numcodecs_chunks() -> list[Entry]:
         add(shown, recipe, numcodecs.Delta(dtype=of, astype=stored), of)
     for shuffle in (blosc.NOSHUFFLE, blosc.SHUFFLE, blosc.BITSHUFFLE):
         for name in ("blosclz", "lz4", "zlib", "zstd"):
-            for width, recipe in [(4, "steps:4000"), (8, "steps:6168"), (1, "lines:2000"), (20, "lines:3340"), (2, "noise:300")]:
+            recipes = [(4, "steps:4000"), (8, "steps:6168"), (1, "lines:2000"), (20, "lines:3340"), (2, "noise:300")]
+            for width, recipe in recipes:
                 codec = numcodecs.Blosc(cname=name, clevel=5, shuffle=shuffle, blocksize=2048)
                 add("blosc", recipe, codec, f"V{width}")
     for name in ("blosclz", "lz4", "zstd"):
@@ -143,7 +144,11 @@ def scaled() -> list[Entry]:
     """Numbers that rounding changes, so that the decoded bytes are part of the entry."""
     found = []
     for offset, scale, of, stored in [
-        (1000, 10, "<f8", "|u1"), (0.5, 7, "<f4", "<f4"), (-3, 0.25, "<f8", ">i4"), (20, 3, "<i4", "<i2"), (0, 100, "<f4", "|i1"),
+        (1000, 10, "<f8", "|u1"),
+        (0.5, 7, "<f4", "<f4"),
+        (-3, 0.25, "<f8", ">i4"),
+        (20, 3, "<i4", "<i2"),
+        (0, 100, "<f4", "|i1"),
     ]:
         codec = numcodecs.FixedScaleOffset(offset=offset, scale=scale, dtype=of, astype=stored)
         data = (np.linspace(offset, offset + 12 / scale, 15)).astype(of)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _native
+from ..base.arguments import checked
 from ..base.extras import needed
+from ..base.printable import brief
 from ..base.progress import Progress
 from ..errors import AccessError, InputError
 from ..foreign import files
@@ -40,6 +42,7 @@ class Attached:
             }
         )
 
+    @checked(source=files.any_source)
     def attach(
         self: Target, source: Any, *, concat: str | None = None, message: str | None = None, progress: Progress = None
     ) -> int:
@@ -79,7 +82,9 @@ def _append(array: Target, source: Any, concat: str | None, progress: Progress) 
             "Context(sources=[…])"
         )
     asked, along, decode = _recorded(array)
-    along = concat or along or array.dims[0]
+    along = concat if concat is not None else along or array.dims[0]
+    if not isinstance(along, str):
+        raise InputError(f"concat is the name of a dimension, not {brief(along)}")
     is_new = along.startswith(NEW)
     axis = 0 if is_new else list(array.dims).index(along) if along in array.dims else -1
     if axis < 0:

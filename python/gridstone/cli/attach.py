@@ -115,9 +115,14 @@ def allowing_sources(group: click.Group) -> None:
     for command in group.commands.values():
         if not any("--source" in option.opts for option in command.params):
             option = click.Option(
-                ["--source"], multiple=True, metavar="PREFIX", expose_value=False, callback=_allow, is_eager=True,
+                ["--source", "sources_allowed"],
+                multiple=True,
+                metavar="PREFIX",
+                expose_value=False,
+                callback=_allow,
+                is_eager=True,
                 help=help_text,
-            )  # fmt: skip
+            )
             command.params.append(option)
 
 

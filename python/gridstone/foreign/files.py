@@ -12,6 +12,10 @@ from ..errors import InputError, NotFoundError, UnsupportedError
 _MAGIC = re.compile(r"[*?\[]")
 
 
+def any_source(what: str, value: Any) -> None:
+    """Accepts what `sources_of` looks at one by one."""
+
+
 def sources_of(given: Any) -> tuple[list[str], bool]:
     """The files that are meant, and whether their order is the caller's: that of a list is, that of a pattern is not.
 

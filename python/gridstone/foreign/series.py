@@ -69,6 +69,8 @@ def axis_of(pieces: Pieces, concat: str | None) -> tuple[int, str, bool]:
             f"several files need concat=: the dimension along which they follow each other, of {', '.join(names)}, or "
             f'a new one, "{NEW}run"'
         )
+    if not isinstance(concat, str):
+        raise InputError(f"concat is the name of a dimension, not {brief(concat)}")
     if concat.startswith(NEW):
         name = concat.removeprefix(NEW)
         if not name or name in names:

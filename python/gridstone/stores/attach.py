@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..arrays.array import Array
@@ -24,15 +24,11 @@ from .transaction import Transaction
 Datasets = str | Sequence[str] | Mapping[str, str] | None
 
 
-def _any_source(what: str, value: Any) -> None:
-    """Sources are looked at one by one."""
-
-
 NOT_ATTACHED = "not attached"
 """The key of a group's metadata that names what of a file has no form here, with the reasons."""
 
 
-@checked(decode=flag, source=_any_source)
+@checked(decode=flag, source=files.any_source)
 def attach(
     uri: Uri,
     source: Any,
@@ -107,7 +103,9 @@ def asked_of(dataset: Datasets) -> Asked:
     """
     if isinstance(dataset, str):
         return [(None, dataset)]
-    pairs = list(dataset.items()) if isinstance(dataset, Mapping) else [(None, one) for one in dataset or ()]
+    if not isinstance(dataset, Iterable):
+        raise InputError(f"dataset is a path, a list of paths or {{attribute: path}}, not {brief(dataset)}")
+    pairs = list(dataset.items()) if isinstance(dataset, Mapping) else [(None, one) for one in dataset]
     if not pairs or not all(isinstance(one, str) for _, one in pairs):
         raise InputError(f"dataset is a path, a list of paths or {{attribute: path}}, not {brief(dataset)}")
     return pairs

@@ -8,8 +8,10 @@ parameter.
 import functools
 import inspect
 import itertools
+import os
 import pathlib
 import pickle
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -121,7 +123,22 @@ def _stream(w: World) -> gs.Stream:
     return w.dense.scan(attrs="v", where="v > 5")
 
 
+def _file() -> str:
+    """A file of NumPy with three numbers."""
+    path = pathlib.Path(tempfile.gettempdir()) / f"gridstone-arguments-{os.getpid()}.npy"
+    np.save(path, np.arange(3))
+    return str(path)
+
+
+def _attached(w: World) -> gs.Array:
+    found = gs.attach(f"mem://arguments-{next(NUMBERS)}", _file(), "array", concat="d0")
+    assert isinstance(found, gs.Array)
+    return found
+
+
 CALLS: dict[str, Callable[[World], Target]] = {
+    "attach": lambda w: (gs.attach, {"uri": w.other, "source": _file(), "dataset": "array"}),
+    "Array.attach": lambda w: (_attached(w).attach, {"source": _file()}),
     "array": lambda w: (gs.array, {"uri": w.other, "ndarray": np.arange(6)}),
     "col": lambda w: (gs.col, {"name": "v"}),
     "commit": lambda w: (gs.commit, {"uri": w.uri, "receipts": [w.receipt]}),

@@ -188,7 +188,7 @@ _ARRAY_READS: Uses = {
         *_words(
             "chunks context dims domain dtype fragments key_id loc meta mode native nbytes ndim nonempty_domain oindex"
         ),
-        *_words("path schema schema_names shape size sparse stats tags tile timestamp uri version vindex"),
+        *_words("path schema schema_names shape size sources sparse stats tags tile timestamp uri version vindex"),
     ),
     **_calls(lambda w: w.dense, *_words("close history __bool__ __len__ __repr__ _repr_html_ __array__ verify")),
     "__contains__": lambda w: "v" in w.dense.schema_names,
@@ -221,11 +221,23 @@ _ARRAY_READS: Uses = {
     "vacuum, a dry run": lambda w: w.dense.vacuum(versions=1, dry_run=True),
     "consolidate, a dry run": lambda w: w.dense.consolidate(dry_run=True),
 }
+
+
+def _attach(w: World) -> None:
+    """Attaching needs an array that was attached: one that may write is refused for that, and no other reason."""
+    try:
+        w.dense.attach(__file__)
+    except (gs.errors.AccessError, gs.errors.InputError) as error:
+        if "was not attached" not in str(error) and "may not read" not in str(error):
+            raise
+
+
 _ARRAY_WRITES: Uses = {
     "__setitem__": lambda w: _assign(w.dense, (1, 2), 3),
     "__setitem__, of nothing": lambda w: _assign(w.dense, slice(0, 0), 3),
     "__setitem__, of a list": lambda w: _assign(w.dense, [1, 5], 3),
     "append": lambda w: w.dense.append(np.ones((1, 10), np.int64)),
+    "attach, of nothing": _attach,
     "append, of a table": lambda w: w.sparse.append({"x": [40], "y": [3], "v": [1]}),
     "alter": lambda w: w.dense.alter(add=[gs.Attr("w", "int8")]),
     "alter, of labels": lambda w: w.dense.alter(labels={"x": list(range(10, 20)), "y": list("abcdefghij")}),
@@ -416,7 +428,7 @@ WRITERS: dict[type, set[str]] = {
 NO_HANDLES = set(
     _words(
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
-        "Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
+        "Attached Attaching Read Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
         "Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
         "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
         "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
