@@ -28,6 +28,8 @@ pub(super) struct World {
     pub(super) array: Array,
     /// The cells, the last dimension going fastest.
     pub(super) cells: Vec<Row>,
+    /// Which of them were written or deleted since.
+    pub(super) updated: Vec<bool>,
     /// The chunks that were written to the file, and their longest encoded form.
     pub(super) chunks: u64,
     pub(super) lists: usize,
@@ -188,7 +190,8 @@ impl World {
         let threads = 1 + random.below(3) as usize;
         let array =
             create_array_on(&context(threads), storage, "/", Schema::from_json(&schema).unwrap(), false).unwrap();
-        let mut world = Self { random, folder, sizes, array, cells: Vec::new(), chunks: 0, lists: 0 };
+        let mut world =
+            Self { random, folder, sizes, array, cells: Vec::new(), updated: Vec::new(), chunks: 0, lists: 0 };
         world.attach();
         world
     }
@@ -206,6 +209,7 @@ impl World {
         let bounds = self.bounds();
         let layout = Layout::draw(&mut self.random, &bounds);
         self.cells = (0..bounds.cells()).map(|_| row(&mut self.random)).collect();
+        self.updated = vec![false; self.cells.len()];
         let fill = row(&mut self.random);
         let (mut bytes, mut tiles) = (b"a head of some bytes".to_vec(), Vec::new());
         self.lists = layout.pipelines.len();
