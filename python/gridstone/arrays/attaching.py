@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -123,8 +124,9 @@ class Attaching:
         with ThreadPoolExecutor(max(1, min(8, self._context.threads))) as pool:
             found = list(pool.map(one, paths))
         files = {part.path: file for part, file in found}
-        notes: list[str] = []
-        made = series([part for part, _ in found], concat, ordered=ordered, told=notes.append, before=before)
+        made = series([part for part, _ in found], concat, ordered=ordered, before=before)
+        if made.gaps:
+            warnings.warn(f"coordinates along {made.name} have gaps: {'; '.join(made.gaps[:3])}", stacklevel=4)
         return made, [files[part.path] for part in made.parts]
 
     def fill(self, made: Target, found: Series, start: int = 0, grow: bool = False) -> None:

@@ -1,6 +1,6 @@
 """Several files as one array: which of them comes where along a dimension."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,9 +81,7 @@ def axis_of(pieces: Pieces, concat: str | None) -> tuple[int, str, bool]:
     return names.index(concat), concat, False
 
 
-def series(
-    parts: Sequence[Part], concat: str | None, *, ordered: bool, told: Callable[[str], None], before: Any = None
-) -> Series:
+def series(parts: Sequence[Part], concat: str | None, *, ordered: bool, before: Any = None) -> Series:
     """The files as one: in the order given, or by their coordinates along the dimension where the order is not the
     caller's.
 
@@ -97,9 +95,6 @@ def series(
     falls = located and _falls(parts)
     if located and not ordered:
         parts = sorted(parts, key=lambda part: part.coordinates[0], reverse=falls)
-        told("files are in the order of their coordinates along " + name)
-    elif not ordered:
-        told("files are in the order of their names: " + ", ".join(part.path for part in parts[:3]) + " …")
     gaps = _checked_order(parts, name, before, falls=falls) if located else []
     starts, length = [], 0
     for part in parts:

@@ -318,3 +318,10 @@ def test_an_allowed_folder_allows_what_is_below_it(tmp_path: Path) -> None:
     assert np.asarray(a[...]).tolist() == [0, 0, 1, 1]
     with pytest.raises(gs.errors.AccessError, match="may not read"):
         gs.open(uri, mode="r+", context=gs.Context(sources=[])).attach(tmp_path / "data" / "runs" / "f1.h5")
+
+
+def test_gaps_between_files_are_a_warning(tmp_path: Path) -> None:
+    _plain(tmp_path / "f1.h5", np.ones(3), t=[0, 1, 2])
+    _plain(tmp_path / "f2.h5", np.ones(3), t=[9, 10, 11])
+    with pytest.warns(UserWarning, match=r"along t have gaps: between .*f1\.h5 and .*f2\.h5: 2 to 9"):
+        gs.attach(tmp_path / "a.gs", str(tmp_path / "f?.h5"), "/e", concat="t")
