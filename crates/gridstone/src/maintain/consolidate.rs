@@ -58,7 +58,7 @@ pub struct Written {
 }
 
 /// Runs `merge` on the array of `target` (its fragments do not matter); fragments are cut at about `target_bytes`.
-/// `None` if there is nothing to do: the input is a single fragment, and nothing of it is deleted or dropped.
+/// `None` if there is nothing to do: the input is a single fragment of the store's own, and nothing of it is deleted or dropped.
 ///
 /// `written` lists what was written after an error too; the caller deletes those files.
 pub fn merge(
@@ -84,7 +84,9 @@ pub fn merge(
     let alike = !changed && !merge.inputs.iter().any(|d| has_dropped(&target.schema, d));
     // A value that was the fill before it was deleted changes nothing, but the tombstone goes: the one left over must come.
     let buries = merge.ends_tombstones && done.iter().any(|staged| is_left(&staged.description));
-    if merge.inputs.len() == 1 && cells == merge.cells() && merge.retired.is_empty() && alike && !buries {
+    let comes_home = merge.inputs.iter().any(|d| d.is_external());
+    let is_same = merge.inputs.len() == 1 && cells == merge.cells() && merge.retired.is_empty() && alike;
+    if is_same && !buries && !comes_home {
         return Ok(None);
     }
     let order = merge.order();

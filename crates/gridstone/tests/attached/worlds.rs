@@ -97,7 +97,8 @@ fn cells_of_attached_files_are_those_written_there_and_updates_lie_over_them() {
         let what = format!("seed {}, round {round}", seed());
         let file = std::fs::read(world.file()).unwrap();
         world.check(&what);
-        for step in 0..4 {
+        // Every fifth file has nothing written over it when it is brought home.
+        for step in 0..if round % 5 == 4 { 0 } else { 4 } {
             world.update();
             world.check(&format!("{what}, update {step}"));
         }
@@ -112,10 +113,7 @@ fn cells_of_attached_files_are_those_written_there_and_updates_lie_over_them() {
         world.consolidate(&if round % 2 == 0 { Strategy::All } else { Strategy::Box(sub) });
         world.check(&format!("{what}, home"));
         assert_eq!(std::fs::read(world.file()).unwrap(), file, "{what}: the file is not written");
-        assert!(round % 2 == 1 || world.sources() == 0, "{what}");
-        if world.sources() > 0 {
-            continue;
-        }
+        assert_eq!(world.sources(), 0, "{what}");
         std::fs::remove_file(world.file()).unwrap();
         world.check(&format!("{what}, without the file"));
         assert!(world.array.verify(&Call::default()).unwrap().damage.is_empty(), "{what}");
