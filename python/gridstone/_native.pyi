@@ -34,11 +34,11 @@ _Mask = tuple[int, Sequence[int], _BufferLike]
 __all__ = [
     "Answers", "Array", "Buffer", "Cells", "Condition", "Context", "Field", "Group", "Keys", "Portions", "Scan",
     "Staged", "Transaction", "Upkeep", "Writer", "__version__", "aggregate", "alter_labelled", "answers",
-    "append_block", "check_condition", "check_receipt", "check_schema", "commit_receipts", "copy", "create_array",
-    "create_group", "delete_store", "environment_keys", "exists", "finish_partials", "foreign_sources", "foreign_tree",
-    "labels_of", "look_at_source", "merge_partials", "move_node", "open", "parse_condition", "partial", "reduce",
-    "reduce_nothing", "register_filter", "registered_filters", "repair", "select_rows", "stage_external", "tag",
-    "untag", "upgrade", "verify_store",
+    "append_block", "attached_boxes", "check_condition", "check_receipt", "check_schema", "commit_receipts", "copy",
+    "create_array", "create_group", "delete_store", "environment_keys", "exists", "finish_partials",
+    "foreign_sources", "foreign_tree", "labels_of", "look_at_source", "merge_partials", "move_node", "open",
+    "parse_condition", "partial", "reduce", "reduce_nothing", "register_filter", "registered_filters", "repair",
+    "replace_attached", "select_rows", "stage_external", "tag", "untag", "upgrade", "verify_store",
 ]  # fmt: skip
 
 __version__: str
@@ -503,6 +503,12 @@ def stage_external(array: Array, spec: str, grow: bool = False, progress: _Progr
 
 def foreign_sources(array: Array) -> list[dict[str, Any]]:
     """The files of other formats that the cells of an array lie in."""
+
+def attached_boxes(array: Array) -> list[dict[str, Any]]:
+    """The boxes of an array that lie in files of other formats, oldest first."""
+
+def replace_attached(array: Array, staged: Sequence[Staged], replaced: Sequence[str]) -> int:
+    """Puts staged cells of files in the place of attached boxes; gives the version."""
 
 def append_block(
     array: Array,

@@ -3,7 +3,8 @@
 use crate::array::Array;
 use crate::errors::raise;
 use crate::interrupt;
-use crate::writer::Staged;
+use crate::writer::{Staged, take_all};
+use gridstone::base::Id;
 use gridstone::engine;
 use gridstone_attach::Attached;
 use pyo3::prelude::*;
@@ -56,4 +57,38 @@ pub(crate) fn foreign_sources<'py>(py: Python<'py>, array: &Array) -> PyResult<V
         Ok(row)
     };
     found.into_iter().map(row).collect()
+}
+
+/// The boxes of an array that lie in files of other formats, oldest first: a dict each, positions from the low edge of the domain.
+#[pyfunction]
+pub(crate) fn attached_boxes<'py>(py: Python<'py>, array: &Array) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let found = interrupt::run(py, array.inner.context(), None, |call| array.inner.attached(call))?;
+    let schema = array.inner.schema().map_err(|e| raise(py, &e))?;
+    let domain = schema.domain();
+    let row = |found: engine::AttachedBox| {
+        let lows: Vec<u64> =
+            found.bounds.ranges().iter().zip(domain.ranges()).map(|(own, all)| own.lo - all.lo).collect();
+        let name = |id: &u32| schema.attrs().iter().find(|attr| attr.id() == *id).map(|attr| attr.name().to_owned());
+        let row = PyDict::new(py);
+        row.set_item("id", found.id.to_string())?;
+        row.set_item("position", lows)?;
+        row.set_item("shape", found.bounds.shape())?;
+        row.set_item("attrs", found.attrs.iter().map(name).collect::<Vec<_>>())?;
+        row.set_item("uris", found.sources.into_iter().map(|source| source.uri).collect::<Vec<_>>())?;
+        Ok(row)
+    };
+    found.into_iter().map(row).collect()
+}
+
+/// Puts staged cells of files in the place of attached boxes, whose ids these are; gives the version.
+#[pyfunction]
+pub(crate) fn replace_attached(
+    py: Python<'_>,
+    array: &Array,
+    staged: &Bound<'_, PyAny>,
+    replaced: Vec<String>,
+) -> PyResult<u64> {
+    let ids: Vec<Id> = replaced.iter().map(|id| Id::parse(id)).collect::<Result<_, _>>().map_err(|e| raise(py, &e))?;
+    let staged = take_all(&array.inner, staged)?;
+    interrupt::commit(py, array.inner.context(), || array.inner.replace_attached(staged, &ids))
 }

@@ -13,6 +13,7 @@ pub struct ByteReader<'a> {
 macro_rules! read_number {
     ($($name:ident: $t:ty),*) => { $(
         #[doc = concat!("The next `", stringify!($t), "`.")]
+        #[inline]
         pub fn $name(&mut self) -> Result<$t> {
             const N: usize = size_of::<$t>();
             let mut raw = [0u8; N];
@@ -31,18 +32,24 @@ impl<'a> ByteReader<'a> {
     read_number!(u8: u8, u16: u16, u32: u32, u64: u64, i64: i64, f64: f64, u128: u128);
 
     /// The next `len` bytes.
+    #[inline]
     pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let end = self.position.checked_add(len).filter(|end| *end <= self.bytes.len());
-        let found = end.and_then(|end| self.bytes.get(self.position..end)).ok_or_else(|| {
-            Error::corruption(format!(
-                "{} ends early: {len} bytes wanted at offset {}, {} there",
-                self.what,
-                self.position,
-                self.bytes.len().saturating_sub(self.position)
-            ))
-        })?;
+        let end = self.position.checked_add(len);
+        let Some(found) = end.and_then(|end| self.bytes.get(self.position..end)) else {
+            return Err(self.ends_early(len));
+        };
         self.position += len;
         Ok(found)
+    }
+
+    #[cold]
+    fn ends_early(&self, len: usize) -> Error {
+        Error::corruption(format!(
+            "{} ends early: {len} bytes wanted at offset {}, {} there",
+            self.what,
+            self.position,
+            self.bytes.len().saturating_sub(self.position)
+        ))
     }
 
     /// An identity, as its 16 bytes.

@@ -1,5 +1,7 @@
 //! Files of other formats: what is recorded of one when it is attached, and what is opened again later.
 
+use std::path::Path;
+
 /// An object that holds foreign bytes, and its state when it was attached. What is `None` was not known then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignObject {
@@ -13,7 +15,22 @@ pub struct ForeignObject {
     pub etag: Option<String>,
 }
 
+/// Whether a URI has a scheme, such as `s3://`.
+pub fn has_scheme(uri: &str) -> bool {
+    uri.split_once("://")
+        .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
 impl ForeignObject {
+    /// The same object, whose path counts from `folder` if it has counted from a store's.
+    #[must_use]
+    pub fn counted_from(mut self, folder: &str) -> Self {
+        if !has_scheme(&self.uri) && !Path::new(&self.uri).is_absolute() {
+            self.uri = format!("{}/{}", folder.trim_end_matches('/'), self.uri);
+        }
+        self
+    }
+
     /// What differs in `found`, in words; `None` if it is the object that was attached.
     pub fn difference(&self, found: &Self) -> Option<String> {
         let differs = |known: bool, what: &str, was: String, is: String| {
@@ -38,6 +55,20 @@ fn stamp(time_us: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_paths_without_a_root_count_from_a_folder() {
+        let from = |uri: &str, folder: &str| {
+            ForeignObject { uri: uri.into(), size: Some(1), time_us: None, etag: None }.counted_from(folder).uri
+        };
+        assert_eq!(from("runs/1.h5", "/data"), "/data/runs/1.h5");
+        assert_eq!(from("1.h5", "/"), "/1.h5");
+        assert_eq!(from("1.h5", "s3://bucket/runs"), "s3://bucket/runs/1.h5");
+        assert_eq!(from("/other/1.h5", "/data"), "/other/1.h5");
+        assert_eq!(from("s3://other/1.h5", "/data"), "s3://other/1.h5");
+        assert_eq!(from("odd://", "/data"), "odd://");
+        assert_eq!(from("a_b://c", "/data"), "/data/a_b://c");
+    }
 
     #[test]
     fn a_change_is_named_and_what_was_not_known_is_none() {

@@ -153,6 +153,11 @@ pub trait Sources: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// SourceChanged: it is gone or has changed. Access: the store's context does not allow it.
     fn open(&self, object: &ForeignObject) -> Result<Arc<dyn ByteSource>>;
+
+    /// The folder that paths of objects count from, or its URL; `None` if there is none.
+    fn folder(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A store's files, by id and never by path.

@@ -30,7 +30,7 @@ pub use cursor::{ByteReader, ByteWriter};
 pub use digest::Digest;
 pub use element::{Element, ElementKind};
 pub use error::{Error, ErrorKind, Result};
-pub use foreign::ForeignObject;
+pub use foreign::{ForeignObject, has_scheme};
 pub use id::{Id, id_named_twice};
 pub use io::{Begun, ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready, Sources};
 pub use key::{KEY_BYTES, Key, KeyId, Keys};

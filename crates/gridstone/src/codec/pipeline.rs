@@ -50,14 +50,15 @@ impl Pipeline {
         if text.trim() == "none" {
             return Ok(Self::none());
         }
-        let filters = text.split(',').map(|part| registry::filter(part.trim())).collect::<Result<_>>();
-        let made = filters.map(Self::new).and_then(Self::within_limits);
+        let parts = || text.split(',').map(str::trim);
+        let filters = parts().map(registry::filter).collect::<Result<_>>();
+        let made = filters.map(Self::new).and_then(|made| made.within_limits(parts()));
         made.map_err(|e| e.context(format!("pipeline {text:?}")))
     }
 
     /// Each user-defined filter may double the intermediate result, for which a reader must have room.
-    fn within_limits(self) -> Result<Self> {
-        let count = self.filters.iter().filter(|f| user::is_id(&f.name())).count();
+    fn within_limits<'a>(self, parts: impl Iterator<Item = &'a str>) -> Result<Self> {
+        let count = parts.filter(|part| user::is_id(part)).count();
         if count <= USER_FILTERS_MAX {
             return Ok(self);
         }

@@ -2,11 +2,14 @@
 
 use super::write::for_box;
 use super::{Array, Call, Context, Staged};
-use crate::base::{Error, ForeignObject, Result};
+use crate::base::{Error, ForeignObject, Id, Result};
+use crate::fragment::Description;
 use crate::fragment::external::{ExternalSpec, ForeignSource, TilePage};
 use crate::query::{open_fragment, write_external};
 use crate::runtime::LruCache;
+use crate::schema::Subarray;
 use crate::storage::ForeignFiles;
+use crate::store::{Changes, Growth, Operation, Removed, StandardRules};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,6 +22,19 @@ pub struct SourceState {
     pub cells: u64,
     /// What is wrong with it now; `None`: it is as it was.
     pub problem: Option<Error>,
+}
+
+/// A box of an array whose cells lie in files of another format.
+#[derive(Debug)]
+pub struct AttachedBox {
+    /// The fragment that says where.
+    pub id: Id,
+    /// The box.
+    pub bounds: Subarray,
+    /// The permanent numbers of the attributes.
+    pub attrs: Vec<u32>,
+    /// The files, or the prefixes under which they lie.
+    pub sources: Vec<ForeignObject>,
 }
 
 impl Context {
@@ -94,5 +110,51 @@ impl Array {
             }
         }
         Ok(found)
+    }
+
+    /// The boxes of the array whose cells lie in files of another format, oldest first.
+    ///
+    /// # Errors
+    /// Corruption, Storage, Cancelled.
+    pub fn attached(&self, call: &Call) -> Result<Vec<AttachedBox>> {
+        let (snapshot, state) = self.state()?;
+        let context = self.read_context(&snapshot, call);
+        let mut described = self.described(&snapshot, &state, None)?;
+        described.retain(|d| d.is_external());
+        described.sort_by_key(|d| d.order);
+        let attached = |description: &Arc<Description>| {
+            call.cancel.check()?;
+            let fragment = open_fragment(&context, state.schema(), description)?;
+            let sources = fragment.foreign_sources().iter().map(|source| source.object.clone()).collect();
+            let (bounds, attrs) = (description.bounds.clone(), description.attrs.clone());
+            Ok(AttachedBox { id: description.id, bounds, attrs, sources })
+        };
+        described.iter().map(attached).collect()
+    }
+
+    /// Puts staged external fragments in the place of others, whose files have changed: what was written over these stays over the new
+    /// ones. Gives the version.
+    ///
+    /// # Errors
+    /// Conflict: one of `replaced` is no attached box of the array any more. Input, CommitUnknown, Storage.
+    pub fn replace_attached(&self, mut staged: Vec<Staged>, replaced: &[Id]) -> Result<u64> {
+        staged.iter().try_for_each(|part| self.check_commit(part))?;
+        let (snapshot, state) = self.state()?;
+        let mut old = self.described(&snapshot, &state, None)?;
+        old.retain(|d| d.is_external() && replaced.contains(&d.id));
+        let Some(order) = old.iter().map(|d| d.order).max().filter(|_| old.len() == replaced.len()) else {
+            return Err(Error::conflict(
+                "cells of the files were brought home, or attached anew, meanwhile; look again",
+            ));
+        };
+        staged.iter_mut().flat_map(|part| &mut part.fragments).for_each(|made| made.description.order = order);
+        self.session().make_room(&mut staged)?;
+        let array = self.id();
+        let grow = |g: Growth| Operation::Grow { array, dimension: g.dimension, range: g.range };
+        let mut operations: Vec<Operation> = Staged::growth(staged.iter()).into_iter().map(grow).collect();
+        let removed = old.iter().map(|d| Removed::of(d)).collect();
+        let fragments = staged.iter().flat_map(|part| part.fragments.iter().cloned()).collect();
+        operations.push(Operation::ReplaceFragments { array, removed, fragments });
+        self.submit(&snapshot, Changes::new(operations), staged, &mut StandardRules)
     }
 }

@@ -76,7 +76,7 @@ pub use answers::{AnswerStream, Ending, select_groups};
 pub use append::Appended;
 pub use around::{Partial, SkippedCells};
 pub use array::Array;
-pub use attach::SourceState;
+pub use attach::{AttachedBox, SourceState};
 pub use boxes::{End, ReadBox, Span};
 pub use call::Call;
 pub use conditions::{ConditionListing, check_condition, select_rows};

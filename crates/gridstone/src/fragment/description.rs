@@ -1,7 +1,7 @@
 //! What a store knows of a fragment without opening it.
 
 use super::{ExternalSpec, ValueBounds};
-use crate::base::{FileRef, Id, limits};
+use crate::base::{ByteReader, ByteWriter, FileRef, Id, Result, limits};
 use crate::schema::{KeyRange, Subarray};
 
 /// Precedence: the version that committed the fragment, then its place in that commit. Newer wins.
@@ -109,8 +109,11 @@ pub struct Description {
     pub extra: Vec<Part>,
 }
 
-/// The bit of the part that external fragments have: u64 bytes of their sources, as far as known, and u32 sources. Older releases pass it over.
+/// The bit of the part that external fragments have: u64 bytes of their sources, as far as known, and u32 sources; then, if paths of sources
+/// do not count from the folder of the store, the folder that they count from, sized. Older releases pass it over.
 pub(crate) const EXTERNAL_PART: u8 = 18;
+/// Bytes of the part that all external fragments have.
+const EXTERNAL_BYTES: usize = 12;
 
 /// A part of a description that only some fragments have, or that this release does not read. It is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,6 +156,38 @@ impl Description {
     /// Whether its cells lie in files of another format.
     pub fn is_external(&self) -> bool {
         self.extra.iter().any(|part| part.bit == EXTERNAL_PART)
+    }
+
+    /// The folder, or the URL of one, that paths of its sources count from; `None`: the one that the store lies in.
+    ///
+    /// # Errors
+    /// Corruption: the part that says so is damaged.
+    pub fn sources_from(&self) -> Result<Option<&str>> {
+        let part = self.extra.iter().find(|part| part.bit == EXTERNAL_PART);
+        let more = part.and_then(|part| part.bytes.get(EXTERNAL_BYTES..)).unwrap_or_default();
+        if more.is_empty() {
+            return Ok(None);
+        }
+        let mut reader = ByteReader::new(more, "the folder of foreign sources");
+        let folder = reader.string()?;
+        reader.expect_end()?;
+        Ok(Some(folder))
+    }
+
+    /// From now on paths of its sources count from this folder, if they did from that of the store.
+    ///
+    /// # Errors
+    /// Corruption, as [`Description::sources_from`]; Input: a path of more than 4 GiB.
+    pub fn count_sources_from(&mut self, folder: &str) -> Result<()> {
+        if self.sources_from()?.is_none()
+            && let Some(part) = self.extra.iter_mut().find(|part| part.bit == EXTERNAL_PART)
+        {
+            let mut writer = ByteWriter::new();
+            writer.sized(folder.as_bytes())?;
+            part.bytes.resize(EXTERNAL_BYTES, 0);
+            part.bytes.extend_from_slice(&writer.into_bytes());
+        }
+        Ok(())
     }
 
     /// Whether it is so short that it may lie in a log record.

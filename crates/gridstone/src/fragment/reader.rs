@@ -136,7 +136,10 @@ impl Fragment {
             root.bounds = moved_box(&root.bounds, &description.moved, schema)?;
         }
         check_root(&root, &description, schema, external.is_some())?;
-        let external = external.map(|external| external.moved(&root.bounds)).transpose()?;
+        let external = match external {
+            Some(external) => Some(external.moved(&root.bounds)?.counted_from(description.sources_from()?)),
+            None => None,
+        };
         let native = if external.is_none() { root.pipelines.as_slice() } else { &[] };
         let pipelines = native.iter().map(|p| Pipeline::parse(p).map_err(unknown_pipeline)).collect::<Result<_>>()?;
         let mut first_tiles = vec![0];

@@ -125,6 +125,7 @@ impl Copier<'_> {
         let ordered = in_order(fragments);
         let ids: HashMap<Id, Id> = ordered.iter().map(|d| (d.id, self.entropy.id())).collect();
         let mut items = Vec::with_capacity(ordered.len());
+        let folder = self.folder_of_sources();
         for (place, source) in ordered.into_iter().enumerate() {
             let id = |of: &Id| {
                 ids.get(of).copied().ok_or_else(|| {
@@ -132,15 +133,25 @@ impl Copier<'_> {
                 })
             };
             let over = source.over.as_ref().map(|over| Ok::<_, Error>((*over, id(over)?))).transpose()?;
-            let copy = Description {
+            let mut copy = Description {
                 id: id(&source.id)?,
                 order: FragmentOrder { version: 0, index: 0 },
                 over: over.map(|(_, to)| to),
                 ..Description::clone(source)
             };
+            if let Some(folder) = &folder {
+                copy.count_sources_from(folder)?;
+            }
             items.push(Item { place, source, copy, over });
         }
         Ok(items)
+    }
+
+    /// The folder that paths of foreign sources count from, if copies of external fragments have to say it: their store lies elsewhere.
+    fn folder_of_sources(&self) -> Option<String> {
+        let of = |files: &dyn Files| files.sources().and_then(|sources| sources.folder());
+        let from = of(self.from.as_ref())?;
+        (of(self.to.as_ref()).as_ref() != Some(&from)).then_some(from)
     }
 
     fn run(&self, job: Job<'_>, finished: &Finished) -> Result<()> {

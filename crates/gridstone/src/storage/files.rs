@@ -1,6 +1,6 @@
 //! A store's files by id, and their names.
 
-use super::{ForeignFiles, Storage, names};
+use super::{ForeignFiles, Storage, foreign, names};
 use crate::base::{ByteSink, ByteSource, Error, FileRef, Files, ForeignObject, Id, Result, Sources};
 use std::sync::Arc;
 
@@ -87,6 +87,10 @@ struct StoreSources {
 impl Sources for StoreSources {
     fn open(&self, object: &ForeignObject) -> Result<Arc<dyn ByteSource>> {
         self.foreign.open(&self.store, object)
+    }
+
+    fn folder(&self) -> Option<String> {
+        foreign::counted_from(&self.store)
     }
 }
 

@@ -5,7 +5,7 @@
 //! file really lies.
 
 use super::{Durability, StorageOptions, local, open_uri};
-use crate::base::{ByteSource, Error, ErrorKind, ForeignObject, Result};
+use crate::base::{ByteSource, Error, ErrorKind, ForeignObject, Result, has_scheme};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,14 +101,22 @@ enum Located {
     Url(String, String),
 }
 
-fn has_scheme(uri: &str) -> bool {
-    uri.split_once("://")
-        .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()))
-}
-
 /// The folder that a local store lies in.
 fn folder_of(store: &str) -> Option<PathBuf> {
     if has_scheme(store) { None } else { Path::new(store).parent().map(Path::to_path_buf) }
+}
+
+/// The folder that paths of sources of a store count from, or its URL; `None` if there is none.
+pub(super) fn counted_from(store: &str) -> Option<String> {
+    match has_scheme(store) {
+        false => folder_of(store)?.canonicalize().ok().map(|folder| folder.display().to_string()),
+        true => store.rsplit_once('/').filter(|(parent, _)| is_folder_url(parent)).map(|(parent, _)| parent.to_owned()),
+    }
+}
+
+/// Whether a URL names a folder, and not a scheme alone.
+fn is_folder_url(url: &str) -> bool {
+    url.contains("://") && !url.ends_with('/')
 }
 
 fn located(store: &str, uri: &str) -> Result<Located> {
@@ -127,7 +135,7 @@ fn located(store: &str, uri: &str) -> Result<Located> {
     match folder_of(store) {
         Some(folder) => Ok(Located::Path(folder.join(uri))),
         None => match store.rsplit_once('/') {
-            Some((parent, _)) if parent.contains("://") && !parent.ends_with('/') => url(&format!("{parent}/{uri}")),
+            Some((parent, _)) if is_folder_url(parent) => url(&format!("{parent}/{uri}")),
             _ => Err(Error::access(format!(
                 "{uri} has no folder: the store {store} lies in none; attach it by its whole path"
             ))),

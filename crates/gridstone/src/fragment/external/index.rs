@@ -102,6 +102,15 @@ impl External {
         Ok(self)
     }
 
+    /// The same whose sources count from a folder, if they have counted from that of the store.
+    pub(in crate::fragment) fn counted_from(mut self, folder: Option<&str>) -> Self {
+        if let Some(folder) = folder {
+            let from = |source: ForeignSource| ForeignSource { object: source.object.counted_from(folder), ..source };
+            self.sources = self.sources.into_iter().map(from).collect();
+        }
+        self
+    }
+
     /// Says where its sources are found; of use once.
     pub(in crate::fragment) fn find_in(&self, files: &Arc<dyn Files>, own: &Arc<dyn ByteSource>) -> Result<()> {
         if let Some(sources) = files.sources().filter(|_| self.bytes.get().is_none()) {

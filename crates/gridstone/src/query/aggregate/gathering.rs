@@ -67,7 +67,7 @@ impl Gathering {
         let outcome = context.pool.map(items, cancel, |item| {
             let held = lock().pop();
             let mut stages = held.unwrap_or_else(|| self.stages.fresh());
-            let outcome = take(&mut stages, item);
+            let outcome = stages.make_room(cancel).and_then(|()| take(&mut stages, item));
             // One group is merged in the order of the items, so that its bits do not depend on threads.
             let first = if in_order { stages.take_first() } else { None };
             lock().push(stages);

@@ -153,6 +153,14 @@ impl Groups {
         })
     }
 
+    /// Grows the table if it is large and nearly full; groups that are addressed are not looked for in it.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub(super) fn make_room(&mut self, cancel: &dyn Cancel) -> Result<()> {
+        if self.direct.as_ref().is_some_and(Direct::is_active) { Ok(()) } else { self.table.make_room(cancel) }
+    }
+
     /// The groups of rows by their places, if all keys are numbers of small ranges. With `edges` the values are keys of groups.
     fn addressed(&mut self, given: &[GroupKey], values: &[ColumnView<'_>], edges: bool) -> Result<Option<RowGroups>> {
         let Some(mut direct) = self.direct.take() else { return Ok(None) };

@@ -173,6 +173,7 @@ impl Stage {
         let all: Vec<u32> = (0..other.len() as u32).collect();
         for groups in all.chunks(GROUPS_AT_ONCE) {
             cancel.check()?;
+            self.groups.make_room(cancel)?;
             if self.numbered.is_some() {
                 for ((mine, _), (theirs, _)) in self.states.iter_mut().zip(&other.states) {
                     mine.absorb(groups, &views(&theirs.fields(groups)?))?;
@@ -189,6 +190,7 @@ impl Stage {
         // A table without a group is checked too.
         for from in (0..table.rows.max(1)).step_by(GROUPS_AT_ONCE) {
             cancel.check()?;
+            self.groups.make_room(cancel)?;
             let part = (from, (from + GROUPS_AT_ONCE).min(table.rows));
             let columns = table.columns.iter().map(|(_, column)| ColumnPart::of(column.view(), part));
             let columns: Vec<ColumnPart<'_>> = columns.collect();
@@ -267,6 +269,14 @@ impl Stages {
     /// Groups are found by so many slots at most.
     pub(super) fn limit_slots(&mut self, slots_max: u64) {
         self.0.iter_mut().for_each(|stage| stage.groups.limit_slots(slots_max));
+    }
+
+    /// Grows tables that are large and nearly full.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub(super) fn make_room(&mut self, cancel: &dyn Cancel) -> Result<()> {
+        self.0.iter_mut().try_for_each(|stage| stage.groups.make_room(cancel))
     }
 
     /// Whether the first stage has one group, whatever the cells are.

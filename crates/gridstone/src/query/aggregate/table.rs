@@ -5,8 +5,14 @@
 //! words   [ k0 k1 | k0 k1 | k0 k1 ]              the keys of groups 0, 1, 2, side by side
 //! ```
 
+use crate::base::{Cancel, Result};
+use std::convert::Infallible;
+use std::result;
+
 /// Groups at which a table begins to be sized for.
 const SLOTS_MIN: usize = 64;
+/// A table of so many groups grows before rows are taken in, not between two of them: then it can be stopped.
+const LARGE_GROUPS: usize = if cfg!(test) { 1 << 8 } else { 1 << 19 };
 
 /// A table of keys of so many words each.
 #[derive(Debug, Clone)]
@@ -113,7 +119,19 @@ impl GroupTable {
 
     /// Gives each group its slot.
     pub(super) fn index(&mut self) {
-        self.fill_slots((self.groups * 4).next_power_of_two().max(SLOTS_MIN));
+        self.refill((self.groups * 4).next_power_of_two().max(SLOTS_MIN));
+    }
+
+    /// Grows a large table that an eighth more groups would have grow.
+    ///
+    /// # Errors
+    /// Cancelled: it is as it was.
+    pub(super) fn make_room(&mut self, cancel: &dyn Cancel) -> Result<()> {
+        let is_roomy = (self.groups + self.groups / 8) * 2 <= self.slots.len();
+        if self.groups >= LARGE_GROUPS && !is_roomy {
+            self.slots = self.filled(self.slots.len() * 4, || cancel.check())?;
+        }
+        Ok(())
     }
 
     fn add(&mut self, slot: usize, key: &[u64]) -> u32 {
@@ -122,16 +140,25 @@ impl GroupTable {
             *slot = group + 1;
         }
         if self.groups * 2 > self.slots.len() {
-            self.fill_slots(self.slots.len() * 4);
+            self.refill(self.slots.len() * 4);
         }
         group
     }
 
     /// Takes so many slots, a power of two, and fills them.
-    fn fill_slots(&mut self, count: usize) {
+    fn refill(&mut self, count: usize) {
+        let Ok(slots) = self.filled::<Infallible>(count, || Ok(()));
+        self.slots = slots;
+    }
+
+    /// So many slots, a power of two, with all groups; `look` is asked now and then whether to go on.
+    fn filled<E>(&self, count: usize, look: impl Fn() -> result::Result<(), E>) -> result::Result<Vec<u32>, E> {
         let mask = count - 1;
         let mut slots = vec![0u32; count];
         for (group, key) in (0u32..).zip(self.words.chunks_exact(self.width.max(1))) {
+            if (group as usize).is_multiple_of(LARGE_GROUPS) {
+                look()?;
+            }
             let mut at = (hash(key) >> 32) as usize & mask;
             while slots.get(at).is_some_and(|held| *held != 0) {
                 at = (at + 1) & mask;
@@ -140,15 +167,24 @@ impl GroupTable {
                 *slot = group + 1;
             }
         }
-        self.slots = slots;
+        Ok(slots)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NeverCancel;
     use proptest::prelude::*;
     use std::collections::HashMap;
+
+    struct Stopped;
+
+    impl Cancel for Stopped {
+        fn cancelled(&self) -> bool {
+            true
+        }
+    }
 
     proptest! {
         #[test]
@@ -165,6 +201,24 @@ mod tests {
                 prop_assert_eq!(table.key(*group as usize), &key[..width]);
             }
             prop_assert_eq!(table.len(), model.len().max(usize::from(width == 0)));
+        }
+
+        #[test]
+        fn a_table_that_grows_beforehand_is_the_same_and_can_be_stopped(keys in prop::collection::vec(any::<u16>(), 0..3_000), step in 1usize..700) {
+            let keys: Vec<u64> = keys.into_iter().map(u64::from).collect();
+            let (mut plain, mut roomy) = (GroupTable::new(1), GroupTable::new(1));
+            for part in keys.chunks(step) {
+                let before = roomy.slots.clone();
+                if roomy.make_room(&Stopped).is_err() {
+                    prop_assert!(roomy.len() >= LARGE_GROUPS && roomy.slots == before);
+                }
+                roomy.make_room(&NeverCancel).unwrap();
+                prop_assert!(roomy.len() < LARGE_GROUPS || roomy.len() * 9 / 4 <= roomy.slots.len());
+                let (mut one, mut other) = (Vec::new(), Vec::new());
+                plain.groups_of(part, part.len(), &mut one);
+                roomy.groups_of(part, part.len(), &mut other);
+                prop_assert_eq!(one, other);
+            }
         }
     }
 }

@@ -31,7 +31,9 @@ pub(crate) fn objects(storage: &Arc<dyn Storage>) -> Objects {
 
 /// How all of the scripts work.
 pub(super) fn options(key: Option<Arc<dyn Keys>>) -> Options {
-    Options { threads: Some(1), durability: Durability::Close, fold_versions: FOLD_VERSIONS, key, ..Options::default() }
+    let (threads, sources) = (Some(1), Some(vec![super::attached::folder().to_owned()]));
+    let (durability, fold_versions) = (Durability::Close, FOLD_VERSIONS);
+    Options { threads, durability, fold_versions, key, sources, ..Options::default() }
 }
 
 /// A new context, that of a sealed store if there are keys.

@@ -3,9 +3,10 @@
 //! A [`Kind`] does something to a store and says what it means to the model. A [`script`] does each of its kinds twice, in
 //! chapters of two steps; folds happen every third version, so that each kind meets some. The version that a step ends at is found in a
 //! rehearsal. A new kind of work is one more entry of [`kinds`], or, where it wants a store of another sort, of another script:
-//! [`sealed`], [`doubled`], [`mended`], [`together`], [`copied`].
+//! [`sealed`], [`doubled`], [`mended`], [`together`], [`attached`], [`copied`].
 
 pub(crate) mod alternating;
+mod attached;
 pub(crate) mod check;
 mod copied;
 pub(crate) mod doubled;
@@ -42,7 +43,7 @@ pub(crate) struct Kind {
 /// All scripts, each of a store of its own.
 pub(crate) fn scripts() -> Vec<Script> {
     let mut all = vec![Script { kinds, again: true, reads: true, ..Script::new("plain") }];
-    all.extend([sealed::script(), doubled::script(), together::script()]);
+    all.extend([sealed::script(), doubled::script(), together::script(), attached::script()]);
     all.extend(copied::scripts());
     all.extend(mended::scripts());
     all
