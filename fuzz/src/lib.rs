@@ -11,6 +11,7 @@ mod copies;
 pub mod corpus;
 pub mod drive;
 mod foreign;
+mod foreign_files;
 pub mod mutate;
 mod receipts;
 pub mod seal;

@@ -38,6 +38,11 @@ fn foreign() {
 }
 
 #[test]
+fn foreign_file() {
+    withstands("foreign_file");
+}
+
+#[test]
 fn fragment() {
     withstands("fragment");
 }

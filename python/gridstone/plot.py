@@ -13,6 +13,7 @@ from .base.extras import needed
 from .column import datatype
 from .column.datatype import AnyArray
 from .errors import InputError, UnsupportedError
+from .placement import draw as draw_placement
 from .query.box import Box, BoxLike, box_of, domain_of
 from .schema.labels import missing
 
@@ -43,6 +44,7 @@ def plot(
     box: BoxLike = None,
     mbrs: bool = False,
     fragments: bool = False,
+    placement: bool = False,
     title: str | None = None,
 ) -> Path:
     """Draws a sparse array as a density map, a dense one as an image, and writes a PNG.
@@ -56,16 +58,24 @@ def plot(
         box: the part to show, in coordinates; None: everything written (sparse) or the domain (dense).
         mbrs: draw the bounding rectangles of the data tiles over it.
         fragments: draw the boxes of the fragments over it.
+        placement: dense: draw where the cells of each tile lie, in the store, in attached files, in both or nowhere,
+            in place of their values.
         title: above the picture.
     """
     needed("matplotlib.figure", "plot", "a plot")
     if array.ndim < 2:
         raise UnsupportedError("a plot needs two dimensions; the array has one")
+    if placement and attr is not None:
+        raise UnsupportedError("where cells lie is drawn of all attributes; leave the attribute out")
     draw = _draw_density if array.sparse else _draw_dense
     names = dims or _axes_of(array)
     where = _box(array, box)
     figure, axes = _canvas(title or f"{array.uri} · version {array.version}", _ratio(array, names, where))
-    draw(array, axes, names, where, attr)
+    if placement:
+        draw_placement(array, axes, names, where)
+        _label(axes, array, names)
+    else:
+        draw(array, axes, names, where, attr)
     if mbrs:
         _draw_rectangles(axes, tile_rectangles(array, names, where), "#ff9e64", 0.55)
     if fragments:

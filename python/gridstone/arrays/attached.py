@@ -1,5 +1,6 @@
 """The files of other formats that an array's cells lie in: their states, and attaching more of them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from ..base.printable import brief
 from ..base.progress import Progress
 from ..errors import AccessError, InputError
 from ..foreign import files
-from ..foreign.series import NEW, Series, types_of
-from .attaching import Asked, Attaching, Target, labelled
+from ..foreign.series import NEW, Series
+from .attaching import Asked, Attaching, Target, check_types, labelled
+from .renewal import Recorded, renewed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,18 +61,58 @@ class Attached:
             InputError: the array is not attached; the files have other types, or differ in another dimension; or they
                 overlap what is there.
         """
-        begun = self._begun(None)
-        if begun is None:
-            return _append(self, source, concat, progress)
-        made, transaction = begun
-        try:
-            _append(made, source, concat, progress)
-            version = transaction.commit(message)
-        except BaseException:
-            transaction.abort()
-            raise
-        self.refresh()
-        return version
+        return _at_once(self, message, lambda made: _append(made, source, concat, progress))
+
+    def refresh_sources(self: Target, *, message: str | None = None, progress: Progress = None) -> int:
+        """Looks again at the files that the array has, and returns the version that shows what is in them now.
+
+        A file that has changed is indexed anew, and its cells take the place of the old ones: what was written over
+        them stays over them. A file that has grown makes the domain longer, and its coordinates become labels. If
+        nothing has changed there is no new version. Earlier versions show the files as they were, so their changed
+        cells are a `SourceChangedError`. Metadata stays as it was.
+
+        Args:
+            message: kept with the version.
+            progress: a function of done and total files.
+
+        Raises:
+            InputError: the array is not attached; or a file has become shorter, has other types, or has grown to where
+                another one lies.
+            SourceChangedError: a file is gone.
+            UnsupportedError: values of varying length were copied when it was attached.
+
+        >>> a.refresh_sources()
+        7
+        """
+        return _at_once(self, message, lambda made: _renewed(made, progress))
+
+
+def _at_once(array: Target, message: str | None, work: Callable[[Target], int]) -> int:
+    """Does work on an array in a transaction of its own, unless it belongs to one."""
+    begun = array._begun(None)
+    if begun is None:
+        return work(array)
+    made, transaction = begun
+    try:
+        work(made)
+        version = transaction.commit(message)
+    except BaseException:
+        transaction.abort()
+        raise
+    array.refresh()
+    return version
+
+
+def _renewed(array: Target, progress: Progress) -> int:
+    asked, along, decode = _recorded(array)
+    renewed(array, Recorded(asked, along, _attaching(array, decode, progress)), progress)
+    return array.version
+
+
+def _attaching(array: Target, decode: bool, progress: Progress) -> Attaching:
+    """Attaching with the context of an array, to arrays of its class."""
+    make = lambda native, context: type(array)(native, context)  # type: ignore[call-arg]  # noqa: E731
+    return Attaching(array.context, decode, "copy", progress, make)
 
 
 def _append(array: Target, source: Any, concat: str | None, progress: Progress) -> int:
@@ -90,7 +132,7 @@ def _append(array: Target, source: Any, concat: str | None, progress: Progress) 
     if axis < 0:
         raise InputError(f"the array has no dimension {along!r}; it has {', '.join(array.dims)}")
     labels = None if is_new else array.dim(array.dims[axis]).labels
-    work = Attaching(used, decode, "copy", progress, lambda native, context: type(array)(native, context))  # type: ignore[call-arg]
+    work = _attaching(array, decode, progress)
     before = None if labels is None or not len(labels) else labels[-1]
     found, _ = work.series(paths, asked, along, ordered=ordered, before=before)
     _check_fits(array, found, axis)
@@ -111,16 +153,7 @@ def _check_fits(array: Target, found: Series, axis: int) -> None:
         raise InputError(
             f"{path} would make a box of the shape {shape} in an array of {own}: another dimension differs"
         )
-    types = {
-        name: (dtype, nullable, categories) for name, dtype, nullable, categories in types_of(found.parts[0].pieces)
-    }
-    for attr in array.schema.attrs:
-        known = None if attr.enumeration is None else attr.enumeration.values
-        if types.get(attr.name) != (attr.dtype, attr.nullable, known):
-            raise InputError(
-                f"{path} has {types.get(attr.name)} for the attribute {attr.name!r}, which is "
-                f"{(attr.dtype, attr.nullable, known)}"
-            )
+    check_types(array, path, found.parts[0].pieces)
 
 
 def _recorded(array: Target) -> tuple[Asked, str | None, bool]:

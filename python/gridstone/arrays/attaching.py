@@ -18,7 +18,7 @@ from ..errors import GridstoneError, InputError, SourceChangedError, Unsupported
 from ..foreign import attributes, tree
 from ..foreign.copied import slabs
 from ..foreign.pieces import Pieces, Source, fragments
-from ..foreign.series import Part, Series, axis_of, series
+from ..foreign.series import Part, Series, axis_of, series, types_of
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..version.receipt import Receipt
@@ -138,10 +138,10 @@ class Attaching:
                 position = [0] * len(found.shape)
                 position[found.axis] = start + at
                 if all(part.pieces.shape):
-                    source = _source(made, part.path)
+                    source = source_of(made, part.path)
                     specs = fragments(part.pieces, source, position, new_axis=found.is_new)
                     staged += [_native.stage_external(made.native, spec, grow) for spec in specs]
-                    _check_unchanged(made, part.pieces, source)
+                    check_unchanged(made, part.pieces, source)
                     places.append((part, position))
                 if told is not None:
                     told(len(places), len(found.parts))
@@ -152,11 +152,11 @@ class Attaching:
     def fill_one(self, made: Target, pieces: Pieces, file: str) -> None:
         """Attaches the cells of one file to an array that was just created, with their attributes as metadata."""
         if all(pieces.shape):
-            source = _source(made, file)
+            source = source_of(made, file)
             specs = fragments(pieces, source, [0] * len(pieces.shape))
             with reporting(self._progress, "attach", "chunks") as told:
                 staged = [_native.stage_external(made.native, spec, False, told) for spec in specs]
-            _check_unchanged(made, pieces, source)
+            check_unchanged(made, pieces, source)
             made._commit(staged, None)
             copied(made, pieces, file, [0] * len(pieces.shape))
         self.describe(made, pieces)
@@ -248,14 +248,27 @@ def labelled(made: Target, name: str, values: AnyArray) -> bool:
     return True
 
 
-def _source(made: Target, path: str) -> Source:
+def check_types(array: Target, path: str, pieces: Pieces) -> None:
+    """An InputError unless the datasets of a file have the types of an array's attributes."""
+    types = {name: (dtype, nullable, categories) for name, dtype, nullable, categories in types_of(pieces)}
+    for attr in array.schema.attrs:
+        known = None if attr.enumeration is None else attr.enumeration.values
+        if types.get(attr.name) != (attr.dtype, attr.nullable, known):
+            raise InputError(
+                f"{path} has {types.get(attr.name)} for the attribute {attr.name!r}, which is "
+                f"{(attr.dtype, attr.nullable, known)}"
+            )
+
+
+def source_of(made: Target, path: str) -> Source:
+    """A file, and its state now."""
     uri, size, time_us, etag = _native.look_at_source(made.native, os.path.abspath(path))
     return Source(path, uri, size, time_us, etag)
 
 
-def _check_unchanged(made: Target, pieces: Pieces, source: Source) -> None:
+def check_unchanged(made: Target, pieces: Pieces, source: Source) -> None:
     """A SourceChangedError unless a file was the same before it was indexed and after it was staged."""
-    after = _source(made, source.path)
+    after = source_of(made, source.path)
     states = {(source.size, source.time_us), (after.size, after.time_us), *(one.state for one in pieces.datasets)}
     if len(states) > 1:
         raise SourceChangedError(

@@ -20,6 +20,9 @@ _COUNTERS = ("cells", "cells_returned", "tiles_read", "tiles_considered", "block
 @click.option("--dims", help="The dimensions of the x and y axes, parted by a comma.")
 @click.option("--mbrs", is_flag=True, help="Draw the bounding rectangles of the data tiles.")
 @click.option("--fragments", is_flag=True, help="Draw the boxes of the fragments.")
+@click.option(
+    "--placement", is_flag=True, help="Dense: draw where cells lie: in the store, in attached files, nowhere."
+)
 @click.option("--title", help="Above the picture.")
 @options.at_path
 @options.at_version

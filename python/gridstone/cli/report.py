@@ -1,12 +1,14 @@
 """What `info` and `history` print of arrays and groups."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from .. import _native
 from ..advice import tile_overlap
 from ..arrays.array import Array
 from ..arrays.metadata import Metadata
@@ -42,10 +44,20 @@ def details(array: Array) -> dict[str, Any]:
         "key_id": array.key_id,
         "nonempty_domain": array.nonempty_domain,
         "fragments": array.fragments.to_pylist(),
+        "attached": outside(array),
         "tiles": tile_overlap.report(array),
         "versions": len(array.history()),
         "metadata": dict(array.meta),
     }
+
+
+def outside(array: Array) -> dict[str, int]:
+    """How much of an array lies in files of other formats: cells, files, and the bytes of these."""
+    rows = _native.foreign_sources(array.native)
+    boxes = _native.attached_boxes(array.native)
+    changed = sum(row["problem"] is not None for row in rows)
+    cells = sum(math.prod(shape) for _, shape in {(tuple(box["position"]), tuple(box["shape"])) for box in boxes})
+    return {"cells": cells, "files": len(rows), "bytes": sum(row["size"] or 0 for row in rows), "changed": changed}
 
 
 def group_details(group: Group) -> dict[str, Any]:
@@ -162,6 +174,13 @@ def _show_fragments(array: Array) -> None:
     ]
     title = f"fragments: {len(fragments)}" + (f" (the newest {len(shown)})" if len(shown) < len(fragments) else "")
     emit_table(title, ("kind", "version", "cells", "size", "attributes"), shown)
+    found = outside(array)
+    if found["files"]:
+        changed = f"; {found['changed']} changed, moved or not to be read" if found["changed"] else ""
+        click.echo(
+            f"attached: {found['cells']:,} cells lie outside the store, in {found['files']:,} files of "
+            f"{bytes_text(found['bytes'])}{changed}"
+        )
 
 
 def _show_tiles(array: Array) -> None:

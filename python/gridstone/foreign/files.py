@@ -53,6 +53,18 @@ def _natural(path: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
+def located(store: str, uri: str) -> str:
+    """The path of a source as a store keeps it.
+
+    Raises:
+        UnsupportedError: it lies in a bucket.
+    """
+    path = uri.removeprefix("file://")
+    if "://" in path:
+        raise UnsupportedError(f"{uri}: files in buckets cannot be indexed in this version")
+    return path if os.path.isabs(path) else os.path.join(_folder_of(store.removeprefix("file://")), path)
+
+
 def folders_to_allow(uri: str, paths: Sequence[str], allowed: Sequence[str] = ()) -> list[str]:
     """The folders of files that lie neither in the folder of the store, nor in an allowed one, nor below; each once."""
     trusted = [os.path.realpath(one) for one in allowed if "://" not in one]

@@ -26,6 +26,8 @@ mod writer;
 
 pub use chunk::ChunkedBlock;
 pub use dense::{AsStored, DenseFragment};
+#[cfg(test)]
+pub(crate) use description::EXTERNAL_PART;
 pub use description::{Description, FragmentKind, FragmentOrder, Location, Part, Staged};
 pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShape, encode_tile, sparse_shape};
 pub use external::{ExternalFragment, ExternalSpec, ExternalWriter, ForeignSource};

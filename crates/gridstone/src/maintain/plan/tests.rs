@@ -4,7 +4,7 @@
 use super::{Strategy, *};
 use crate::base::FileRef;
 use crate::fragment::box_index::STEPS;
-use crate::fragment::{Location, ValueBounds};
+use crate::fragment::{EXTERNAL_PART, Location, Part, ValueBounds};
 use crate::schema::KeyRange;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -313,12 +313,18 @@ proptest! {
     fn reading_is_the_same_after_every_plan(
         drawn in proptest::collection::vec((0u8..8, (0u64..12, 0u64..6), (0u64..8, 0u64..4), 0u8..4, any::<u64>(), 1u64..4_000_000), 1..24),
         sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000, together in 1u64..6,
-        (far, few) in (any::<u32>(), 0u8..3)) {
+        (far, few) in (any::<u32>(), 0u8..3), (foreign, fewer) in (any::<u32>(), 0u8..4)) {
         let far = [0, far, far & far >> 7 & far >> 13][usize::from(few)];
+        let foreign = [0, foreign, foreign & foreign >> 9, foreign & foreign >> 7 & foreign >> 13][usize::from(fewer)];
         let mut whole = held(&drawn, sparse, together);
         for (place, one) in whole.iter_mut().enumerate().filter(|(place, _)| far >> place & 1 == 1) {
             if one.description.kind != FragmentKind::Deletion {
                 moved_far(one, 1 + place as u32);
+            }
+        }
+        for (_, one) in whole.iter_mut().enumerate().filter(|(place, _)| foreign >> place & 1 == 1) {
+            if !sparse && one.description.kind == FragmentKind::Dense {
+                made_foreign(one);
             }
         }
         let schema = schema(sparse, nullable);
@@ -345,8 +351,13 @@ proptest! {
             prop_assert!(!merge.inputs.iter().chain(&merge.applied).any(is_far), "a merge reads what lies on another base");
             prop_assert!(merge.inputs.iter().all(|d| seen.insert(d.id)), "an input twice");
             prop_assert!(!merge.is_of_cells() || merge.inputs.iter().map(|d| runs::weight(d, limits)).sum::<u64>() <= memory);
-            prop_assert!(merge.inputs.len() > merge.boxes.len() || !merge.applied.is_empty());
+            let comes_home = merge.inputs.iter().any(|d| d.is_external());
+            prop_assert!(!comes_home || which > 1, "an automatic merge copies a foreign file");
+            prop_assert!(merge.inputs.len() > merge.boxes.len() || !merge.applied.is_empty() || comes_home);
         }
+        let all_own = !fragments.iter().any(is_far);
+        let left = fragments.iter().filter(|d| d.is_external() && !seen.contains(&d.id)).count();
+        prop_assert!(which != 4 || !all_own || left == 0, "{left} foreign files are not brought home");
         let after = done(before.clone(), &made, nullable);
         let ((expected, _), (found, tied)) = (read(&before), read(&after));
         prop_assert!(!tied, "two fragments of one order share a cell");
@@ -359,6 +370,13 @@ fn moved_far(held: &mut Held, base: u32) {
     let mut moved = Description::clone(&held.description);
     moved.location.file = FileRef::OnBase(base, moved.id);
     held.description = Arc::new(moved);
+}
+
+/// The same whose cells lie in a file of another format.
+fn made_foreign(held: &mut Held) {
+    let mut foreign = Description::clone(&held.description);
+    foreign.extra.push(Part { bit: EXTERNAL_PART, bytes: vec![0; 12] });
+    held.description = Arc::new(foreign);
 }
 
 #[test]

@@ -1,0 +1,130 @@
+"""Where the cells of a dense array lie: in the store, in files that are attached, in both, or nowhere."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native
+from .column import datatype
+from .column.datatype import AnyArray
+from .errors import UnsupportedError
+from .query.box import Box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from .arrays.array import Array
+
+NOWHERE, STORE, FILES, BOTH = range(4)
+"""What a square of the picture says of its tiles."""
+
+_SIDE_MAX = 400
+_NAMES = {STORE: "in the store", FILES: "in attached files", BOTH: "in both", NOWHERE: "nowhere"}
+_COLOURS = {STORE: "#3fc1b0", FILES: "#ff9e64", BOTH: "#bb9af7", NOWHERE: "#1b2740"}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Squares over two dimensions, each of one tile or of several."""
+
+    squares: AnyArray
+    """[y, x]: NOWHERE, STORE, FILES or BOTH."""
+    edges: tuple[tuple[float, float], tuple[float, float]]
+    """The ends of the x and the y axis, in coordinates as numbers."""
+
+
+def placement(array: "Array", dims: tuple[str, str], box: Box) -> Placement:
+    """Where the cells of each tile of a box lie, over the dimensions of the x and y axes.
+
+    A square says so of all cells at its place along the other dimensions, and of all attributes. Chunks of a file that
+    were never written lie in the file.
+
+    Raises:
+        UnsupportedError: the array is sparse: its cells lie in the store.
+    """
+    if array.sparse:
+        raise UnsupportedError("the cells of a sparse array lie in the store; a picture of where is of dense arrays")
+    places = [array.dims.index(name) for name in dims]
+    lows = [datatype.ticks_of(low) for low, _ in box.bounds]
+    axes = [_axis(array, place, lows[place], box.shape[place]) for place in places]
+    files = {row["id"] for row in _native.attached_boxes(array.native)}
+    flags = np.zeros((axes[1].count, axes[0].count), np.uint8)
+    for fragment in array.fragments.to_pylist():
+        ends = [tuple(datatype.ticks_of(end) for end in ends) for ends in fragment["domain"]]
+        if any(
+            high < low or low + size <= first for (first, high), low, size in zip(ends, lows, box.shape, strict=True)
+        ):
+            continue
+        whole = all(
+            first <= low and low + size - 1 <= high
+            for place, ((first, high), low, size) in enumerate(zip(ends, lows, box.shape, strict=True))
+            if place not in places
+        )
+        whole = whole and len(fragment["attrs"] or ()) in (0, len(array.schema.attrs))
+        _paint(
+            flags,
+            fragment,
+            fragment["id"] in files,
+            [axis.cut(ends[p]) for axis, p in zip(axes, places, strict=True)],
+            whole,
+        )
+    return Placement(flags, (axes[0].edges, axes[1].edges))
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of the picture: squares of some cells each."""
+
+    low: int
+    size: int
+    side: int
+
+    @property
+    def count(self) -> int:
+        return -(-self.size // self.side)
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        return (float(self.low), float(self.low + self.size))
+
+    def cut(self, ends: tuple[int, ...]) -> tuple[slice, slice]:
+        """The squares that a range touches, and those that it covers."""
+        first, last = max(ends[0] - self.low, 0), min(ends[1] - self.low, self.size - 1)
+        covers_last = last == self.size - 1
+        inner = (-(-first // self.side), self.count if covers_last else (last + 1) // self.side)
+        return slice(first // self.side, last // self.side + 1), slice(inner[0], max(inner))
+
+
+def _axis(array: "Array", place: int, low: int, size: int) -> _Axis:
+    tile = array.schema.dims[place].tile
+    side = size if tile is None else max(1, int(datatype.ticks_of(tile)))
+    return _Axis(low, size, side * max(1, math.ceil(-(-size // side) / _SIDE_MAX)))
+
+
+def _paint(flags: AnyArray, fragment: Any, in_file: bool, cuts: Sequence[tuple[slice, slice]], whole: bool) -> None:
+    (x, inner_x), (y, inner_y) = cuts
+    kind = fragment["kind"]
+    if kind in ("dense", "deletion") and whole:
+        flags[inner_y, inner_x] = NOWHERE
+    if kind in ("dense", "sparse"):
+        flags[y, x] |= FILES if in_file else STORE
+
+
+def draw(array: "Array", axes: "Axes", dims: tuple[str, str], box: Box) -> None:
+    """Draws the squares, with the number of each kind beside its colour."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    found = placement(array, dims, box)
+    (left, right), (low, high) = found.edges
+    colours = ListedColormap([_COLOURS[code] for code in (NOWHERE, STORE, FILES, BOTH)])
+    shown = {"cmap": colours, "vmin": 0, "vmax": 3, "interpolation": "nearest", "aspect": "auto"}
+    axes.imshow(found.squares, extent=(left, right, high, low), **shown)  # type: ignore[arg-type]
+    counts = np.bincount(found.squares.ravel(), minlength=4)
+    keys = [Patch(color=_COLOURS[code], label=f"{name}: {counts[code]:,}") for code, name in _NAMES.items()]
+    axes.legend(
+        handles=keys, loc="upper right", facecolor="#0a1020", labelcolor="#c9d6e8", edgecolor="#2b3a55", framealpha=0.85
+    )

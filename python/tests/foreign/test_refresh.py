@@ -1,0 +1,214 @@
+"""Looking again at files that have changed: they grow, are written anew, or no longer fit."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+
+h5py = pytest.importorskip("h5py")
+
+
+def _write(
+    path: Path, values: Any, *, times: Any = None, chunks: tuple[int, ...] = (3, 4), names: Any = ("e",)
+) -> None:
+    with h5py.File(path, "w") as file:
+        for name in names:
+            limits = (None, *values.shape[1:])
+            file.create_dataset(name, data=values, chunks=chunks, maxshape=limits, compression="gzip", fillvalue=-1)
+        if times is not None:
+            file.create_dataset("time", data=np.asarray(times), chunks=(4,), maxshape=(None,))
+            file["time"].make_scale("time")
+            for name in names:
+                file[name].dims[0].attach_scale(file["time"])
+
+
+def _grow(path: Path, values: Any, times: Any = None) -> None:
+    """Appends rows in place, as a program that measures does."""
+    with h5py.File(path, "r+") as file:
+        more = len(values)
+        for name, rows in (("e", values), ("time", times)):
+            if rows is not None:
+                dataset = file[name]
+                dataset.resize(dataset.shape[0] + more, axis=0)
+                dataset[-more:] = rows
+    os.utime(path, ns=(0, os.stat(path).st_mtime_ns + 5_000_000))
+
+
+def _array(found: Any) -> gs.Array:
+    assert isinstance(found, gs.Array)
+    return found
+
+
+def test_a_file_that_grows_gives_a_new_version(tmp_path: Path) -> None:
+    values = np.arange(35.0).reshape(5, 7)
+    _write(tmp_path / "run.h5", values, times=range(5))
+    a = _array(gs.attach(tmp_path / "a.gs", tmp_path / "run.h5", "/e"))
+    a[1:3, 2:5] = -5.0
+    version = a.version
+    assert a.refresh_sources() == version == a.version
+    more = np.full((4, 7), 100.0)
+    _grow(tmp_path / "run.h5", more, [5, 6, 7, 9])
+    with pytest.raises(gs.errors.SourceChangedError, match=r"run\.h5"):
+        a.read()
+    told: list[tuple[int, int]] = []
+    assert a.refresh_sources(message="grown", progress=lambda done, total: told.append((done, total))) == version + 1
+    expected = np.concatenate([values, more])
+    expected[1:3, 2:5] = -5.0
+    assert a.shape == (9, 7)
+    assert (np.asarray(a) == expected).all()
+    assert a.dim("time").labels is not None and a.dim("time").labels.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 9]
+    assert (a.sel(time=9)["e"] == 100.0).all()
+    assert a.sources.column("state").to_pylist() == ["unchanged"]
+    assert told[-1] == (1, 1)
+    again = _array(gs.open(tmp_path / "a.gs"))
+    assert (np.asarray(again) == expected).all()
+    old = _array(gs.open(tmp_path / "a.gs", version=version))
+    with pytest.raises(gs.errors.SourceChangedError):
+        old.read()
+    # What was updated lies in the store, and is there as before.
+    assert old.shape == (5, 7)
+
+
+def test_a_file_that_is_written_anew_is_indexed_anew(tmp_path: Path) -> None:
+    _write(tmp_path / "run.h5", np.zeros((6, 8)), chunks=(2, 8))
+    a = _array(gs.attach(tmp_path / "a.gs", tmp_path / "run.h5", "/e"))
+    a[0, 0] = 7.0
+    values = np.random.default_rng(3).normal(size=(9, 8))
+    _write(tmp_path / "run.h5", values, chunks=(5, 3))
+    a.refresh_sources()
+    values[0, 0] = 7.0
+    assert (np.asarray(a) == values).all()
+    a.consolidate("all")
+    assert a.sources.num_rows == 0
+    os.remove(tmp_path / "run.h5")
+    assert (np.asarray(a) == values).all()
+    assert a.refresh_sources() == a.version
+
+
+def test_many_lives_of_growth_and_updates(tmp_path: Path) -> None:
+    random = np.random.default_rng(int(os.environ.get("GRIDSTONE_TEST_SEED", "2016")))
+    for life in range(4):
+        model = random.normal(size=(int(random.integers(1, 6)), 5))
+        path = tmp_path / f"{life}.h5"
+        _write(path, model, chunks=(int(random.integers(1, 4)), int(random.integers(1, 7))))
+        a = _array(gs.attach(tmp_path / f"{life}.gs", path, "/e"))
+        for _ in range(8):
+            match int(random.integers(0, 4)):
+                case 0:
+                    more = random.normal(size=(int(random.integers(1, 5)), 5))
+                    _grow(path, more)
+                    a.refresh_sources()
+                    model = np.concatenate([model, more])
+                case 1:
+                    low, left = int(random.integers(0, len(model))), int(random.integers(0, 5))
+                    part = random.normal(size=model[low : low + 2, left : left + 3].shape)
+                    a[low : low + 2, left : left + 3] = part
+                    model[low : low + 2, left : left + 3] = part
+                case 2:
+                    a.consolidate("updates")
+                case _:
+                    a.vacuum(versions=2, safety_age="0s")
+            assert a.shape == model.shape
+            assert (np.asarray(a) == model).all(), life
+
+
+def test_of_several_files_the_last_may_grow(tmp_path: Path) -> None:
+    for n in range(3):
+        _write(tmp_path / f"run_{n}.h5", np.full((2, 7), float(n)), times=[2 * n, 2 * n + 1])
+    a = _array(gs.attach(tmp_path / "a.gs", str(tmp_path / "run_*.h5"), "/e", concat="time"))
+    _grow(tmp_path / "run_2.h5", np.full((1, 7), 9.0), [6])
+    a.refresh_sources()
+    assert np.asarray(a)[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 9]
+    _grow(tmp_path / "run_1.h5", np.full((1, 7), 9.0), [7])
+    version = a.version
+    with pytest.raises(
+        gs.errors.InputError, match=r"run_1\.h5 has grown from \(2, 7\) to \(3, 7\), to where run_2\.h5"
+    ):
+        a.refresh_sources()
+    assert a.refresh() == version
+    assert np.asarray(a[4:])[:, 0].tolist() == [2, 2, 9]
+
+
+def test_new_places_along_an_axis_of_files(tmp_path: Path) -> None:
+    for n in range(2):
+        _write(tmp_path / f"run_{n}.h5", np.full((2, 7), float(n)))
+    a = _array(gs.attach(tmp_path / "a.gs", str(tmp_path / "run_*.h5"), "/e", concat="new:run"))
+    for n in range(2):
+        _write(tmp_path / f"run_{n}.h5", np.full((2, 7), 10.0 + n))
+    a.refresh_sources()
+    assert np.asarray(a)[:, 1, 3].tolist() == [10, 11]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.zeros((4, 7)), r"has the shape \(4, 7\) now, and had \(5, 7\)"),
+        (np.zeros((5, 7), dtype="i4"), "int32"),
+        (np.zeros((5, 7, 2)), "shape"),
+    ],
+)
+def test_a_file_that_does_not_fit_any_more_is_refused(tmp_path: Path, values: Any, message: str) -> None:
+    _write(tmp_path / "run.h5", np.ones((5, 7)))
+    a = _array(gs.attach(tmp_path / "a.gs", tmp_path / "run.h5", "/e"))
+    version = a.version
+    _write(tmp_path / "run.h5", values, chunks=(2,) * values.ndim)
+    with pytest.raises(gs.errors.InputError, match=message):
+        a.refresh_sources()
+    assert a.refresh() == version
+
+
+def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    _write(tmp_path / "run.h5", np.ones((5, 7)))
+    a = _array(gs.attach(tmp_path / "a.gs", tmp_path / "run.h5", "/e"))
+    os.remove(tmp_path / "run.h5")
+    with pytest.raises(gs.errors.SourceChangedError, match=r"run\.h5 is gone"):
+        a.refresh_sources()
+
+
+def test_in_a_transaction(tmp_path: Path) -> None:
+    _write(tmp_path / "run.h5", np.ones((5, 7)))
+    a = _array(gs.attach(tmp_path / "a.gs", tmp_path / "run.h5", "/e"))
+    _write(tmp_path / "run.h5", np.full((6, 7), 2.0))
+    with gs.transaction(tmp_path / "a.gs") as t:
+        inside = t["/"]
+        inside.refresh_sources()
+        inside[0, 0] = 3.0
+        assert inside[5, 6] == 2.0
+    a.refresh()
+    assert (a[0, 0], a[5, 6], a.shape) == (3.0, 2.0, (6, 7))
+
+
+def test_an_array_that_was_not_attached_says_so(tmp_path: Path) -> None:
+    a = gs.array(tmp_path / "a.gs", np.ones(4), mode="r+")
+    with pytest.raises(gs.errors.InputError, match="was not attached"):
+        a.refresh_sources()
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_copy_elsewhere_reads_the_same_files(tmp_path: Path, beside: bool) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    values = np.arange(35.0).reshape(5, 7)
+    _write(here / "run.h5", values)
+    a = _array(gs.attach(here / "a.gs", here / "run.h5", "/e"))
+    a[0, 0] = -1.0
+    values[0, 0] = -1.0
+    target = here / "b.gs" if beside else there / "b.gs"
+    # A file of the same size and time, as a careless backup leaves one, is not what the copy means.
+    _write(there / "run.h5", np.zeros((5, 7)))
+    gs.copy(here / "a.gs", target)
+    if not beside:
+        with pytest.raises(gs.errors.AccessError, match="here"):
+            _array(gs.open(target)).read()
+    copy = _array(gs.open(target, context=gs.Context(sources=[str(here)])))
+    assert (np.asarray(copy) == values).all()
+    assert copy.sources.column("uri").to_pylist() == ["run.h5" if beside else str((here / "run.h5").resolve())]
+    # A copy of the copy means the same file.
+    gs.copy(target, there / "c.gs", context=gs.Context(sources=[str(here)]))
+    last = _array(gs.open(there / "c.gs", context=gs.Context(sources=[str(here)])))
+    assert (np.asarray(last) == values).all()
