@@ -1,6 +1,7 @@
 """Every HDF5, NetCDF and NumPy file of the test data: attached and equal to what h5py reads, or refused."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ h5py = pytest.importorskip("h5py")
 
 DATA = Path(os.environ.get("GRIDSTONE_TEST_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
 TABLE = Path(__file__).with_name("data_files.tsv")
-"""What became of each file: written anew with GRIDSTONE_WRITE_TABLES=1, and looked at."""
+"""What became of each file, and why: written anew with GRIDSTONE_WRITE_TABLES=1, and looked at."""
 _MAGIC = (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05", b"\x93NUMPY")
 
 
@@ -90,9 +91,10 @@ def _outcome(path: Path, folder: Path) -> tuple[str, list[str]]:
     try:
         made = gs.attach(folder / "store.gs", path, decode=False)
     except gs.errors.GridstoneError as error:
-        return f"refused: {type(error).__name__}", differing
+        return f"refused: {type(error).__name__}\t{_reason(error, path)}", differing
     assert isinstance(made, gs.Group)
     arrays = unreadable = 0
+    reasons: set[str] = set()
     opened = _opened(path)
     for array in _arrays(made):
         arrays += 1
@@ -100,16 +102,27 @@ def _outcome(path: Path, folder: Path) -> tuple[str, list[str]]:
             continue
         try:
             read = array.read()
-        except gs.errors.GridstoneError:
+        except gs.errors.GridstoneError as error:
             unreadable += 1
+            reasons.add(f"unreadable: {_reason(error, path)}")
             continue
         expected = None if opened is None else _expected(opened, array)
         for attr in array.schema.attrs:
             if attr.enumeration is None and expected is not None and not _equal(read[attr.name], expected[attr.name]):
                 differing.append(f"{array.path}:{attr.name}")
     groups = [made, *(made[entry.path.strip("/")] for entry in made.walk() if entry.kind == "group")]
-    refused = sum(len(one.meta.get("not attached", {})) for one in groups)
-    return f"{arrays} arrays, {refused} not attached, {unreadable} unreadable", differing
+    refused = [reason for one in groups for reason in one.meta.get("not attached", {}).values()]
+    reasons |= {_reason(reason, path) for reason in refused}
+    told = " | ".join(sorted(reasons))
+    return f"{arrays} arrays, {len(refused)} not attached, {unreadable} unreadable\t{told}", differing
+
+
+def _reason(error: Any, path: Path) -> str:
+    """Why, in a line: without the places of files, and without the numbers and names that differ within a file."""
+    text = str(error).replace(str(path), "the file").replace(str(path.parent), "its folder").splitlines()[0]
+    text = re.sub(r"[\w.]+-\d+/store\.gs|/\S*store\.gs", "the store", text)
+    text = re.sub(r"(?<![\w.])/[^\s:,;'\"]+", "PATH", re.sub(r"'[^']*'|\"[^\"]*\"", "NAME", text))
+    return re.sub(r"\b[0-9a-f]{16,}\b|\d+", "N", text)[:160]
 
 
 def _opened(path: Path) -> Any:
@@ -124,7 +137,7 @@ def _opened(path: Path) -> Any:
 
 def _kept() -> dict[str, str]:
     rows = [line.split("\t") for line in TABLE.read_text().splitlines() if line] if TABLE.exists() else []
-    return {row[0]: row[1] for row in rows}
+    return {row[0]: "\t".join(row[1:]) for row in rows}
 
 
 @pytest.mark.skipif(not FILES, reason=f"there are no data files in {DATA}; set GRIDSTONE_TEST_DATA")
