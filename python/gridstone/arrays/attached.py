@@ -1,5 +1,6 @@
 """The files of other formats that an array's cells lie in: their states, and attaching more of them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..errors import AccessError, InputError
-from ..foreign import files
+from ..foreign import decoders, files
 from ..foreign.series import NEW, Series, types_of
 from .attaching import Asked, Attaching, Target, labelled
 
@@ -24,8 +25,9 @@ class Attached:
     @property
     def sources(self: Target) -> "pa.Table":
         """The files of other formats that cells lie in: uri, size in bytes, time of the last change, etag, cells,
-        state.
+        filters, state.
 
+        The filters are those of chunks, in the order of their writer, with the library where Python decodes them.
         The state is "unchanged", or says what is wrong with the file now. Cells that were brought home lie in no file.
         """
         pa = needed("pyarrow", "arrow", "sources")
@@ -38,6 +40,7 @@ class Attached:
                 "time": times,
                 "etag": pa.array([row["etag"] for row in rows], pa.string()),
                 "cells": pa.array([row["cells"] for row in rows], pa.uint64()),
+                "filters": pa.array([_filters(row["pipelines"]) for row in rows], pa.string()),
                 "state": pa.array([row["problem"] or "unchanged" for row in rows], pa.string()),
             }
         )
@@ -71,6 +74,11 @@ class Attached:
             raise
         self.refresh()
         return version
+
+
+def _filters(pipelines: Sequence[str]) -> str:
+    """The pipelines of a file's chunks in words, each once."""
+    return "; ".join(dict.fromkeys(decoders.told(one) for one in pipelines))
 
 
 def _append(array: Target, source: Any, concat: str | None, progress: Progress) -> int:

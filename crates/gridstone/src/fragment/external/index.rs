@@ -133,6 +133,14 @@ impl External {
         &self.sources
     }
 
+    /// The pipelines of its chunks, as text, each once.
+    pub(in crate::fragment) fn pipelines(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.pipelines.iter().map(ForeignPipeline::name).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// An Unsupported error if a chunk needs a filter that is not there.
     pub(in crate::fragment) fn check_filters(&self) -> Result<()> {
         self.pipelines.iter().try_for_each(ForeignPipeline::check_available)
