@@ -11,7 +11,8 @@ from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..errors import AccessError, InputError
-from ..foreign import decoders, files
+from ..foreign import files
+from ..foreign.filter_names import told
 from ..foreign.series import NEW, Series, types_of
 from .attaching import Asked, Attaching, Target, labelled
 
@@ -78,7 +79,7 @@ class Attached:
 
 def _filters(pipelines: Sequence[str]) -> str:
     """The pipelines of a file's chunks in words, each once."""
-    return "; ".join(dict.fromkeys(decoders.told(one) for one in pipelines))
+    return "; ".join(dict.fromkeys(told(one) for one in pipelines))
 
 
 def _append(array: Target, source: Any, concat: str | None, progress: Progress) -> int:

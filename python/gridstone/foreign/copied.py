@@ -12,7 +12,6 @@ from ..base.extras import found
 from ..column.datatype import AnyArray
 from ..errors import StorageError, UnsupportedError
 from ..schema.attribute import Attr
-from .child import CHILDREN, WorkerDeath, WorkerRefusal
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,9 @@ def slabs(file: str, path: str, shape: tuple[int, ...], value: Varied) -> Iterat
         UnsupportedError: h5py is missing, or cannot read the values.
         StorageError: something else ended its process.
     """
+    # Deferred: no process is needed before a file has such values.
+    from .child import CHILDREN, WorkerDeath, WorkerRefusal
+
     found("h5py", "hdf5", "copying values of varying length")
     what = f"{file}: the values of {path}, which vary in length, cannot be copied"
     asked = {

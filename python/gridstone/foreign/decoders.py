@@ -18,49 +18,14 @@ import numpy as np
 from ..base.extras import found, needed
 from ..errors import CorruptionError, StorageError, UnsupportedError
 from .child import CHILDREN, WorkerDeath, WorkerRefusal
+from .filter_names import LIBRARY_FILTERS, filter_name
 
 Decode = Callable[[bytes, str, int], "bytes | memoryview"]
 
 _HDF5, _NUMCODECS = "hdf5.", "numcodecs."
-_LIBRARY_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "n-bit", 6: "scale-offset"}
-"""The filters of the HDF5 library itself."""
-_NAMES = {
-    **_LIBRARY_FILTERS,
-    307: "bzip2",
-    32000: "lzf",
-    32001: "Blosc",
-    32004: "LZ4",
-    32008: "bitshuffle",
-    32013: "ZFP",
-    32015: "Zstandard",
-    32017: "SZ",
-    32018: "JPEG-LS",
-    32024: "SZ3",
-    32026: "Blosc 2",
-    32028: "SPERR",
-}
 _OBJECTS = ("pickle", "json2", "msgpack2", "categorize", "vlen-utf8", "vlen-bytes", "vlen-array")
 """Codecs whose decoded form is objects of Python. Those of `pickle` may be any code."""
 _CODEC_PACKAGES = {"pcodec": "pcodec", "zfpy": "zfpy", "crc32c": "google-crc32c"}
-
-
-def filter_name(number: int) -> str:
-    """What a filter of HDF5 is called; its number if that is not known."""
-    return _NAMES.get(number, f"filter {number}")
-
-
-def told(pipeline: str) -> str:
-    """A pipeline in words: its filters without parameters, and which library decodes those that the core does not."""
-    return ", ".join(_told(part.partition(":")[0]) for part in pipeline.split(","))
-
-
-def _told(name: str) -> str:
-    family, _, rest = name.partition(".")
-    if family == "numcodecs" and rest:
-        return f"{rest} by numcodecs"
-    if family != "hdf5" or not rest.isdecimal():
-        return name
-    return f"{filter_name(int(rest))} by {'h5py' if int(rest) in _LIBRARY_FILTERS else 'hdf5plugin'}"
 
 
 @functools.lru_cache(maxsize=256)
@@ -90,7 +55,7 @@ def _hdf5(number: int) -> Decode:
     except WorkerDeath as error:
         raise StorageError(f"decoding chunks of {name}: {error}") from error
     if not known:
-        plugin = "" if number in _LIBRARY_FILTERS else f", {_plugin()}"
+        plugin = "" if number in LIBRARY_FILTERS else f", {_plugin()}"
         raise UnsupportedError(f"the HDF5 library of h5py has no decoder of {name} ({number}){plugin}")
 
     def decode(chunk: bytes, parameters: str, room: int) -> bytes:

@@ -5,7 +5,6 @@ from typing import Any
 
 from .. import _native
 from ..errors import UnsupportedError
-from . import decoders
 
 _PLAIN = {1: "deflate", 3: "fletcher32", 307: "bzip2", 32000: "lzf", 32001: "blosc", 32004: "lz4h5", 32015: "zstd"}
 
@@ -35,6 +34,9 @@ def _by_library(number: int, parameters: Sequence[int], own_name: str | None) ->
     """A filter that the core does not have: h5py decodes it, or what the program registered under its name."""
     id = f"hdf5.{number}"
     if id not in _native.registered_filters():
+        # Deferred: no process is needed before a file has such a filter.
+        from . import decoders
+
         try:
             decoders.decoder(id)
         except UnsupportedError as error:

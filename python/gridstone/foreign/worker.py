@@ -10,7 +10,6 @@ little-endian.
 import contextlib
 import ctypes
 import importlib
-import io
 import json
 import os
 import struct
@@ -71,6 +70,7 @@ class Decoder:
         with contextlib.suppress(ImportError):
             importlib.import_module("hdf5plugin")
         self._h5py = h5py
+        self._cell = importlib.import_module("numpy").empty(1, "u1")
         self._room = 0
         self._made: bytes | None = None
         self._length = 0
@@ -94,8 +94,7 @@ class Decoder:
         self._room, self._made, self._length = room, None, 0
         refused: Exception | None = None
         try:
-            with self._h5py.File(io.BytesIO(image(chunk, number, values)), "r") as file:
-                file["d"][()]
+            self._read(image(chunk, number, values))
         except OSError as error:
             refused = error
         if self._length > room:
@@ -104,6 +103,16 @@ class Decoder:
             raise refused or OSError("it decodes to nothing")
         made, self._made = self._made, None
         return made
+
+    def _read(self, file_image: bytes) -> None:
+        file, dataset = self._h5py.h5f.open_file_image(file_image), None
+        try:
+            dataset = self._h5py.h5d.open(file, b"d")
+            dataset.read(self._h5py.h5s.ALL, self._h5py.h5s.ALL, self._cell)
+        finally:
+            # A dataset that is open keeps its file.
+            del dataset
+            file.close()
 
     def _take(self, _flags: int, _count: int, _values: Any, length: int, _size: Any, buffer: Any) -> int:
         """The probe. It always fails, so that HDF5 never reads cells out of what may be shorter than a chunk."""

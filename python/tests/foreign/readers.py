@@ -1,7 +1,7 @@
 """Two ways to read a file that may be malformed, each in a process of its own: this package and h5py.
 
-As a script: `readers.py attached FOLDER` or `readers.py h5py FOLDER` reads paths from its input, a line each, and answers
-each with u64 length and a pickle of the fields of an `Outcome`.
+As a script: `readers.py attached FOLDER` or `readers.py h5py FOLDER` reads paths from its input, a line each. It
+answers each with u64 length and a pickle of the fields of an `Outcome`.
 """
 
 import pickle

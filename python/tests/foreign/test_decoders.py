@@ -1,4 +1,4 @@
-"""Chunks that Python libraries decode, and h5py in processes of its own: what they give, and what becomes of their ends."""
+"""Chunks that Python libraries decode, and h5py in processes of its own: what they give, and what their ends become."""
 
 import json
 import multiprocessing
@@ -17,7 +17,7 @@ import pytest
 
 import gridstone as gs
 from gridstone.errors import CorruptionError, StorageError, UnsupportedError
-from gridstone.foreign import child, decoders, filters
+from gridstone.foreign import child, decoders, filter_names, filters
 
 h5py = pytest.importorskip("h5py")
 
@@ -78,18 +78,18 @@ def _lists(path: Path, count: int = 3000) -> list[list[int]]:
 
 def test_sources_say_which_library_decodes(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "x.h5", "w") as file:
-        file.create_dataset("d", data=VALUES, chunks=(7, 16), scaleoffset=0, shuffle=True, fletcher32=True)
+        file.create_dataset("d", data=VALUES, chunks=(7, 16), compression="szip", shuffle=True, fletcher32=True)
         file.create_dataset("e", data=VALUES, chunks=(7, 16), compression="gzip")
         file.create_dataset("f", data=VALUES)
     made = _attached(tmp_path)
     (told,) = made.sources.column("filters").to_pylist()
-    assert told == "scale-offset by h5py, shuffle, fletcher32" or told == "shuffle, scale-offset by h5py, fletcher32"
+    assert told == "shuffle, szip by h5py, fletcher32"
     assert np.array_equal(made[...], VALUES)
     for name, expected in (("e", "deflate"), ("f", "none")):
         other = gs.attach(tmp_path / f"{name}.gs", tmp_path / "x.h5", f"/{name}")
         assert isinstance(other, gs.Array)
         assert other.sources.column("filters").to_pylist() == [expected]
-    assert decoders.told("numcodecs.zfpy:%7B%7D,hdf5.32013:1%2C2,hdf5.40000,lz4") == (
+    assert filter_names.told("numcodecs.zfpy:%7B%7D,hdf5.32013:1%2C2,hdf5.40000,lz4") == (
         "zfpy by numcodecs, ZFP by hdf5plugin, filter 40000 by hdf5plugin, lz4"
     )
 
@@ -161,7 +161,7 @@ def test_what_decode_is_given_and_gives() -> None:
 
 def test_damaged_chunks_are_errors(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
-    _szip(tmp_path / "x.h5", random.integers(0, 2**30, (20, 30), dtype="<i4"))
+    _szip(tmp_path / "x.h5", random.integers(0, 1000, (20, 30), dtype="<i4"))
     with h5py.File(tmp_path / "x.h5", "r+") as file:
         dataset = file["d"]
         _, raw = dataset.id.read_direct_chunk((0, 0))
@@ -169,7 +169,7 @@ def test_damaged_chunks_are_errors(tmp_path: Path) -> None:
         dataset.id.write_direct_chunk((7, 0), b"\x10\x00\x00\x00" + raw[4:])
     made = _attached(tmp_path)
     for place in (0, 7):
-        with pytest.raises(CorruptionError, match=r"x\.h5|'d'|attribute d"):
+        with pytest.raises(CorruptionError, match=r"tile \d, attribute 0.*decodes to \d+ bytes; 448 were expected"):
             made[place, 0]
     assert made[15, 20] >= 0
     assert len(made.verify()["damage"]) > 0
@@ -251,7 +251,7 @@ def test_one_process_serves_all_portions_and_files(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(child.Child, "__init__", counted)
     made = gs.attach(tmp_path / "x.gs", tmp_path / "x_*.h5", "/d", concat="d0")
     assert isinstance(made, gs.Array)
-    assert [one.tolist() for one in made[...]] == sum(expected, [])
+    assert [one.tolist() for one in made[...]] == [one for part in expected for one in part]
     assert len(started) == 1
     monkeypatch.setattr(child, "_IDLE_S", 0.0)
     child.CHILDREN._end_idle()
@@ -312,7 +312,7 @@ def test_processes_of_every_kind_decode(tmp_path: Path, method: str) -> None:
 
 
 def test_many_threads_decode_at_once(tmp_path: Path) -> None:
-    _szip(tmp_path / "x.h5", np.arange(120_000, dtype="<i4").reshape(400, 300))
+    _szip(tmp_path / "x.h5", np.arange(24_000, dtype="<i4").reshape(80, 300))
     made = _attached(tmp_path)
     found: list[int] = []
     threads = [
@@ -323,7 +323,7 @@ def test_many_threads_decode_at_once(tmp_path: Path) -> None:
         one.start()
     for one in threads:
         one.join(60)
-    assert found == [sum(range(120_000))] * 6
+    assert found == [sum(range(24_000))] * 6
 
 
 def test_codecs_of_numcodecs() -> None:
