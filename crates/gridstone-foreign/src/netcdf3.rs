@@ -199,6 +199,9 @@ impl<'a> Header<'a> {
         for _ in 0..cursor.list(DIMENSIONS)? {
             dimensions.push(Dimension { name: cursor.name()?, length: cursor.count()? });
         }
+        if dimensions.iter().filter(|dimension| dimension.length == 0).count() > 1 {
+            return Err(Error::damaged("the NetCDF file has two record dimensions; it has one at most"));
+        }
         let attributes = attributes(cursor)?;
         let mut variables = Vec::new();
         for _ in 0..cursor.list(VARIABLES)? {
@@ -216,6 +219,10 @@ impl<'a> Header<'a> {
     /// Bytes of the variable, or of one record of it.
     fn bytes_of(&self, variable: &Variable<'_>) -> Result<u64> {
         let axes = variable.dimensions.iter().skip(usize::from(self.has_records(variable)));
+        let is_record = |number: &usize| self.dimensions.get(*number).is_some_and(|dimension| dimension.length == 0);
+        if axes.clone().any(is_record) {
+            return Err(Error::damaged(format!("the variable {:?} has the records inside of others", variable.name)));
+        }
         let bytes = axes
             .map(|&number| self.dimensions.get(number))
             .try_fold(u64::from(variable.datatype.width), |bytes, dimension| bytes.checked_mul(dimension?.length));
@@ -452,6 +459,20 @@ mod tests {
         let found = tree(&short).unwrap().root;
         assert!(matches!(found.datasets[1].layout, Layout::Refused { .. }));
         assert!(matches!(found.datasets[2].layout, Layout::Contiguous { .. }));
+    }
+
+    #[test]
+    fn the_record_dimension_is_one_and_comes_first() {
+        let whole = file();
+        let place = |wanted: &[u8]| whole.windows(wanted.len()).position(|found| found == wanted).unwrap();
+        let mut two = whole.clone();
+        two[place(b"\0\0\0\x01x") + 11] = 0;
+        assert!(tree(&two).unwrap_err().to_string().contains("two record dimensions"));
+        let mut inside = whole.clone();
+        // The axes of `a`, the other way round.
+        let axes = place(b"\0\0\0\x01a") + 12;
+        inside[axes..axes + 8].rotate_left(4);
+        assert!(tree(&inside).unwrap_err().to_string().contains("\"a\" has the records inside"));
     }
 
     /// The last byte of the cells of a variable.

@@ -53,6 +53,7 @@ pub(crate) fn foreign_sources<'py>(py: Python<'py>, array: &Array) -> PyResult<V
         row.set_item("time_us", state.attached.time_us)?;
         row.set_item("etag", state.attached.etag)?;
         row.set_item("cells", state.cells)?;
+        row.set_item("pipelines", state.pipelines)?;
         row.set_item("problem", state.problem.map(|problem| problem.to_string()))?;
         Ok(row)
     };

@@ -41,6 +41,13 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 
+/// The kind of an exception that a decoder raises about what it was given, or needs; `None` if it is another one.
+pub(crate) fn told_kind(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
+    let module = py.import("gridstone.errors").ok()?;
+    let told = [ErrorKind::Unsupported, ErrorKind::Corruption, ErrorKind::Storage, ErrorKind::Budget];
+    told.into_iter().find(|kind| module.getattr(class_name(*kind)).is_ok_and(|class| error.is_instance(py, &class)))
+}
+
 /// An Input error of the glue itself.
 pub(crate) fn input(py: Python<'_>, message: &str) -> PyErr {
     raise(py, &Error::input(message))

@@ -86,5 +86,5 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(copies::upgrade, module)?)?;
     module.add_function(wrap_pyfunction!(health::verify_store, module)?)?;
     module.add_function(wrap_pyfunction!(health::repair, module)?)?;
-    Ok(())
+    filters::register_families(module.py())
 }

@@ -1,6 +1,6 @@
 """The files of other formats that an array's cells lie in: their states, and attaching more of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..base.printable import brief
 from ..base.progress import Progress
 from ..errors import AccessError, InputError
 from ..foreign import files
+from ..foreign.filter_names import told
 from ..foreign.series import NEW, Series
 from .attaching import Asked, Attaching, Target, check_types, labelled
 from .renewal import Recorded, renewed
@@ -26,8 +27,9 @@ class Attached:
     @property
     def sources(self: Target) -> "pa.Table":
         """The files of other formats that cells lie in: uri, size in bytes, time of the last change, etag, cells,
-        state.
+        filters, state.
 
+        The filters are those of chunks, in the order of their writer, with the library where Python decodes them.
         The state is "unchanged", or says what is wrong with the file now. Cells that were brought home lie in no file.
         """
         pa = needed("pyarrow", "arrow", "sources")
@@ -40,6 +42,7 @@ class Attached:
                 "time": times,
                 "etag": pa.array([row["etag"] for row in rows], pa.string()),
                 "cells": pa.array([row["cells"] for row in rows], pa.uint64()),
+                "filters": pa.array([_filters(row["pipelines"]) for row in rows], pa.string()),
                 "state": pa.array([row["problem"] or "unchanged" for row in rows], pa.string()),
             }
         )
@@ -113,6 +116,11 @@ def _attaching(array: Target, decode: bool, progress: Progress) -> Attaching:
     """Attaching with the context of an array, to arrays of its class."""
     make = lambda native, context: type(array)(native, context)  # type: ignore[call-arg]  # noqa: E731
     return Attaching(array.context, decode, "copy", progress, make)
+
+
+def _filters(pipelines: Sequence[str]) -> str:
+    """The pipelines of a file's chunks in words, each once."""
+    return "; ".join(dict.fromkeys(told(one) for one in pipelines))
 
 
 def _append(array: Target, source: Any, concat: str | None, progress: Progress) -> int:

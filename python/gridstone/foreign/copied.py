@@ -1,18 +1,17 @@
 """Values of varying length, which lie in a heap of their file: read by h5py, to be copied."""
 
+import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..base.extras import needed
+from ..base.extras import found
 from ..column.datatype import AnyArray
-from ..errors import UnsupportedError
+from ..errors import StorageError, UnsupportedError
 from ..schema.attribute import Attr
-
-_SLAB_CELLS = 1 << 18
-"""Cells that are read at once, about."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +21,8 @@ class Varied:
     member: str
     dtype: str
     is_list: bool
+    big_endian: bool = False
+    """The order of the bytes of a list's numbers in the file."""
 
     def attr(self, name: str) -> Attr:
         """The attribute that it is copied to."""
@@ -37,47 +38,65 @@ def varied_of(datatype: Mapping[str, Any], member: str) -> Varied | None:
     base = datatype["base"]
     match base["class"]:
         case "integer" if base.get("bits") is None and base["width"] in (1, 2, 4, 8):
-            return Varied(member, f"{'int' if base['signed'] else 'uint'}{8 * base['width']}", True)
+            dtype = f"{'int' if base['signed'] else 'uint'}{8 * base['width']}"
+            return Varied(member, dtype, True, bool(base.get("big_endian")))
         case "float" if base.get("layout") is None and base["width"] in (4, 8):
-            return Varied(member, f"float{8 * base['width']}", True)
+            return Varied(member, f"float{8 * base['width']}", True, bool(base.get("big_endian")))
     return None
 
 
 def slabs(file: str, path: str, shape: tuple[int, ...], value: Varied) -> Iterator[tuple[slice, AnyArray]]:
-    """The values, some along the first dimension at a time, with where they belong."""
-    h5py = needed("h5py", "hdf5", "copying values of varying length")
-    step = max(1, _SLAB_CELLS // max(1, int(np.prod(shape[1:], dtype=np.int64))))
+    """The values, some along the first dimension at a time, with where they belong.
+
+    h5py reads them in a process of its own: a heap that contradicts itself may crash the HDF5 library.
+
+    Raises:
+        UnsupportedError: h5py is missing, or cannot read the values.
+        StorageError: something else ended its process.
+    """
+    # Deferred: no process is needed before a file has such values.
+    from .child import CHILDREN, WorkerDeath, WorkerRefusal
+
+    found("h5py", "hdf5", "copying values of varying length")
+    what = f"{file}: the values of {path}, which vary in length, cannot be copied"
+    asked = {
+        "do": "copy",
+        "file": os.path.abspath(file),
+        "path": path,
+        "member": value.member,
+        "dtype": value.dtype,
+        "big_endian": value.big_endian,
+    }
+    next_row = 0
     try:
-        with h5py.File(file, "r") as opened:
-            dataset = opened[path]
-            for low in range(0, shape[0], step):
-                rows = slice(low, min(low + step, shape[0]))
-                found = _member(dataset, rows if dataset.shape else (), value.member)
-                yield rows, _plain(found if dataset.shape else np.asarray([found], dtype=object), value)
-    except (OSError, RuntimeError, UnicodeDecodeError) as error:
-        raise UnsupportedError(
-            f"{file}: the values of {path}, which vary in length, cannot be copied: {error}"
-        ) from error
+        with CHILDREN.one() as child:
+            for header, body in child.ask(asked):
+                if "done" not in header:
+                    rows = slice(header["low"], header["high"])
+                    cells = _values(body, header["count"], value)
+                    if rows.start != next_row or len(cells) != math.prod((rows.stop - rows.start, *shape[1:])):
+                        raise UnsupportedError(f"{what}: h5py finds other cells than its index has")
+                    next_row = rows.stop
+                    yield rows, cells.reshape(rows.stop - rows.start, *shape[1:])
+    except WorkerDeath as error:
+        kind = UnsupportedError if error.faulted else StorageError
+        raise kind(f"{what}: {error}") from error
+    except (WorkerRefusal, UnicodeDecodeError) as error:
+        raise UnsupportedError(f"{what}: {error}") from error
+    if next_row != shape[0]:
+        raise UnsupportedError(f"{what}: h5py finds {next_row} rows, its index {shape[0]}")
 
 
-def _member(dataset: Any, rows: Any, member: str) -> Any:
-    """The cells, or of compounds the member, which may lie in another one."""
-    if not member:
-        return dataset[rows]
-    first, *inner = member.split(".")
-    found = dataset.fields(first)[rows]
-    for name in inner:
-        found = found[name]
-    return found
-
-
-def _plain(found: Any, value: Varied) -> AnyArray:
-    made = np.empty(found.shape, dtype=object)
-    for place in np.ndindex(found.shape):
-        one = found[place]
+def _values(body: bytes, count: int, value: Varied) -> AnyArray:
+    """The values of a portion: u64 ends of each in what follows, then all."""
+    ends = np.frombuffer(body, "<u8", count).tolist()
+    made = np.empty(count, dtype=object)
+    low, base = 0, 8 * count
+    for place, high in enumerate(ends):
+        raw = body[base + low : base + high]
         if value.is_list:
-            made[place] = np.ascontiguousarray(one, dtype=value.dtype)
+            made[place] = np.frombuffer(raw, np.dtype(value.dtype).newbyteorder("<")).astype(value.dtype)
         else:
-            raw = one if isinstance(one, bytes) else str(one).encode()
             made[place] = raw.decode() if value.dtype == "string" else raw
+        low = high
     return made

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import _native
 from ..errors import UnsupportedError
 
 _PLAIN = {1: "deflate", 3: "fletcher32", 307: "bzip2", 32000: "lzf", 32001: "blosc", 32004: "lz4h5", 32015: "zstd"}
-_LATER = {4: "szip", 5: "n-bit", 6: "scale-offset", 32013: "ZFP", 32017: "SZ", 32026: "Blosc 2"}
 
 
 def pipeline(filters: Sequence[Mapping[str, Any]], element_size: int) -> str:
@@ -27,8 +27,25 @@ def _named(one: Mapping[str, Any], element_size: int) -> str:
         return f"shuffle:{width}"
     if number == 32008:
         return _bitshuffle(parameters, element_size)
-    name = _LATER.get(number) or one.get("name") or "without a name"
-    raise UnsupportedError(f"its chunks are packed by filter {number} ({name}), which is not read in place")
+    return _by_library(number, parameters, one.get("name"))
+
+
+def _by_library(number: int, parameters: Sequence[int], own_name: str | None) -> str:
+    """A filter that the core does not have: h5py decodes it, or what the program registered under its name."""
+    id = f"hdf5.{number}"
+    if id not in _native.registered_filters():
+        # Deferred: no process is needed before a file has such a filter.
+        from . import decoders
+
+        try:
+            decoders.decoder(id)
+        except UnsupportedError as error:
+            name = f" ({own_name})" if own_name else ""
+            raise UnsupportedError(
+                f"its chunks are packed by filter {number}{name}, which is not read: {error}"
+            ) from error
+    values = "%2C".join(str(value) for value in parameters)
+    return f"{id}:{values}" if values else id
 
 
 def _bitshuffle(parameters: Sequence[int], element_size: int) -> str:
@@ -37,7 +54,5 @@ def _bitshuffle(parameters: Sequence[int], element_size: int) -> str:
     block = parameters[3] if len(parameters) > 3 else 0
     packing = {0: "", 2: ":lz4", 3: ":zstd"}.get(parameters[4] if len(parameters) > 4 else 0)
     if packing is None:
-        raise UnsupportedError(
-            f"its chunks are packed by bitshuffle with compression {parameters[4]}, which is not read"
-        )
+        return _by_library(32008, parameters, f"bitshuffle with compression {parameters[4]}")
     return f"bitshuffle:{width}" + (f":{block}" if block else "") + packing

@@ -165,3 +165,72 @@ def test_every_layout_and_filter(tmp_path: Path, dtype: Any, layout: dict[str, A
     assert isinstance(a, gs.Array)
     for name in expected.dtype.names or ["d"]:
         _same(a.read()[name], expected[name] if expected.dtype.names else expected)
+
+
+def _decoded_by_libraries() -> list[tuple[str, str, dict[str, Any]]]:
+    """Filters that the core does not have, with types that they take."""
+    found: list[tuple[str, str, dict[str, Any]]] = [
+        *(("szip", dtype, {"compression": "szip"}) for dtype in ("<i4", ">i2", "<f8", "u1")),
+        ("szip of pairs", "<u2", {"compression": "szip", "compression_opts": ("ec", 16)}),
+        ("szip, shuffle, fletcher32", "<i4", {"compression": "szip", "shuffle": True, "fletcher32": True}),
+        *(("scale-offset", dtype, {"scaleoffset": 0}) for dtype in ("<i4", ">i8", "u1")),
+        *(("scale-offset of floats", dtype, {"scaleoffset": 3, "shuffle": True}) for dtype in ("<f4", ">f8")),
+        *(("n-bit", dtype, {}) for dtype in ("<i4", ">f8", "<i2", "compound")),
+    ]
+    try:
+        import hdf5plugin as known
+    except ImportError:
+        return found
+    plugins: list[tuple[str, str, Any]] = [
+        *(("ZFP, reversible", dtype, known.Zfp(reversible=True)) for dtype in ("<f4", "<f8", "<i4")),
+        ("ZFP, of an accuracy", "<f8", known.Zfp(accuracy=0.01)),
+        ("ZFP, of a rate", "<f4", known.Zfp(rate=8)),
+        *(("SZ", dtype, known.SZ(absolute=0.1)) for dtype in ("<f4", "<f8")),
+        *(("SZ3", dtype, known.SZ3(absolute=0.1)) for dtype in ("<f4", "<f8")),
+        *(("Blosc 2", dtype, known.Blosc2(cname="zstd")) for dtype in ("<i4", ">i2", "<f8", "S5")),
+        ("Blosc 2, filters", "<i4", known.Blosc2(cname="lz4", filters=known.Blosc2.BITSHUFFLE)),
+        ("SPERR", "<f4", known.Sperr()),
+        ("JPEG-LS", "<u2", known.FciDecomp()),
+    ]
+    return found + [(name, dtype, dict(options)) for name, dtype, options in plugins]
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize(("name", "dtype", "layout"), _decoded_by_libraries(), ids=str)
+def test_filters_that_libraries_decode(
+    tmp_path: Path, name: str, dtype: str, layout: dict[str, Any], libver: str
+) -> None:
+    random = np.random.default_rng(2)
+    made = np.dtype([("a", "<i2"), ("b", ">f4")]) if dtype == "compound" else np.dtype(dtype)
+    walk = np.cumsum(random.integers(-3, 4, (23, 18)), axis=1) + 100
+    values = walk.astype(made) if made.names is None else np.zeros(walk.shape, made)
+    for member in made.names or []:
+        values[member] = walk
+    with h5py.File(tmp_path / "x.h5", "w", libver=libver) as file:
+        if name == "n-bit":
+            dataset = _n_bit(file, values)
+        else:
+            dataset = file.create_dataset("d", values.shape, made, chunks=(10, 8), **layout)
+        dataset[:15] = values[:15]  # Chunks of the last rows were never written.
+    with h5py.File(tmp_path / "x.h5", "r") as file:
+        expected = file["d"][...]
+    a = gs.attach(tmp_path / "x.gs", tmp_path / "x.h5", "/d")
+    assert isinstance(a, gs.Array)
+    assert "by h5py" in str(a.sources.column("filters")) or "by hdf5plugin" in str(a.sources.column("filters"))
+    for member in made.names or ["d"]:
+        wanted = expected[member] if made.names else expected
+        _same(a.read()[member], wanted)
+        _same(np.asarray(a[member][7:16:3, 2:17]), wanted[7:16:3, 2:17])
+    assert a.verify()["damage"] == []
+    a.consolidate("all")
+    assert a.sources.num_rows == 0
+    _same(a.read()[made.names[0] if made.names else "d"], expected[made.names[0]] if made.names else expected)
+
+
+def _n_bit(file: Any, values: np.ndarray[Any, Any]) -> Any:
+    """A dataset behind the n-bit filter, which h5py sets by its number only."""
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((10, 8))
+    plist.set_filter(5, 0, ())
+    space = h5py.h5s.create_simple(values.shape)
+    return h5py.Dataset(h5py.h5d.create(file.id, b"d", h5py.h5t.py_create(values.dtype), space, plist))

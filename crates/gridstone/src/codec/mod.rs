@@ -63,4 +63,4 @@ pub use filter::{Filter, Picks};
 pub use foreign::ForeignPipeline;
 pub use pipeline::Pipeline;
 pub use rounding::Rounding;
-pub use user::{UserFilter, register, registered_ids};
+pub use user::{FilterFamily, UserFilter, register, register_family, registered_ids};

@@ -4,6 +4,9 @@
 //! name a filter that is not registered: schemas and fragments can be read, and only blocks that need it fail. That is
 //! why the filter is looked up whenever a block is encoded or decoded.
 //!
+//! A program may also register a *family*: all ids that begin with its name and a dot. It makes the filter when it is asked
+//! for one that was not registered by itself.
+//!
 //! Filters are registered per process: schemas are checked, and fragments decoded, where there is no context. The list
 //! only grows and is read without a lock, so it survives a fork whatever other threads do.
 
@@ -29,6 +32,16 @@ pub trait UserFilter: Send + Sync {
     }
 }
 
+/// What a program must implement to add all filters whose ids begin with one name. Several threads call it at once, for
+/// each block that is decoded.
+pub trait FilterFamily: Send + Sync {
+    /// The filter `id`, which begins with the family's name.
+    ///
+    /// # Errors
+    /// Unsupported: there is none, or what it needs is not installed.
+    fn filter(&self, id: &str) -> Result<Arc<dyn UserFilter>>;
+}
+
 /// The largest form that a user-defined filter may make of `len` bytes.
 pub(super) fn encoded_len_max(len: usize) -> usize {
     len.saturating_mul(2).saturating_add(4_096)
@@ -43,9 +56,15 @@ pub(super) fn is_id(name: &str) -> bool {
     name.len() <= ID_BYTES_MAX && parts.len() > 1 && parts.iter().all(|p| !p.is_empty() && p.chars().all(known))
 }
 
+/// What is known by a name: with a dot a filter, without one a family.
+enum Known {
+    Filter(Arc<dyn UserFilter>),
+    Family(Arc<dyn FilterFamily>),
+}
+
 struct Registered {
     id: String,
-    filter: Arc<dyn UserFilter>,
+    known: Known,
     next: OnceLock<Box<Registered>>,
 }
 
@@ -56,18 +75,28 @@ fn registered() -> impl Iterator<Item = &'static Registered> {
     std::iter::successors(FIRST.get(), |entry| entry.next.get()).map(|entry| &**entry)
 }
 
-fn find(id: &str) -> Option<Arc<dyn UserFilter>> {
-    registered().filter(|entry| entry.id == id).last().map(|entry| entry.filter.clone())
+/// What was registered last under `id`.
+fn find(id: &str) -> Option<&'static Known> {
+    registered().filter(|entry| entry.id == id).last().map(|entry| &entry.known)
 }
 
-/// The filter registered as `id`; an Unsupported error if there is none.
+/// The filter registered as `id`, or made by its family; an Unsupported error if there is none.
 pub(super) fn registered_filter(id: &str) -> Result<Arc<dyn UserFilter>> {
-    find(id).ok_or_else(|| {
-        Error::unsupported(format!(
-            "the filter {id:?} is user-defined, and not registered in this process; register it first: in Python \
+    if let Some(Known::Filter(filter)) = find(id) {
+        return Ok(filter.clone());
+    }
+    let family = id.split_once('.').and_then(|(name, _)| find(name));
+    match family {
+        Some(Known::Family(family)) => family.filter(id).map_err(|e| e.context(format!("filter {id:?}"))),
+        _ => Err(not_registered(id)),
+    }
+}
+
+fn not_registered(id: &str) -> Error {
+    Error::unsupported(format!(
+        "the filter {id:?} is user-defined, and not registered in this process; register it first: in Python \
              gridstone.register_filter({id:?}, encode=…, decode=…), in Rust engine::register_filter"
-        ))
-    })
+    ))
 }
 
 /// Registers `filter` as `id` in this process, for all contexts; `replace`: also if the id is taken.
@@ -84,11 +113,31 @@ pub fn register(id: &str, filter: Arc<dyn UserFilter>, replace: bool) -> Result<
     if !replace && find(id).is_some() {
         return Err(Error::exists(format!("a filter {id:?} is registered already; say so if it is to be replaced")));
     }
-    let mut entry = Box::new(Registered { id: id.to_owned(), filter, next: OnceLock::new() });
+    keep(id, Known::Filter(filter));
+    Ok(())
+}
+
+/// Registers all filters whose ids begin with `name` and a dot, for all contexts; those registered by themselves come
+/// first.
+///
+/// # Errors
+/// Input: no name that an id may begin with.
+pub fn register_family(name: &str, family: Arc<dyn FilterFamily>) -> Result<()> {
+    if name.contains('.') || !is_id(&format!("{name}.x")) {
+        return Err(Error::input(format!(
+            "the name of a family of filters has letters, digits, _ and - and no dot; found {name:?}"
+        )));
+    }
+    keep(name, Known::Family(family));
+    Ok(())
+}
+
+fn keep(id: &str, known: Known) {
+    let mut entry = Box::new(Registered { id: id.to_owned(), known, next: OnceLock::new() });
     let mut end = &FIRST;
     loop {
         match end.set(entry) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return,
             Err(back) => entry = back,
         }
         // It is set: another entry is there.
@@ -98,9 +147,10 @@ pub fn register(id: &str, filter: Arc<dyn UserFilter>, replace: bool) -> Result<
     }
 }
 
-/// The registered ids, in alphabetical order.
+/// The registered ids, in alphabetical order; those of families are not known.
 pub fn registered_ids() -> Vec<String> {
-    let mut ids: Vec<String> = registered().map(|entry| entry.id.clone()).collect();
+    let filters = registered().filter(|entry| matches!(entry.known, Known::Filter(_)));
+    let mut ids: Vec<String> = filters.map(|entry| entry.id.clone()).collect();
     ids.sort();
     ids.dedup();
     ids
@@ -241,6 +291,36 @@ mod tests {
         let pipeline = Pipeline::parse("test.once").unwrap();
         assert_eq!(pipeline.encode(&[0], Element::BYTE).unwrap(), [1, 1, 1]);
         assert!(registered_ids().contains(&"test.once".to_owned()));
+    }
+
+    /// Has filters that are named by numbers, and makes as many bytes as the id says.
+    struct Counts;
+
+    impl FilterFamily for Counts {
+        fn filter(&self, id: &str) -> Result<Arc<dyn UserFilter>> {
+            let count = id.rsplit('.').next().and_then(|last| last.parse().ok());
+            let count = count.ok_or_else(|| Error::unsupported("only numbers, please"))?;
+            Ok(Arc::new(Makes(count)))
+        }
+    }
+
+    #[test]
+    fn a_family_makes_what_was_not_registered_by_itself() {
+        for bad in ["", "a.b", "a b", "ä", &"a".repeat(63)] {
+            assert_eq!(register_family(bad, Arc::new(Counts)).unwrap_err().kind(), ErrorKind::Input, "{bad}");
+        }
+        register_family("counts", Arc::new(Counts)).unwrap();
+        let decode = |name: &str, len| Pipeline::parse(name).unwrap().decode(&[0; 9], Element::BYTE, len);
+        assert_eq!(decode("counts.3", 3).unwrap(), [1, 1, 1]);
+        assert_eq!(decode("counts.a.2", 2).unwrap(), [1, 1]);
+        let error = decode("counts.none", 2).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.message().contains("\"counts.none\": only numbers, please"), "{error}");
+        assert!(Pipeline::parse("counts.none").unwrap().check_available().is_err());
+        assert!(decode("other.3", 3).unwrap_err().message().contains("register_filter"));
+        assert!(!registered_ids().iter().any(|id| id.starts_with("counts")));
+        register("counts.4", Arc::new(Makes(1)), false).unwrap();
+        assert_eq!(decode("counts.4", 1).unwrap(), [1]);
     }
 
     #[test]

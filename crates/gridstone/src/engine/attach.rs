@@ -20,6 +20,8 @@ pub struct SourceState {
     pub attached: ForeignObject,
     /// Cells of the array that lie in it, about: those of the fragments that name it.
     pub cells: u64,
+    /// The pipelines of its chunks, each once.
+    pub pipelines: Vec<String>,
     /// What is wrong with it now; `None`: it is as it was.
     pub problem: Option<Error>,
 }
@@ -96,17 +98,25 @@ impl Array {
         for description in self.described(&snapshot, &state, None)?.iter().filter(|d| d.is_external()) {
             call.cancel.check()?;
             let fragment = open_fragment(&context, state.schema(), description)?;
+            let pipelines = fragment.foreign_pipelines();
             for ForeignSource { object, keys } in fragment.foreign_sources() {
                 let known = places.get(&object.uri).and_then(|place| found.get_mut(*place));
                 if let Some(known) = known.filter(|known| known.attached == *object) {
                     known.cells = known.cells.saturating_add(description.cells);
+                    let more = pipelines.iter().filter(|one| !known.pipelines.contains(one)).cloned();
+                    known.pipelines.extend(more.collect::<Vec<_>>());
                     continue;
                 }
                 // The chunks under a prefix are looked at one by one, when they are read.
                 let opened = opener.as_ref().filter(|_| keys.is_none()).map(|sources| sources.open(object));
                 places.insert(object.uri.clone(), found.len());
                 let problem = opened.and_then(Result::err);
-                found.push(SourceState { attached: object.clone(), cells: description.cells, problem });
+                found.push(SourceState {
+                    attached: object.clone(),
+                    cells: description.cells,
+                    pipelines: pipelines.clone(),
+                    problem,
+                });
             }
         }
         Ok(found)

@@ -53,7 +53,10 @@ mod write;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
-pub use crate::codec::{UserFilter, register as register_filter, registered_ids as registered_filters};
+pub use crate::codec::{
+    FilterFamily, UserFilter, register as register_filter, register_family as register_filter_family,
+    registered_ids as registered_filters,
+};
 pub use crate::condition::{
     Batch, Bound, Branch, Call as AggregateCall, Comparison, Condition, Coordinates, Expression, Facts, Literal,
     Selection, Verdict, When,

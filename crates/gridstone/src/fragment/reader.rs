@@ -172,6 +172,11 @@ impl Fragment {
         self.external.as_ref().map_or(&[], External::sources)
     }
 
+    /// The pipelines of chunks in files of other formats, as text, each once; none of a native fragment.
+    pub fn foreign_pipelines(&self) -> Vec<String> {
+        self.external.as_ref().map_or_else(Vec::new, External::pipelines)
+    }
+
     /// The page tables of a stripe of an external fragment.
     pub(super) fn page_tables(&self, stripe: usize) -> Result<Vec<(SectionId, Bytes)>> {
         self.read_sections(stripe, |id| matches!(id, SectionId::ForeignPages | SectionId::TilePages))

@@ -13,6 +13,11 @@ pub(super) trait ForeignFilter: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Whether a program decodes it, rather than this crate: that may take long.
+    fn is_user_defined(&self) -> bool {
+        false
+    }
+
     /// The largest number of bytes that a writer makes of `len` bytes. It is the room of an intermediate result.
     fn encoded_len_max(&self, len: usize) -> usize;
 

@@ -70,6 +70,11 @@ impl ForeignPipeline {
         self.filters.is_empty()
     }
 
+    /// Whether a program decodes a filter: that may take long.
+    pub fn has_user_filters(&self) -> bool {
+        self.filters.iter().any(|filter| filter.is_user_defined())
+    }
+
     /// An Unsupported error if a filter is user-defined and not registered.
     pub fn check_available(&self) -> Result<()> {
         self.filters.iter().try_for_each(|filter| filter.check_available())

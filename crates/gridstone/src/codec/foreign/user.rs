@@ -48,6 +48,10 @@ impl ForeignFilter for Named {
         user::registered_filter(&self.id).map(drop)
     }
 
+    fn is_user_defined(&self) -> bool {
+        true
+    }
+
     fn encoded_len_max(&self, len: usize) -> usize {
         encoded_len_max(len)
     }
@@ -188,6 +192,7 @@ mod tests {
             assert!(error.message().contains("\"hdf5.32013\""), "{error}");
         }
         assert!(pipeline.without(0b10).check_available().is_ok());
+        assert!(pipeline.has_user_filters() && !pipeline.without(0b10).has_user_filters());
     }
 
     #[test]

@@ -23,11 +23,11 @@ pub(in crate::fragment) struct External {
     decoders: Vec<FieldDecoder>,
     pipelines: Vec<ForeignPipeline>,
     lists: usize,
-    /// Whether some pages hold values of several fields.
-    shared: bool,
+    /// Whether decoded pages are kept: some hold values of several fields, or a program decodes them, which may take long.
+    kept: bool,
     stripes: Vec<OnceLock<Arc<PageTable>>>,
     bytes: OnceLock<Arc<ForeignBytes>>,
-    /// Where decoded pages stay that several fields share. The cache has the fragment, and so must not be kept by it.
+    /// Where decoded pages are kept. The cache has the fragment, and so must not be kept by it.
     cache: OnceLock<(Weak<dyn Cache>, CacheKey)>,
     pages_decoded: AtomicU64,
 }
@@ -80,14 +80,16 @@ impl External {
         }
         let lists: Vec<u32> = decoders.iter().map(|decoder| decoder.field().list).collect();
         let shared = lists.iter().enumerate().any(|(n, list)| lists.iter().take(n).any(|before| before == list));
-        let pipelines = root.pipelines.iter().map(|text| ForeignPipeline::parse(text)).collect::<Result<_>>()?;
+        let pipelines: Vec<ForeignPipeline> =
+            root.pipelines.iter().map(|text| ForeignPipeline::parse(text)).collect::<Result<_>>()?;
+        let kept = shared || pipelines.iter().any(ForeignPipeline::has_user_filters);
         Ok(Self {
             grid,
             sources,
             lists: lists.iter().map(|list| *list as usize + 1).max().unwrap_or(0),
             decoders,
             pipelines,
-            shared,
+            kept,
             stripes: root.stripes.iter().map(|_| OnceLock::new()).collect(),
             bytes: OnceLock::new(),
             cache: OnceLock::new(),
@@ -120,7 +122,7 @@ impl External {
         Ok(())
     }
 
-    /// Says where decoded pages stay that several fields share; of use once.
+    /// Says where decoded pages are kept that are needed again; of use once.
     pub(in crate::fragment) fn keep_in(&self, cache: &Arc<dyn Cache>, key: CacheKey) {
         self.cache.get_or_init(|| (Arc::downgrade(cache), key));
     }
@@ -140,6 +142,14 @@ impl External {
     /// The files whose bytes it shows.
     pub(in crate::fragment) fn sources(&self) -> &[ForeignSource] {
         &self.sources
+    }
+
+    /// The pipelines of its chunks, as text, each once.
+    pub(in crate::fragment) fn pipelines(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.pipelines.iter().map(ForeignPipeline::name).collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// An Unsupported error if a chunk needs a filter that is not there.
@@ -198,7 +208,7 @@ impl External {
         if stored.len() as u64 != page.length {
             return Err(Error::corruption(format!("{} bytes were read, {} wanted", stored.len(), page.length)));
         }
-        let cache = self.cache.get().filter(|_| self.shared);
+        let cache = self.cache.get().filter(|_| self.kept);
         let cache =
             cache.and_then(|(cache, of)| Some((cache.upgrade()?, CacheKey { version: version_of(key), ..*of })));
         if let Some(held) = cache.as_ref().and_then(|(cache, of)| cache.get(of)?.downcast::<Vec<u8>>().ok()) {
