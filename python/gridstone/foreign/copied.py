@@ -1,4 +1,4 @@
-"""Values of varying length, which lie in a heap of their file: read by h5py, to be copied."""
+"""Values of varying length, which have no place that a record could name: read by h5py or zarr, to be copied."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from ..base.extras import needed
 from ..column.datatype import AnyArray
 from ..errors import UnsupportedError
 from ..schema.attribute import Attr
+from .tree import Dataset
 
 _SLAB_CELLS = 1 << 18
 """Cells that are read at once, about."""
@@ -43,21 +44,29 @@ def varied_of(datatype: Mapping[str, Any], member: str) -> Varied | None:
     return None
 
 
-def slabs(file: str, path: str, shape: tuple[int, ...], value: Varied) -> Iterator[tuple[slice, AnyArray]]:
+def slabs(dataset: Dataset, shape: tuple[int, ...], value: Varied) -> Iterator[tuple[slice, AnyArray]]:
     """The values, some along the first dimension at a time, with where they belong."""
-    h5py = needed("h5py", "hdf5", "copying values of varying length")
     step = max(1, _SLAB_CELLS // max(1, int(np.prod(shape[1:], dtype=np.int64))))
     try:
-        with h5py.File(file, "r") as opened:
-            dataset = opened[path]
-            for low in range(0, shape[0], step):
-                rows = slice(low, min(low + step, shape[0]))
-                found = _member(dataset, rows if dataset.shape else (), value.member)
-                yield rows, _plain(found if dataset.shape else np.asarray([found], dtype=object), value)
-    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        for low in range(0, shape[0], step):
+            rows = slice(low, min(low + step, shape[0]))
+            yield rows, _plain(_read(dataset, rows, value), value)
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
         raise UnsupportedError(
-            f"{file}: the values of {path}, which vary in length, cannot be copied: {error}"
+            f"{dataset.file}: the values of {dataset.path}, which vary in length, cannot be copied: {error}"
         ) from error
+
+
+def _read(dataset: Dataset, rows: slice, value: Varied) -> Any:
+    if dataset.is_in_objects:
+        zarr = needed("zarr", "zarr", "copying values of varying length")
+        opened = zarr.open_array(dataset.source, mode="r")
+        return np.asarray(opened[rows] if opened.ndim else [opened[()]], dtype=object).reshape(-1, *opened.shape[1:])
+    h5py = needed("h5py", "hdf5", "copying values of varying length")
+    with h5py.File(dataset.file, "r") as file:
+        opened = file[dataset.path]
+        found = _member(opened, rows if opened.shape else (), value.member)
+        return found if opened.shape else np.asarray([found], dtype=object)
 
 
 def _member(dataset: Any, rows: Any, member: str) -> Any:
@@ -78,6 +87,10 @@ def _plain(found: Any, value: Varied) -> AnyArray:
         if value.is_list:
             made[place] = np.ascontiguousarray(one, dtype=value.dtype)
         else:
-            raw = one if isinstance(one, bytes) else str(one).encode()
+            if isinstance(one, np.ndarray):
+                one = one[()]
+            if not isinstance(one, str | bytes):
+                raise TypeError(f"a value is {one!r}, which is no text")
+            raw = one if isinstance(one, bytes) else one.encode()
             made[place] = raw.decode() if value.dtype == "string" else raw
     return made

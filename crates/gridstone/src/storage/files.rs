@@ -88,6 +88,14 @@ impl Sources for StoreSources {
     fn open(&self, object: &ForeignObject) -> Result<Arc<dyn ByteSource>> {
         self.foreign.open(&self.store, object)
     }
+
+    fn open_under(&self, prefix: &ForeignObject, object: &ForeignObject) -> Result<Arc<dyn ByteSource>> {
+        self.foreign.open_under(&self.store, prefix, object)
+    }
+
+    fn check_prefix(&self, prefix: &ForeignObject) -> Result<()> {
+        self.foreign.check_prefix(&self.store, prefix)
+    }
 }
 
 #[cfg(test)]
