@@ -27,7 +27,10 @@ pub(crate) fn foreign_file(data: &[u8]) -> bool {
         for dataset in group.datasets.iter().filter(|dataset| matches!(dataset.layout, Layout::Chunked { .. })) {
             let mut seen = 0usize;
             let found = file.for_each_chunk(dataset, &mut |chunk| {
-                assert!(chunk.offset.checked_add(chunk.length).is_some_and(|end| end <= data.len() as u64), "{chunk:?}");
+                assert!(
+                    chunk.offset.checked_add(chunk.length).is_some_and(|end| end <= data.len() as u64),
+                    "{chunk:?}"
+                );
                 seen += 1;
                 // Small files may name the same bytes often, and no more often than they have room to say it.
                 if seen > 1 << 20 { Err(Error::caller("enough".into())) } else { Ok(()) }

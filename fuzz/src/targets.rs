@@ -54,7 +54,12 @@ fn value_max(len: usize) -> usize {
 pub const TARGETS: [Target; 19] = [
     Target { name: "codec", run: codec, corpus: codec_corpus, allocation_max: |len| PCO_MAX + 64 * len },
     Target { name: "foreign", run: foreign, corpus: foreign_corpus, allocation_max: |len| FOREIGN_MAX + 64 * len },
-    Target { name: "foreign_file", run: foreign_file, corpus: foreign_files, allocation_max: |len| (4 << 20) + 256 * len },
+    Target {
+        name: "foreign_file",
+        run: foreign_file,
+        corpus: foreign_files,
+        allocation_max: |len| (4 << 20) + 256 * len,
+    },
     Target { name: "fragment", run: fragment, corpus: fragment_corpus, allocation_max: |_| 64 << 20 },
     Target { name: "log_record", run: log_record, corpus: record_corpus, allocation_max: small },
     Target { name: "manifest_root", run: manifest_root, corpus: root_corpus, allocation_max: rows_max },

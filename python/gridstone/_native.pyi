@@ -493,7 +493,7 @@ class Transaction:
         """Gives up all that was staged; nothing happens to one that has ended."""
 
 def foreign_tree(path: str) -> str:
-    """The tree of a file of HDF5, NetCDF or NumPy as JSON."""
+    """The tree of a file of HDF5, NetCDF or NumPy, or of a folder of Zarr, as JSON."""
 
 def look_at_source(array: Array, uri: str) -> tuple[str, int | None, int | None, str | None]:
     """The state of a source now: its URI as the store keeps it, size, time of the last change in microseconds, etag."""

@@ -3,13 +3,16 @@
 //! Callers in any language say in JSON what is to be attached ([`Attached`]). The tables of chunks, which may have millions of entries, are
 //! read here and never cross a border.
 
+mod objects;
+
 use gridstone::base::{Error, ErrorKind, ForeignObject, Result};
 use gridstone::codec::foreign::ForeignPipeline;
 use gridstone::engine;
 use gridstone::fragment::external::{ChunkGrid, ExternalSpec, ForeignField, ForeignPage, ForeignSource, TilePage};
 use gridstone::schema::{KeyRange, Schema, Subarray};
 use gridstone_foreign::model::{ForeignDataset, ForeignFile, ForeignGroup};
-use gridstone_foreign::{ByteSource, FileSource, Hdf5File, netcdf3, npy};
+use gridstone_foreign::{ByteSource, FileSource, Hdf5File, netcdf3, npy, zarr};
+use objects::Listed;
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +46,7 @@ pub struct Attached {
     lists: Vec<Pages>,
 }
 
-/// A source as Python gives it.
+/// A source as Python gives it. With the objects of a list of pages it is the prefix of their keys.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Object {
@@ -59,6 +62,8 @@ struct Object {
 enum Pages {
     /// The chunks of a dataset in a local HDF5 file.
     Hdf5 { file: String, dataset: Box<ForeignDataset>, source: u32, pipeline: String, decoded: u32 },
+    /// The chunks of a dataset in a local folder of objects.
+    Objects { folder: String, dataset: Box<ForeignDataset>, source: u32, decoded: u32 },
     /// Cells at constant distances, in bytes; `record` is the length of one.
     Strided { source: u32, offset: u64, strides: Vec<u64>, step: u64, record: u64 },
     /// All cells in the index itself: one tile.
@@ -83,8 +88,8 @@ impl Attached {
     }
 }
 
-/// The tree of the file at `path` as JSON, [`ForeignFile`]: of HDF5 and NetCDF, and of an array of NumPy (`.npy`), which is the dataset
-/// `array`.
+/// The tree of the file at `path` as JSON, [`ForeignFile`]: of HDF5 and NetCDF, of an array of NumPy (`.npy`), which is the dataset
+/// `array`, and of a folder of Zarr.
 ///
 /// # Errors
 /// Storage: it cannot be read; Input: it is of another format; Corruption, Unsupported.
@@ -96,14 +101,23 @@ pub fn tree(path: &str) -> Result<String> {
 /// What files of NetCDF-3 and of NumPy begin with.
 const NETCDF3: &[u8] = b"CDF";
 const NUMPY: &[u8] = b"\x93NUMPY";
+/// What archives of ZIP begin with.
+const ZIP: &[u8] = b"PK\x03\x04";
 
 fn tree_of(path: &str) -> gridstone_foreign::Result<ForeignFile> {
+    if Path::new(path).is_dir() {
+        return zarr::tree(Path::new(path));
+    }
     let source = FileSource::open(Path::new(path))?;
     let mut head = [0; NUMPY.len()];
     let known = usize::try_from(source.length()).unwrap_or(head.len()).min(head.len());
     source.read_at(0, head.get_mut(..known).unwrap_or_default())?;
     if head.starts_with(NETCDF3) {
         return netcdf3::tree(&source);
+    }
+    if head.starts_with(ZIP) {
+        let message = "it is an archive of ZIP; unpack it, and attach the folder or the files in it";
+        return Err(gridstone_foreign::Error::new(gridstone_foreign::ErrorKind::Unsupported, message));
     }
     if head.starts_with(NUMPY) {
         let dataset = ForeignDataset { name: "array".into(), ..npy::dataset(&source)? };
@@ -141,29 +155,17 @@ pub fn stage(array: &engine::Array, attached: &Attached, call: &engine::Call) ->
         let (found, most) = (grid.len(), CHUNKS_MAX);
         return Err(Error::unsupported(format!("the dataset has {found} chunks; at most {most} are attached at once")));
     }
-    let object = |object: &Object| ForeignSource {
-        object: ForeignObject {
-            uri: object.uri.clone(),
-            size: object.size,
-            time_us: object.time_us,
-            etag: object.etag.clone(),
-        },
-        keys: None,
-    };
     let fills: Vec<Vec<u8>> = attached.fills.iter().map(|digits| bytes_of(digits)).collect::<Result<_>>()?;
+    let mut sources: Vec<ForeignSource> = attached.sources.iter().map(source_of).collect();
     let mut entries: Vec<Entries> = Vec::with_capacity(attached.lists.len());
     for pages in &attached.lists {
-        entries.push(entries_of(&grid, pages, call)?);
+        entries.push(entries_of(&grid, pages, &mut sources, call)?);
     }
+    objects::check_span(&sources)?;
     let masks: Vec<Masked> = attached.lists.iter().map(Masked::of).collect::<Result<_>>()?;
     let mut places = vec![0usize; entries.len()];
     let total = grid.len();
-    let spec = ExternalSpec {
-        grid,
-        sources: attached.sources.iter().map(object).collect(),
-        fields: fields_of(&schema, attached)?,
-        fills,
-    };
+    let spec = ExternalSpec { grid, sources, fields: fields_of(&schema, attached)?, fills };
     let mut tiles = (0..total).map(|tile| {
         let page = |(list, masks): (usize, &Masked)| {
             if let Some(Pages::Kept { bytes }) = attached.lists.get(list) {
@@ -181,6 +183,12 @@ pub fn stage(array: &engine::Array, attached: &Attached, call: &engine::Call) ->
         masks.iter().enumerate().map(page).collect()
     });
     array.stage_external(spec, &mut tiles, call)
+}
+
+fn source_of(object: &Object) -> ForeignSource {
+    let Object { uri, size, time_us, etag } = object;
+    let object = ForeignObject { uri: uri.clone(), size: *size, time_us: *time_us, etag: etag.clone() };
+    ForeignSource { object, keys: None }
 }
 
 /// The fields with the numbers of their attributes, ascending by these.
@@ -207,6 +215,7 @@ impl Masked {
     fn of(pages: &Pages) -> Result<Self> {
         let whole = match pages {
             Pages::Hdf5 { pipeline, .. } => ForeignPipeline::parse(pipeline)?,
+            Pages::Objects { dataset, .. } => objects::pipeline_of(dataset)?,
             Pages::Strided { .. } | Pages::Kept { .. } | Pages::Nothing => ForeignPipeline::none(),
         };
         Ok(Self { whole })
@@ -238,7 +247,7 @@ fn grid_of(schema: &Schema, attached: &Attached) -> Result<ChunkGrid> {
     ChunkGrid::new(Subarray::new(ranges), origin, sides.clone(), ranks.clone(), *padded)
 }
 
-fn entries_of(grid: &ChunkGrid, pages: &Pages, call: &engine::Call) -> Result<Entries> {
+fn entries_of(grid: &ChunkGrid, pages: &Pages, sources: &mut [ForeignSource], call: &engine::Call) -> Result<Entries> {
     match pages {
         Pages::Kept { .. } | Pages::Nothing => Ok(Vec::new()),
         Pages::Strided { source, offset, strides, step, record } => {
@@ -246,14 +255,25 @@ fn entries_of(grid: &ChunkGrid, pages: &Pages, call: &engine::Call) -> Result<En
             (0..grid.len()).filter_map(|tile| page(tile).transpose()).collect()
         }
         Pages::Hdf5 { file, dataset, source, decoded, .. } => {
-            let mut entries = chunks_of(grid, file, dataset, (*source, *decoded), call)?;
-            entries.sort_unstable_by_key(|(tile, _, _)| *tile);
-            if entries.windows(2).any(|pair| matches!(pair, [a, b] if a.0 == b.0)) {
-                return Err(Error::corruption(format!("{file}: the index of {} has a chunk twice", dataset.name)));
-            }
-            Ok(entries)
+            let entries = chunks_of(grid, file, dataset, (*source, *decoded), call)?;
+            in_order(entries, file, dataset)
+        }
+        Pages::Objects { folder, dataset, source, decoded } => {
+            let (entries, keys) = Listed::of(grid, folder, dataset, call)?.entries(*source, *decoded)?;
+            let of = sources.get_mut(*source as usize).ok_or_else(|| Error::input("a source that is not there"))?;
+            of.keys = Some(keys);
+            in_order(entries, folder, dataset)
         }
     }
+}
+
+/// The entries ascending by their tiles, each of which has one.
+fn in_order(mut entries: Entries, file: &str, dataset: &ForeignDataset) -> Result<Entries> {
+    entries.sort_unstable_by_key(|(tile, _, _)| *tile);
+    if entries.windows(2).any(|pair| matches!(pair, [a, b] if a.0 == b.0)) {
+        return Err(Error::corruption(format!("{file}: the index of {} has a chunk twice", dataset.name)));
+    }
+    Ok(entries)
 }
 
 fn chunks_of(
@@ -263,37 +283,53 @@ fn chunks_of(
     (source, decoded): (u32, u32),
     call: &engine::Call,
 ) -> Result<Entries> {
-    let (mut entries, mut cancelled) = (Vec::new(), None);
+    let mut entries = Vec::new();
     // An array may have dimensions in front of those of the dataset.
     let outer = grid.counts().len().saturating_sub(dataset.shape.len());
-    let found = opened(file)?.for_each_chunk(dataset, &mut |entry| {
-        if entries.len() % 4_096 == 0
-            && let Err(e) = call.cancel.check()
-        {
+    let opened = opened(file)?;
+    walked(file, call, |check| {
+        opened.for_each_chunk(dataset, &mut |entry| {
+            check(entries.len())?;
+            // A chunk beyond the shape is left from a longer one.
+            let place = [vec![0; outer], entry.place].concat();
+            if let Some(tile) = grid.number_of(&place) {
+                let page = ForeignPage {
+                    source,
+                    offset: entry.offset,
+                    length: entry.length,
+                    time_us: 0,
+                    pipeline: 0,
+                    decoded,
+                    crc: None,
+                    object_size: None,
+                    is_fill: false,
+                };
+                entries.push((tile, page, entry.filter_mask));
+            }
+            Ok(())
+        })
+    })?;
+    Ok(entries)
+}
+
+/// A walk through the chunks of `file`, which stops with an error when the call is cancelled: `check` is called with their number.
+fn walked(
+    file: &str,
+    call: &engine::Call,
+    walk: impl FnOnce(&mut dyn FnMut(usize) -> gridstone_foreign::Result<()>) -> gridstone_foreign::Result<()>,
+) -> Result<()> {
+    let mut cancelled = None;
+    let found = walk(&mut |count| match call.cancel.check() {
+        Err(e) if count.is_multiple_of(4_096) => {
             let message = e.to_string();
             cancelled = Some(e);
-            return Err(gridstone_foreign::Error::new(gridstone_foreign::ErrorKind::Caller, message));
+            Err(gridstone_foreign::Error::new(gridstone_foreign::ErrorKind::Caller, message))
         }
-        // A chunk beyond the shape is left from a longer one.
-        let place = [vec![0; outer], entry.place].concat();
-        if let Some(tile) = grid.number_of(&place) {
-            let page = ForeignPage {
-                source,
-                offset: entry.offset,
-                length: entry.length,
-                time_us: 0,
-                pipeline: 0,
-                decoded,
-                crc: None,
-                is_fill: false,
-            };
-            entries.push((tile, page, entry.filter_mask));
-        }
-        Ok(())
+        _ => Ok(()),
     });
     match cancelled {
         Some(e) => Err(e),
-        None => found.map_err(|e| foreign(file, &e)).map(|()| entries),
+        None => found.map_err(|e| foreign(file, &e)),
     }
 }
 
@@ -314,6 +350,16 @@ fn strided_page(
     let length = (count - 1).checked_mul(step).and_then(|before| before.checked_add(record)).ok_or_else(wrong)?;
     let decoded = u32::try_from(length).map_err(|_| wrong())?;
     let offset = first.ok_or_else(wrong)?;
-    let page = ForeignPage { source, offset, length, time_us: 0, pipeline: 0, decoded, crc: None, is_fill: false };
+    let page = ForeignPage {
+        source,
+        offset,
+        length,
+        time_us: 0,
+        pipeline: 0,
+        decoded,
+        crc: None,
+        object_size: None,
+        is_fill: false,
+    };
     Ok(Some((tile, page, 0)))
 }

@@ -1,12 +1,16 @@
 //! What an index says of a foreign file. All structures are plain and have a JSON form, so that another reader of the
 //! format can produce the same.
 
+mod objects;
+
 use serde::{Deserialize, Serialize};
+
+pub use objects::{ObjectCodec, ObjectEntry, ShardIndex};
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForeignFile {
-    /// `"hdf5"`, `"netcdf4"` or `"netcdf3"`.
+    /// `"hdf5"`, `"netcdf4"`, `"netcdf3"`, `"npy"` or `"zarr"`.
     pub format: String,
     /// The group that holds all others.
     pub root: ForeignGroup,
@@ -103,6 +107,9 @@ pub struct ForeignDataset {
     pub attributes: Vec<ForeignAttribute>,
     /// Absolute path of the dimension scale of each axis.
     pub dimension_scales: Vec<Option<String>>,
+    /// The name of each axis, where it has one of its own; empty where none has.
+    #[serde(default)]
+    pub dimension_names: Vec<Option<String>>,
     /// Whether the dataset is a dimension scale itself.
     pub is_scale: bool,
     /// Whether the dataset only stands for a dimension of NetCDF-4 and has no values.
@@ -154,6 +161,25 @@ pub enum Layout {
         filters: Vec<ForeignFilter>,
         /// Where the entries of chunks are found.
         index: ChunkIndex,
+    },
+    /// In chunks of one shape, each an object of its own, or several in one.
+    Objects {
+        /// The folder of the objects, from that of the file; empty if it is the same.
+        folder: String,
+        /// `"2"` or `"3"`: the version of the format.
+        version: String,
+        /// Cells of a chunk along each axis. Chunks at the edges are stored whole.
+        chunk: Vec<u64>,
+        /// The place of each axis in the order of a chunk's cells, 0 the slowest.
+        ranks: Vec<u32>,
+        /// The key of an object in the folder: `{0}`, `{1}` … stand for its number along each axis.
+        template: String,
+        /// Objects along each axis.
+        objects: Vec<u64>,
+        /// What was done to a chunk when it was written, in this order.
+        codecs: Vec<ObjectCodec>,
+        /// How chunks lie in an object, where it holds several.
+        shard: Option<ShardIndex>,
     },
     /// In parts of other datasets.
     Virtual,
@@ -354,6 +380,24 @@ pub enum ForeignType {
         /// Whether it is UTF-8; else ASCII.
         utf8: bool,
     },
+    /// A text of code points of four bytes; zeros fill it.
+    CodePoints {
+        /// The number of code points.
+        length: u32,
+        /// The order of the bytes of each.
+        big_endian: bool,
+    },
+    /// A moment or a duration as NumPy counts it: 64 bits, the lowest number for none.
+    Moment {
+        /// The unit as NumPy names it.
+        unit: String,
+        /// How many of the unit a step is.
+        count: u32,
+        /// Whether it is a duration.
+        is_duration: bool,
+        /// The order of the bytes.
+        big_endian: bool,
+    },
     /// A text in a global heap.
     VariableText {
         /// Whether it is UTF-8; else ASCII.
@@ -476,6 +520,8 @@ pub enum ForeignValue {
     Objects(Vec<Option<String>>),
     /// Values of other types, as stored.
     Bytes(Vec<u8>),
+    /// Any value, as JSON.
+    Json(String),
     /// No value.
     Empty,
 }

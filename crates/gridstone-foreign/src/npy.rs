@@ -61,6 +61,7 @@ fn described(header: &Literal, offset: u64, file_bytes: u64) -> Result<ForeignDa
         name: String::new(),
         max_shape: shape.iter().copied().map(Some).collect(),
         dimension_scales: vec![None; shape.len()],
+        dimension_names: Vec::new(),
         shape,
         is_null: false,
         datatype,
@@ -83,7 +84,7 @@ fn datatype_of(descr: &Literal) -> Result<(ForeignType, u64)> {
     }
 }
 
-fn simple_type(text: &str) -> Result<(ForeignType, u64)> {
+pub(crate) fn simple_type(text: &str) -> Result<(ForeignType, u64)> {
     let unknown = || Error::unsupported(format!("the type {text:?} of NumPy is not read"));
     let mut letters = text.chars();
     let (order, kind) = (letters.next().ok_or_else(unknown)?, letters.next().ok_or_else(unknown)?);

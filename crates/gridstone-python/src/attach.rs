@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 /// The state of a source: its URI as the store keeps it, size, time of the last change in microseconds, etag.
 type SourceState = (String, Option<u64>, Option<i64>, Option<String>);
 
-/// The tree of a file of HDF5, NetCDF or NumPy as JSON.
+/// The tree of a file of HDF5, NetCDF or NumPy, or of a folder of Zarr, as JSON.
 #[pyfunction]
 pub(crate) fn foreign_tree(py: Python<'_>, path: &str) -> PyResult<String> {
     py.detach(|| gridstone_attach::tree(path)).map_err(|e| raise(py, &e))

@@ -17,6 +17,7 @@ from ..context.settings import Context
 from ..errors import GridstoneError, InputError, SourceChangedError, UnsupportedError
 from ..foreign import attributes, tree
 from ..foreign.copied import slabs
+from ..foreign.files import folder_of
 from ..foreign.pieces import Pieces, Source, fragments
 from ..foreign.series import Part, Series, axis_of, series, types_of
 from ..result.cells import Result
@@ -138,27 +139,27 @@ class Attaching:
                 position = [0] * len(found.shape)
                 position[found.axis] = start + at
                 if all(part.pieces.shape):
-                    source = source_of(made, part.path)
-                    specs = fragments(part.pieces, source, position, new_axis=found.is_new)
+                    sources = sources_of(made, part.pieces)
+                    specs = fragments(part.pieces, sources, position, new_axis=found.is_new)
                     staged += [_native.stage_external(made.native, spec, grow) for spec in specs]
-                    check_unchanged(made, part.pieces, source)
+                    check_unchanged(made, part.pieces, sources)
                     places.append((part, position))
                 if told is not None:
                     told(len(places), len(found.parts))
         made._commit(staged, None)
         for part, position in places:
-            copied(made, part.pieces, part.path, position, inner=found.is_new)
+            copied(made, part.pieces, position, inner=found.is_new)
 
-    def fill_one(self, made: Target, pieces: Pieces, file: str) -> None:
+    def fill_one(self, made: Target, pieces: Pieces) -> None:
         """Attaches the cells of one file to an array that was just created, with their attributes as metadata."""
         if all(pieces.shape):
-            source = source_of(made, file)
-            specs = fragments(pieces, source, [0] * len(pieces.shape))
+            sources = sources_of(made, pieces)
+            specs = fragments(pieces, sources, [0] * len(pieces.shape))
             with reporting(self._progress, "attach", "chunks") as told:
                 staged = [_native.stage_external(made.native, spec, False, told) for spec in specs]
-            check_unchanged(made, pieces, source)
+            check_unchanged(made, pieces, sources)
             made._commit(staged, None)
-            copied(made, pieces, file, [0] * len(pieces.shape))
+            copied(made, pieces, [0] * len(pieces.shape))
         self.describe(made, pieces)
 
     def describe(self, made: Target, pieces: Pieces, **more: Any) -> None:
@@ -217,23 +218,23 @@ class Attaching:
         """The cells of a dataset, read by way of an array in memory."""
         pieces = self.pieces([(None, dataset)])
         uri = f"mem://gridstone-attach-{secrets.token_hex(8)}"
-        used = self._context.allowing([os.path.dirname(os.path.realpath(file.path))])
+        used = self._context.allowing([folder_of(file.path)])
         try:
             native = _native.create_array(used.native, uri, "/", pieces.schema().to_json(), False)
             made = self._array_of(native, used)
-            self.fill_one(made, pieces, file.path)
+            self.fill_one(made, pieces)
             return Read(pieces, made.read())
         finally:
             _native.delete_store(used.native, uri)
 
 
-def copied(made: Target, pieces: Pieces, file: str, position: Sequence[int], *, inner: bool = False) -> None:
+def copied(made: Target, pieces: Pieces, position: Sequence[int], *, inner: bool = False) -> None:
     """Copies the values of varying length into an array; with `inner` it has one dimension more, the outermost."""
     shape = (1, *pieces.shape) if inner else pieces.shape
     at = tuple(slice(low, low + size) for low, size in zip(position, shape, strict=True))
     axis = 1 if inner else 0
     for copy in pieces.copies:
-        for rows, values in slabs(file, copy.dataset.path, pieces.shape, copy.value):
+        for rows, values in slabs(copy.dataset, pieces.shape, copy.value):
             low = at[axis].start
             place = (*at[:axis], slice(low + rows.start, low + rows.stop), *at[axis + 1 :])
             made[copy.attr.name][place] = values[np.newaxis] if inner else values
@@ -260,20 +261,30 @@ def check_types(array: Target, path: str, pieces: Pieces) -> None:
             )
 
 
-def source_of(made: Target, path: str) -> Source:
-    """A file, and its state now."""
-    uri, size, time_us, etag = _native.look_at_source(made.native, os.path.abspath(path))
-    return Source(path, uri, size, time_us, etag)
+def sources_of(made: Target, pieces: Pieces) -> dict[str, Source]:
+    """The files and folders that the cells of datasets lie in, as they are now, by path."""
+    found: dict[str, Source] = {}
+    for path in dict.fromkeys(dataset.source for dataset in pieces.datasets):
+        uri, size, time_us, etag = _native.look_at_source(made.native, os.path.abspath(path))
+        found[path] = Source(path, uri, size, time_us, etag)
+    return found
 
 
-def check_unchanged(made: Target, pieces: Pieces, source: Source) -> None:
-    """A SourceChangedError unless a file was the same before it was indexed and after it was staged."""
-    after = source_of(made, source.path)
-    states = {(source.size, source.time_us), (after.size, after.time_us), *(one.state for one in pieces.datasets)}
-    if len(states) > 1:
-        raise SourceChangedError(
-            f"{source.path} has changed while it was attached; attach it again once it is complete"
-        )
+def check_unchanged(made: Target, pieces: Pieces, sources: Mapping[str, Source]) -> None:
+    """A SourceChangedError unless the files were the same before they were indexed and after they were staged."""
+    after = sources_of(made, pieces)
+    moved = [path for path, source in sources.items() if after[path] != source]
+    for one in pieces.datasets:
+        source = sources[one.source]
+        if one.is_in_objects:
+            same = tree.opened(one.source).root.datasets.values()
+            unchanged = any(tree.same_cells(one, other) for other in same)
+        else:
+            unchanged = one.state == (source.size, source.time_us)
+        if not unchanged:
+            moved.append(one.source)
+    if moved:
+        raise SourceChangedError(f"{moved[0]} has changed while it was attached; attach it again once it is complete")
 
 
 def _units(file: tree.File, scale: str | None, values: AnyArray | None) -> tuple[Any, Any] | None:

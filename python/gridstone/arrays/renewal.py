@@ -14,14 +14,15 @@ from ..errors import InputError, SourceChangedError, UnsupportedError
 from ..foreign import files, tree
 from ..foreign.pieces import Pieces, fragments
 from ..foreign.series import NEW
-from .attaching import Asked, Attaching, Target, check_types, check_unchanged, labelled, source_of
+from .attaching import Asked, Attaching, Target, check_types, check_unchanged, labelled, sources_of
 
 
 @dataclass(frozen=True)
 class Box:
     """A box of an array whose cells lie in one file."""
 
-    uri: str
+    uris: tuple[str, ...]
+    """The file, or of a folder of Zarr the folders of its arrays."""
     position: tuple[int, ...]
     shape: tuple[int, ...]
     ids: tuple[str, ...]
@@ -57,26 +58,42 @@ def renewed(array: Target, recorded: Recorded, progress: Progress) -> None:
     """
     changed = {row["uri"]: row["problem"] for row in _native.foreign_sources(array.native) if row["problem"]}
     boxes = _boxes(_native.attached_boxes(array.native))
-    wanted = [box for box in boxes if box.uri in changed]
+    wanted = [box for box in boxes if any(uri in changed for uri in box.uris)]
     with reporting(progress, "look again", "files") as told:
         for number, box in enumerate(wanted, 1):
-            path = files.located(array.uri, box.uri)
-            if not os.path.exists(path):
-                raise SourceChangedError(changed[box.uri])
+            for uri in box.uris:
+                if not os.path.exists(files.located(array.uri, uri)):
+                    raise SourceChangedError(changed[uri])
+            path = _file_of(files.located(array.uri, box.uris[0]), recorded.asked)
             _renew(array, recorded, (box, path), [other for other in boxes if other is not box])
             if told is not None:
                 told(number, len(wanted))
 
 
 def _boxes(rows: Sequence[Mapping[str, Any]]) -> list[Box]:
-    """The fragments of each file at each place as one box."""
+    """The fragments at each place as one box: they are of one file."""
     groups: dict[Any, list[Mapping[str, Any]]] = {}
     for row in rows:
-        groups.setdefault((row["uris"][0], tuple(row["position"]), tuple(row["shape"])), []).append(row)
+        groups.setdefault((tuple(row["position"]), tuple(row["shape"])), []).append(row)
     return [
-        Box(uri, at, shape, tuple(row["id"] for row in of), frozenset(name for row in of for name in row["attrs"]))
-        for (uri, at, shape), of in groups.items()
+        Box(
+            tuple(dict.fromkeys(uri for row in of for uri in row["uris"])),
+            *place,
+            tuple(row["id"] for row in of),
+            frozenset(name for row in of for name in row["attrs"]),
+        )
+        for place, of in groups.items()
     ]
+
+
+def _file_of(path: str, asked: Asked) -> str:
+    """The file of a source; the whole folder of Zarr, if it is the folder of an array in it."""
+    if os.path.isdir(path):
+        for _, dataset in asked:
+            inside = os.sep + dataset.strip("/").replace("/", os.sep)
+            if path.endswith(inside):
+                return path.removesuffix(inside)
+    return path
 
 
 def _renew(array: Target, recorded: Recorded, found: tuple[Box, str], others: Sequence[Box]) -> None:
@@ -87,14 +104,14 @@ def _renew(array: Target, recorded: Recorded, found: tuple[Box, str], others: Se
         names = ", ".join(copy.attr.name for copy in pieces.copies)
         raise UnsupportedError(f"{path}: the values of {names} were copied when it was attached; attach it anew")
     check_types(array, path, pieces)
-    grown = Box(box.uri, box.position, (1, *pieces.shape) if recorded.is_new else pieces.shape, box.ids, box.attrs)
+    grown = Box(box.uris, box.position, (1, *pieces.shape) if recorded.is_new else pieces.shape, box.ids, box.attrs)
     _check_grown(path, box, grown, others)
-    source = source_of(array, path)
-    specs = fragments(pieces, source, box.position, new_axis=recorded.is_new)
+    sources = sources_of(array, pieces)
+    specs = fragments(pieces, sources, box.position, new_axis=recorded.is_new)
     if {name for spec in specs for name in json.loads(spec)["attrs"]} != box.attrs:
         raise InputError(f"{path}: some attributes were brought home since; attach it anew to another array")
     staged = [_native.stage_external(array.native, spec, True) for spec in specs]
-    check_unchanged(array, pieces, source)
+    check_unchanged(array, pieces, sources)
     _native.replace_attached(array.native, staged, box.ids)
     _label(array, recorded, (file, pieces), (box, grown))
 
@@ -108,7 +125,9 @@ def _check_grown(path: str, box: Box, grown: Box, others: Sequence[Box]) -> None
         )
     for other in others:
         if grown.meets(other) and not box.meets(other):
-            raise InputError(f"{path} has grown from {box.shape} to {grown.shape}, to where {other.uri} is attached")
+            raise InputError(
+                f"{path} has grown from {box.shape} to {grown.shape}, to where {other.uris[0]} is attached"
+            )
 
 
 def _label(array: Target, recorded: Recorded, found: tuple[tree.File, Pieces], boxes: tuple[Box, Box]) -> None:

@@ -54,7 +54,7 @@ def attach_command(
     threads: int | None,
     json_out: bool,
 ) -> None:
-    """Show cells of HDF5, NetCDF or NumPy FILES as an array at URI, without a copy; the files are never written.
+    """Show cells of HDF5, NetCDF, Zarr or NumPy FILES as an array at URI, without a copy; the files are never written.
 
     \b
     gridstone attach run.gs run.h5 --dataset /e

@@ -7,7 +7,7 @@ import numpy as np
 
 _INTERNAL = frozenset(
     ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
-     "_NCProperties", "_nc3_strict", "_NCCOPY")
+     "_NCProperties", "_nc3_strict", "_NCCOPY", "_ARRAY_DIMENSIONS")
 )  # fmt: skip
 """What the formats themselves keep in attributes."""
 

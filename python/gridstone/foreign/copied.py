@@ -1,4 +1,4 @@
-"""Values of varying length, which lie in a heap of their file: read by h5py, to be copied."""
+"""Values of varying length, which have no place that a record could name: read by h5py or zarr, to be copied."""
 
 import math
 import os
@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.extras import found
+from ..base.extras import found, needed
 from ..column.datatype import AnyArray
 from ..errors import StorageError, UnsupportedError
 from ..schema.attribute import Attr
+from .tree import Dataset
+
+_SLAB_CELLS = 1 << 18
+"""Cells of a folder of Zarr that are read at once, about."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +49,24 @@ def varied_of(datatype: Mapping[str, Any], member: str) -> Varied | None:
     return None
 
 
-def slabs(file: str, path: str, shape: tuple[int, ...], value: Varied) -> Iterator[tuple[slice, AnyArray]]:
+def slabs(dataset: Dataset, shape: tuple[int, ...], value: Varied) -> Iterator[tuple[slice, AnyArray]]:
     """The values, some along the first dimension at a time, with where they belong.
 
-    h5py reads them in a process of its own: a heap that contradicts itself may crash the HDF5 library.
+    zarr reads those of a folder here. h5py reads them in a process of its own: a heap that contradicts itself may crash
+    the HDF5 library.
 
     Raises:
-        UnsupportedError: h5py is missing, or cannot read the values.
+        UnsupportedError: h5py or zarr is missing, or cannot read the values.
         StorageError: something else ended its process.
     """
+    if dataset.is_in_objects:
+        yield from _of_objects(dataset, shape, value)
+        return
     # Deferred: no process is needed before a file has such values.
     from .child import CHILDREN, WorkerDeath, WorkerRefusal
 
     found("h5py", "hdf5", "copying values of varying length")
+    file, path = dataset.file, dataset.path
     what = f"{file}: the values of {path}, which vary in length, cannot be copied"
     asked = {
         "do": "copy",
@@ -85,6 +94,37 @@ def slabs(file: str, path: str, shape: tuple[int, ...], value: Varied) -> Iterat
         raise UnsupportedError(f"{what}: {error}") from error
     if next_row != shape[0]:
         raise UnsupportedError(f"{what}: h5py finds {next_row} rows, its index {shape[0]}")
+
+
+def _of_objects(dataset: Dataset, shape: tuple[int, ...], value: Varied) -> Iterator[tuple[slice, AnyArray]]:
+    zarr = needed("zarr", "zarr", "copying values of varying length")
+    step = max(1, _SLAB_CELLS // max(1, math.prod(shape[1:])))
+    try:
+        opened = zarr.open_array(dataset.source, mode="r")
+        for low in range(0, shape[0], step):
+            rows = slice(low, min(low + step, shape[0]))
+            read = np.asarray(opened[rows] if opened.ndim else [opened[()]], dtype=object)
+            yield rows, _plain(read.reshape(-1, *opened.shape[1:]), value)
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        raise UnsupportedError(
+            f"{dataset.file}: the values of {dataset.path}, which vary in length, cannot be copied: {error}"
+        ) from error
+
+
+def _plain(found: Any, value: Varied) -> AnyArray:
+    made = np.empty(found.shape, dtype=object)
+    for place in np.ndindex(found.shape):
+        one = found[place]
+        if value.is_list:
+            made[place] = np.ascontiguousarray(one, dtype=value.dtype)
+            continue
+        if isinstance(one, np.ndarray):
+            one = one[()]
+        if not isinstance(one, str | bytes):
+            raise TypeError(f"a value is {one!r}, which is no text")
+        raw = one if isinstance(one, bytes) else one.encode()
+        made[place] = raw.decode() if value.dtype == "string" else raw
+    return made
 
 
 def _values(body: bytes, count: int, value: Varied) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Which files are meant, in which order, and which folders a store has to be allowed to read them in."""
+"""Which files and folders are meant, in which order, and which folders a store has to be allowed to read them in."""
 
 import glob
 import os
@@ -10,6 +10,7 @@ from ..base.printable import brief
 from ..errors import InputError, NotFoundError, UnsupportedError
 
 _MAGIC = re.compile(r"[*?\[]")
+_ZARR = ("zarr.json", ".zgroup", ".zarray")
 
 
 def any_source(what: str, value: Any) -> None:
@@ -17,7 +18,9 @@ def any_source(what: str, value: Any) -> None:
 
 
 def sources_of(given: Any) -> tuple[list[str], bool]:
-    """The files that are meant, and whether their order is the caller's: that of a list is, that of a pattern is not.
+    """The files, and folders of Zarr, that are meant, and whether their order is the caller's.
+
+    The order of a list is, that of a pattern is not.
 
     Raises:
         InputError: no file is named.
@@ -34,7 +37,7 @@ def sources_of(given: Any) -> tuple[list[str], bool]:
         if os.path.exists(text):
             return [text], True
         if _MAGIC.search(text):
-            found = [one for one in glob.glob(text, recursive=True) if os.path.isfile(one)]
+            found = [one for one in glob.glob(text, recursive=True) if os.path.isfile(one) or _is_zarr(one)]
             if not found:
                 raise NotFoundError(f"no file matches {brief(text)}")
             return sorted(found, key=_natural), False
@@ -45,6 +48,16 @@ def sources_of(given: Any) -> tuple[list[str], bool]:
     if not found:
         raise InputError("no source is named")
     return found, True
+
+
+def _is_zarr(path: str) -> bool:
+    return any(os.path.isfile(os.path.join(path, name)) for name in _ZARR)
+
+
+def folder_of(path: str) -> str:
+    """The folder that has to be allowed for a file to be read: its own, and of a folder that itself."""
+    real = os.path.realpath(path)
+    return real if os.path.isdir(real) else os.path.dirname(real)
 
 
 def _natural(path: str) -> list[tuple[int, str]]:
@@ -71,7 +84,7 @@ def folders_to_allow(uri: str, paths: Sequence[str], allowed: Sequence[str] = ()
     beside = None if "://" in uri and not uri.startswith("file://") else _folder_of(uri.removeprefix("file://"))
     found: list[str] = []
     for path in paths:
-        folder = os.path.dirname(os.path.realpath(path))
+        folder = folder_of(path)
         known = trusted if beside is None else [*trusted, beside]
         inside = any(os.path.commonpath([one, folder]) == one for one in known)
         if not inside and folder not in found:

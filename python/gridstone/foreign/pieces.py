@@ -23,6 +23,8 @@ _TILE_CELLS = 1 << 14
 """An array's tiles have at least so many cells, where chunks are smaller."""
 _CHUNK_BYTES_MAX = 1 << 30
 _DIMENSIONS_MAX = 8
+_IN_CHUNKS = ("chunked", "objects")
+"""Layouts in chunks, which are stored whole at the edges."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Source:
-    """A file as its state was when it was looked at."""
+    """A file, or a folder of chunks, as its state was when it was looked at."""
 
     path: str
     uri: str
@@ -135,10 +137,11 @@ def check_layout(dataset: Dataset) -> None:
         raise UnsupportedError(f"{dataset.path} is virtual: its cells lie in other datasets; attach those")
     if kind == "external":
         raise UnsupportedError(f"{dataset.path} has its cells in other, raw files, which is not read yet")
-    if kind == "chunked":
+    if kind in _IN_CHUNKS:
         size = math.prod(dataset.layout["chunk"]) * dataset.raw["element_size"]
         if size > _CHUNK_BYTES_MAX:
             raise UnsupportedError(f"{dataset.path} has chunks of {size} bytes; at most 1 GiB are read in place")
+    if kind == "chunked":
         pipeline(dataset.layout["filters"], dataset.raw["element_size"])
 
 
@@ -175,7 +178,7 @@ def tile_of(dataset: Dataset, record: int) -> tuple[int, ...]:
 
 def sides_of(dataset: Dataset, record: int) -> tuple[int, ...]:
     """The sides of the chunks that a dataset is read by."""
-    if dataset.layout["kind"] == "chunked":
+    if dataset.layout["kind"] in _IN_CHUNKS:
         return tuple(dataset.layout["chunk"])
     if dataset.layout["kind"] == "compact":
         return dataset.shape
@@ -200,15 +203,27 @@ def _run(shape: Sequence[int], room: int) -> tuple[int, ...]:
     return tuple(reversed(sides))
 
 
-def fragments(pieces: Pieces, source: Source, position: Sequence[int], *, new_axis: bool = False) -> list[str]:
+def ranks_of(dataset: Dataset) -> tuple[int, ...]:
+    """The place of each dimension in the order of a chunk's cells, 0 the slowest."""
+    if dataset.is_in_objects:
+        return tuple(dataset.layout["ranks"])
+    ranks = range(len(dataset.shape))
+    return tuple(reversed(ranks) if dataset.layout["kind"] == "column_major" else ranks)
+
+
+def fragments(
+    pieces: Pieces, sources: Mapping[str, Source], position: Sequence[int], *, new_axis: bool = False
+) -> list[str]:
     """What the core attaches, as JSON: a fragment per shape of chunks, its box at `position` of the array.
-    `new_axis`: the array has one dimension more, the outermost, along which the box has one cell.
+
+    `sources` has the files and folders of the datasets by path. `new_axis`: the array has one dimension more, the
+    outermost, along which the box has one cell.
     """
     groups: dict[Any, list[Dataset]] = {}
     for dataset in (one for one in pieces.datasets if pieces.records[one.path].members):
         sides = sides_of(dataset, pieces.records[dataset.path].size)
-        groups.setdefault((dataset.layout["kind"], sides), []).append(dataset)
-    made = [_fragment(pieces, datasets, source, kind, sides) for (kind, sides), datasets in groups.items()]
+        groups.setdefault((dataset.layout["kind"] in _IN_CHUNKS, sides, ranks_of(dataset)), []).append(dataset)
+    made = [_fragment(pieces, datasets, sources, *alike) for alike, datasets in groups.items()]
     return [json.dumps((_outside(one) if new_axis else one) | {"position": list(position)}) for one in made]
 
 
@@ -223,23 +238,26 @@ def _outside(fragment: Mapping[str, Any]) -> dict[str, Any]:
 def _fragment(
     pieces: Pieces,
     datasets: Sequence[Dataset],
-    source: Source,
-    kind: str,
+    known: Mapping[str, Source],
+    is_padded: bool,
     sides: Sequence[int],
+    ranks: Sequence[int],
 ) -> dict[str, Any]:
+    used = list(dict.fromkeys(dataset.source for dataset in datasets))
+    sources = [known[path] for path in used]
     places = {dataset.path: place for place, dataset in enumerate(datasets)}
     members = [member for member in pieces.members if member.dataset.path in places]
     return {
         "shape": list(pieces.shape),
         "lead": [0] * len(pieces.shape),
         "sides": list(sides),
-        "ranks": list(range(len(pieces.shape)))[:: -1 if kind == "column_major" else 1],
-        "padded": kind == "chunked",
-        "sources": [{"uri": source.uri, "size": source.size, "time_us": source.time_us, "etag": source.etag}],
+        "ranks": list(ranks),
+        "padded": is_padded,
+        "sources": [{"uri": one.uri, "size": one.size, "time_us": one.time_us, "etag": one.etag} for one in sources],
         "attrs": [member.attr.name for member in members],
         "fields": [_field(member, places, pieces) for member in members],
         "fills": [_fill(dataset, pieces.records[dataset.path]) for dataset in datasets],
-        "lists": [_pages(dataset, pieces.records[dataset.path], source) for dataset in datasets],
+        "lists": [_pages(dataset, pieces.records[dataset.path], used.index(dataset.source)) for dataset in datasets],
     }
 
 
@@ -280,7 +298,7 @@ def _step(dataset: Dataset, record: Record) -> int:
     return record.size
 
 
-def _pages(dataset: Dataset, record: Record, source: Source) -> dict[str, Any]:
+def _pages(dataset: Dataset, record: Record, source: int) -> dict[str, Any]:
     layout = dataset.layout
     match layout["kind"]:
         case "compact":
@@ -290,17 +308,14 @@ def _pages(dataset: Dataset, record: Record, source: Source) -> dict[str, Any]:
         case "contiguous" | "column_major" | "records":
             return {
                 "kind": "strided",
-                "source": 0,
+                "source": source,
                 "offset": layout["offset"],
                 "strides": _strides(dataset, record),
                 "step": _step(dataset, record),
                 "record": record.size,
             }
-    return {
-        "kind": "hdf5",
-        "file": source.path,
-        "dataset": dataset.raw,
-        "source": 0,
-        "pipeline": pipeline(layout["filters"], record.size),
-        "decoded": math.prod(layout["chunk"]) * record.size,
-    }
+    decoded = math.prod(layout["chunk"]) * record.size
+    place = {"dataset": dataset.raw, "source": source, "decoded": decoded}
+    if layout["kind"] == "objects":
+        return {"kind": "objects", "folder": dataset.file, **place}
+    return {"kind": "hdf5", "file": dataset.file, "pipeline": pipeline(layout["filters"], record.size), **place}

@@ -12,6 +12,7 @@ import numpy as np
 from .. import _native
 from ..base.printable import brief
 from ..errors import InputError, NotFoundError, UnsupportedError
+from . import zarr
 
 _LINKS_MAX = 32
 
@@ -45,6 +46,16 @@ class Dataset:
         return found
 
     @property
+    def is_in_objects(self) -> bool:
+        """Whether its chunks are files of their own in a folder."""
+        return bool(self.layout["kind"] == "objects")
+
+    @property
+    def source(self) -> str:
+        """The file that its cells lie in, or the folder of such files."""
+        return os.path.join(self.file, self.layout["folder"]).rstrip("/") if self.is_in_objects else self.file
+
+    @property
     def scales(self) -> tuple[str | None, ...]:
         """The paths of the datasets that describe each dimension."""
         found = tuple(self.raw["dimension_scales"])
@@ -52,7 +63,12 @@ class Dataset:
 
     def as_list(self) -> "Dataset":
         """A dataset of a single cell as a list of one."""
-        return replace(self, raw={**self.raw, "shape": [1]}) if not self.shape else self
+        if self.shape:
+            return self
+        layout = self.layout
+        if self.is_in_objects:
+            layout = {**layout, "chunk": [1], "ranks": [0], "objects": [1]}
+        return replace(self, raw={**self.raw, "shape": [1], "layout": layout})
 
     @property
     def is_scale(self) -> bool:
@@ -98,6 +114,9 @@ class File:
 
     def _find(self, path: str, asked: str, depth: int) -> Dataset:
         group, parts = self.root, [part for part in path.split("/") if part]
+        if not parts and self.format == "zarr" and list(group.datasets) == ["array"] and not group.groups:
+            # The folder is an array itself.
+            return group.datasets["array"]
         for place, part in enumerate(parts):
             last = place == len(parts) - 1
             if last and part in group.datasets:
@@ -129,7 +148,7 @@ def _absolute(group: str, path: str) -> str:
 
 
 def opened(path: str) -> File:
-    """The tree of the file at `path`: of HDF5, NetCDF, or an array of NumPy.
+    """The tree of the file at `path`: of HDF5, NetCDF, or an array of NumPy; or of a folder of Zarr.
 
     Raises:
         InputError: it is of another format.
@@ -156,7 +175,8 @@ def _group(file: str, path: str, raw: Mapping[str, Any], state: tuple[int, int])
     for one in _sound(raw["datasets"], made):
         refused = {entry["name"]: entry["reason"] for entry in one["refused"]}
         at = posixpath.join(path, one["name"])
-        made.datasets[one["name"]] = Dataset(file, at, one, _attributes(one["attributes"]), refused, state)
+        attributes = zarr.attributes(one, _attributes(one["attributes"]))
+        made.datasets[one["name"]] = Dataset(file, at, one, attributes, refused, state)
     return made
 
 
@@ -178,12 +198,19 @@ def _sound(members: list[Mapping[str, Any]], group: Group) -> Iterator[Mapping[s
 
 
 def _attributes(raw: list[Mapping[str, Any]]) -> dict[str, Any]:
-    return {one["name"]: value for one in raw if (value := _value(one)) is not None}
+    found = {one["name"]: _value(one) for one in raw}
+    return {one["name"]: found[one["name"]] for one in raw if found[one["name"]] is not None or _is_json(one)}
+
+
+def _is_json(raw: Mapping[str, Any]) -> bool:
+    return bool(raw["value"]["kind"] == "json")
 
 
 def _value(raw: Mapping[str, Any]) -> Any:
     """An attribute's value: a number or text, or an array of them; None for what has no such form."""
     kind, values = raw["value"]["kind"], raw["value"].get("values")
+    if kind == "json":
+        return zarr.attribute(values)
     shape = tuple(raw["shape"])
     if kind == "texts":
         return values[0] if not shape and len(values) == 1 else np.asarray(values, dtype=object).reshape(shape)
@@ -210,18 +237,31 @@ def _dtype_of(datatype: Mapping[str, Any], kind: str) -> np.dtype[Any]:
     return np.dtype({"integers": "i8", "floats": "f8", "booleans": "?"}[kind])
 
 
+def same_cells(one: Dataset, other: Dataset) -> bool:
+    """Whether two looks at a dataset in a folder found the same cells; a single cell may be shown as a list."""
+
+    def cells(dataset: Dataset) -> Any:
+        whole = dataset.as_list()
+        layout = {name: value for name, value in whole.layout.items() if name != "folder"}
+        return layout, [whole.raw[name] for name in ("shape", "datatype", "element_size", "fill")]
+
+    return bool(cells(one) == cells(other))
+
+
 def dimension_names(dataset: Dataset) -> list[str]:
-    """Names of the dimensions: of their scales, else `d0`, `d1` and so on; each once.
+    """Names of the dimensions: their own, or those of their scales, else `d0`, `d1` and so on; each once.
 
     Raises:
         InputError: a scale has a name that a dimension cannot have.
     """
     names: list[str] = []
+    own = dataset.raw.get("dimension_names") or [None] * len(dataset.shape)
     for place, scale in enumerate(dataset.scales):
-        name = posixpath.basename(scale) if scale else f"d{place}"
+        named = own[place] if place < len(own) else None
+        name = named or (posixpath.basename(scale) if scale else f"d{place}")
         if name in names or not name:
             name = f"{name}_{place}"
         if len(name.encode()) > 255:
-            raise InputError(f"{dataset.path}: the scale {brief(name)} has a name that is too long for a dimension")
+            raise InputError(f"{dataset.path}: the name {brief(name)} is too long for a dimension")
         names.append(name)
     return names

@@ -43,7 +43,13 @@ class Stored:
     @property
     def is_number(self) -> bool:
         """Whether it is one integer or float, which conventions may decode."""
-        return self.kind in ("int", "u_int", "float") and self.count == 1 and not self.steps and not self.shape
+        is_one = self.kind in ("int", "u_int", "float") and self.count == 1
+        return is_one and not self.steps and not self.shape and not self.is_moment
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether it is a moment or a duration."""
+        return self.dtype.startswith(("datetime64", "timedelta64"))
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,13 @@ def _stored(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:
             return _enumeration(datatype, name, offset)
         case "fixed_text":
             return _text(datatype, name, offset)
+        case "code_points":
+            steps = ({"step": "code_points"},)
+            return Stored("string", "u_int", 4, datatype["length"], big, offset, steps=steps, name=name)
+        case "moment":
+            count = datatype["count"] if datatype["count"] > 1 else ""
+            dtype = f"{'timedelta64' if datatype['is_duration'] else 'datetime64'}[{count}{datatype['unit']}]"
+            return Stored(dtype, "int", 8, 1, big, offset, name=name)
         case "opaque":
             return Stored(f"bytes[{datatype['size']}]", "bytes", datatype["size"], 1, False, offset, name=name)
         case "array":
@@ -131,7 +144,15 @@ def _text(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:
 
 def _array(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:
     base, shape = _stored(datatype["base"], name, offset), tuple(datatype["dimensions"])
-    if base.steps or base.shape or base.count > 1 or base.kind == "bytes" or len(shape) > 4 or 0 in shape:
+    if (
+        base.steps
+        or base.shape
+        or base.count > 1
+        or base.kind == "bytes"
+        or base.is_moment
+        or len(shape) > 4
+        or 0 in shape
+    ):
         raise UnsupportedError(f"it holds arrays of {datatype['base']['class']} in each cell")
     count = math.prod(shape)
     return Stored(base.dtype, base.kind, base.width, count, base.big_endian, offset, shape=shape, name=name)

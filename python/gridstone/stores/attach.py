@@ -41,24 +41,24 @@ def attach(
     context: Context | None = None,
     progress: Progress = None,
 ) -> Array | Group:
-    """Makes an array whose cells stay in files of HDF5, NetCDF or NumPy, without a copy; the files are never written.
+    """Makes an array whose cells stay in files of HDF5, NetCDF, Zarr or NumPy, without a copy; they are never written.
 
     The array is read, asked and updated like any other: what is written to it lies over the files' cells, in the store.
     `consolidate("all")` brings the cells home. A file that changes is a `SourceChangedError` that names it.
 
     Args:
         uri: the store; it is made if there is none.
-        source: the path of a file; or several, as a list or a pattern. A list keeps its order; the files of a pattern
-            are
-            ordered by their coordinates along `concat`, or else by their names (`run_2` before `run_10`).
+        source: the path of a file, or of a folder of Zarr; or several, as a list or a pattern. A list keeps its order;
+            the files of a pattern are ordered by their coordinates along `concat`, or else by their names (`run_2`
+            before `run_10`).
         dataset: the path of a dataset in it; several of one shape, as a list or as `{attribute: path}`, become the
             attributes of one array. Members of compounds become attributes. None: the whole file as a tree of groups
             and arrays, with dimension scales as labels.
         path: the place of the array or group in the store.
         concat: the dimension along which several files follow each other, or "new:run" for a new outermost one.
         decode: show fill values, packed numbers and times as the conventions of NetCDF say; False: the stored numbers.
-        variable: values of varying length have no form in place: "copy" copies them into the store, by way of h5py;
-            "refuse" is an error.
+        variable: values of varying length have no form in place: "copy" copies them into the store, by way of h5py
+            or zarr; "refuse" is an error.
         context: budget, threads and durability; None: the process's default. The returned handle may also read the
             folder
             of the file; others need `Context(sources=[folder])`, unless the file lies beside the store or below.
@@ -89,7 +89,7 @@ def attach(
     pieces = work.pieces([(name, file.dataset(one)) for name, one in asked])
 
     def fill(made: Array) -> None:
-        work.fill_one(made, pieces, file.path)
+        work.fill_one(made, pieces)
         work.label(made, pieces, file)
 
     return create_at_once(where, pieces.schema(), path, False, used, fill)
@@ -182,7 +182,7 @@ def _member(tx: Transaction, at: str, dataset: tree.Dataset, source: tuple[tree.
     if dataset.shape:
         pieces = work.pieces([(None, dataset)])
         made = tx.create(at, pieces.schema())
-        work.fill_one(made, pieces, file.path)
+        work.fill_one(made, pieces)
         work.label(made, pieces, file)
         return
     # A single cell is copied: an array without dimensions has no tiles.

@@ -180,6 +180,7 @@ impl Naming<'_> {
             fill,
             attributes: self.attributes(attributes, &mut refused),
             dimension_scales,
+            dimension_names: Vec::new(),
             is_scale: facts.is_scale,
             is_bare_dimension: facts.is_bare_dimension,
             layout,

@@ -158,6 +158,18 @@ pub trait Sources: Send + Sync + std::fmt::Debug {
     fn folder(&self) -> Option<String> {
         None
     }
+
+    /// Opens an object under the prefix of a source.
+    ///
+    /// # Errors
+    /// As [`Sources::open`]; an Access error names the prefix, if that is not allowed.
+    fn open_under(&self, prefix: &ForeignObject, object: &ForeignObject) -> Result<Arc<dyn ByteSource>>;
+
+    /// A SourceChanged error if what lies under a prefix is not what was attached.
+    ///
+    /// # Errors
+    /// As [`Sources::open`].
+    fn check_prefix(&self, prefix: &ForeignObject) -> Result<()>;
 }
 
 /// A store's files, by id and never by path.

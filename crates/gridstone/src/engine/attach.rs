@@ -107,10 +107,12 @@ impl Array {
                     known.pipelines.extend(more.collect::<Vec<_>>());
                     continue;
                 }
-                // The chunks under a prefix are looked at one by one, when they are read.
-                let opened = opener.as_ref().filter(|_| keys.is_none()).map(|sources| sources.open(object));
+                let looked = opener.as_ref().map(|sources| match keys {
+                    None => sources.open(object).map(drop),
+                    Some(_) => sources.check_prefix(object),
+                });
                 places.insert(object.uri.clone(), found.len());
-                let problem = opened.and_then(Result::err);
+                let problem = looked.and_then(Result::err);
                 found.push(SourceState {
                     attached: object.clone(),
                     cells: description.cells,

@@ -92,6 +92,14 @@ impl Sources for StoreSources {
     fn folder(&self) -> Option<String> {
         foreign::counted_from(&self.store)
     }
+
+    fn open_under(&self, prefix: &ForeignObject, object: &ForeignObject) -> Result<Arc<dyn ByteSource>> {
+        self.foreign.open_under(&self.store, prefix, object)
+    }
+
+    fn check_prefix(&self, prefix: &ForeignObject) -> Result<()> {
+        self.foreign.check_prefix(&self.store, prefix)
+    }
 }
 
 #[cfg(test)]

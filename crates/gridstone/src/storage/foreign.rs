@@ -53,7 +53,39 @@ impl ForeignFiles {
         }
     }
 
-    /// The state of an object now, and its location as a store in `store` keeps it.
+    /// Opens an object under the prefix of a source; where it really lies is what counts.
+    ///
+    /// # Errors
+    /// As [`ForeignFiles::open`]; an Access error names the prefix, if that is not allowed.
+    pub(super) fn open_under(
+        &self,
+        store: &str,
+        prefix: &ForeignObject,
+        object: &ForeignObject,
+    ) -> Result<Arc<dyn ByteSource>> {
+        let opened = self.open(store, object);
+        if let (Err(error), Located::Path(path)) = (&opened, located(store, &prefix.uri)?)
+            && error.kind() == ErrorKind::Access
+        {
+            self.allowed_path(store, &path, &prefix.uri)?;
+        }
+        opened
+    }
+
+    /// A SourceChanged error if the files under a prefix are not those that were attached: their number, their bytes and the time of
+    /// the newest are compared. What lies in a bucket is compared when it is read.
+    ///
+    /// # Errors
+    /// As [`ForeignFiles::look`].
+    pub(super) fn check_prefix(&self, store: &str, prefix: &ForeignObject) -> Result<()> {
+        match located(store, &prefix.uri)? {
+            Located::Path(_) => unchanged(prefix, &self.look(store, &prefix.uri)?),
+            Located::Url(..) => Ok(()),
+        }
+    }
+
+    /// The state of an object now, and its location as a store in `store` keeps it. A folder, which is a prefix, has the bytes of all
+    /// files below, the time of the newest, and their number as the tag.
     ///
     /// # Errors
     /// As [`ForeignFiles::open`]; NotFound where there is none.
@@ -61,8 +93,14 @@ impl ForeignFiles {
         match located(store, uri)? {
             Located::Path(path) => {
                 let path = self.allowed_path(store, &path, uri)?;
+                let kept = unknown(&kept_as(store, &path));
+                if path.is_dir() {
+                    let found = local::state_of_folder(&path)?;
+                    let (size, time_us, etag) = (found.bytes, found.newest_us, format!("{} files", found.files));
+                    return Ok(ForeignObject { size: Some(size), time_us, etag: Some(etag), ..kept });
+                }
                 let (size, time_us) = local::state_of(&path)?;
-                Ok(ForeignObject { size: Some(size), time_us: Some(time_us), ..unknown(&kept_as(store, &path)) })
+                Ok(ForeignObject { size: Some(size), time_us: Some(time_us), ..kept })
             }
             Located::Url(folder, name) => {
                 let size = self.object(store, &folder, &name)?.len();
@@ -177,7 +215,8 @@ fn is_beside(store: &str, url: &str) -> bool {
 fn kept_as(store: &str, real: &Path) -> String {
     let beside = folder_of(store).and_then(|folder| folder.canonicalize().ok());
     let relative = beside.and_then(|folder| real.strip_prefix(folder).ok().map(Path::to_path_buf));
-    let inside = relative.filter(|path| path.components().all(|part| matches!(part, Component::Normal(_))));
+    let plain = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
+    let inside = relative.filter(|path| !path.as_os_str().is_empty() && plain(path));
     inside.unwrap_or_else(|| real.to_path_buf()).display().to_string()
 }
 
@@ -297,6 +336,55 @@ mod tests {
                 && !is_under("s3://b/ab", "s3://b/a")
         );
         assert!(is_beside("s3://b/a/store", "s3://b/a/x/y") && !is_beside("s3://b", "s3://c"));
+    }
+
+    #[test]
+    fn objects_under_a_prefix_are_trusted_by_where_they_really_lie() {
+        let folder = Folder::new("prefix");
+        let (store, none) = (folder.path("inside/store"), ForeignFiles::default());
+        fs::create_dir_all(folder.path("inside/z/c")).unwrap();
+        fs::write(folder.path("inside/z/c/0"), b"chunk").unwrap();
+        std::os::unix::fs::symlink(folder.path("outside/b.h5"), folder.path("inside/z/c/1")).unwrap();
+        std::os::unix::fs::symlink(folder.path("outside"), folder.path("inside/z/d")).unwrap();
+        let near = unknown("z");
+        let open = |files: &ForeignFiles, prefix: &ForeignObject, uri: &str| {
+            files.open_under(&store, prefix, &unknown(uri)).map(|source| source.len())
+        };
+        assert_eq!(open(&none, &near, "z/c/0").unwrap(), 5);
+        for way in ["z/c/1", "z/d/b.h5", "z/../../outside/b.h5"] {
+            let error = open(&none, &near, way).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Access, "{way}: {error}");
+            assert!(error.to_string().contains(way), "{error}");
+        }
+        fs::create_dir_all(folder.path("outside/z/c")).unwrap();
+        fs::write(folder.path("outside/z/c/0"), b"chunk").unwrap();
+        let far = unknown(&folder.path("outside/z"));
+        let error = open(&none, &far, &folder.path("outside/z/c/0")).unwrap_err();
+        let named = format!("sources=[{:?}]", folder.path("outside"));
+        assert!(error.to_string().contains(&named), "the folder of the prefix, not that of the object: {error}");
+        let allowed = ForeignFiles::new(vec![folder.path("outside/z")], StorageOptions::default()).unwrap();
+        assert_eq!(open(&allowed, &far, &folder.path("outside/z/c/0")).unwrap(), 5);
+    }
+
+    #[test]
+    fn the_state_of_a_prefix_is_that_of_all_files_below() {
+        let folder = Folder::new("folder");
+        let (store, files) = (folder.path("inside/store"), ForeignFiles::default());
+        fs::create_dir_all(folder.path("inside/z/c/0")).unwrap();
+        assert_eq!(files.look(&store, "z").unwrap().time_us, None);
+        fs::write(folder.path("inside/z/c/0/1"), b"chunk").unwrap();
+        fs::write(folder.path("inside/z/.zarray"), b"{}").unwrap();
+        std::os::unix::fs::symlink(folder.path("inside"), folder.path("inside/z/loop")).unwrap();
+        let link = fs::symlink_metadata(folder.path("inside/z/loop")).unwrap().len();
+        let was = files.look(&store, "z").unwrap();
+        assert_eq!((was.uri.as_str(), was.size, was.etag.as_deref()), ("z", Some(7 + link), Some("3 files")));
+        files.check_prefix(&store, &was).unwrap();
+        fs::write(folder.path("inside/z/c/0/2"), b"").unwrap();
+        let error = files.check_prefix(&store, &was).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SourceChanged);
+        assert!(error.to_string().contains("its tag was 3 files and is 4 files"), "{error}");
+        fs::remove_dir_all(folder.path("inside/z")).unwrap();
+        assert_eq!(files.check_prefix(&store, &was).unwrap_err().kind(), ErrorKind::SourceChanged);
     }
 
     #[test]

@@ -264,6 +264,7 @@ fn stored(bytes: &mut Vec<u8>, records: &[u8], pipeline: &str) -> TilePage {
         pipeline: 0,
         decoded: records.len() as u32,
         crc: None,
+        object_size: None,
         is_fill: false,
     };
     bytes.extend_from_slice(&encoded);

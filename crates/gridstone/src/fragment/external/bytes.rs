@@ -2,11 +2,15 @@
 //!
 //! Ranges of pages count in one space of 64-bit offsets, in which every source has a place. So whoever fetches blocks knows no
 //! files. A source is opened, and compared with its recorded state, when its first byte is wanted.
+//!
+//! An object under a prefix is opened for each read, compared, and closed: there may be millions. Its state is in its pages, and
+//! remembered from the moment that a page's range is asked for.
 
-use super::table::{ForeignPage, ForeignSource, OWN_SOURCE};
+use super::table::{ChunkKeys, ForeignPage, ForeignSource, OWN_SOURCE};
 use crate::base::{Begun, ByteRange, ByteSource, Error, ForeignObject, Pending, Ready, Result, Sources};
 use bytes::Bytes;
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Offsets between two sources that are nobody's, so that nobody reads the end of one and the start of the next together.
 const BETWEEN: u64 = 1 << 32;
@@ -28,6 +32,39 @@ struct Place {
     /// How much of the space it has.
     span: u64,
     opened: OnceLock<Arc<dyn ByteSource>>,
+    /// The objects under a prefix whose ranges were asked for.
+    objects: RwLock<HashMap<u64, ObjectState>>,
+}
+
+/// The state of an object under a prefix when it was attached.
+#[derive(Debug, Clone, Copy)]
+struct ObjectState {
+    /// When it was last changed, where known.
+    time_us: Option<i64>,
+    /// The low 32 bits of its size, where known.
+    size: Option<u32>,
+}
+
+impl Place {
+    /// The number of the object that holds an offset under the prefix, and the offset in it.
+    fn object_at(&self, keys: &ChunkKeys, offset: u64) -> (u64, u64) {
+        (offset >> keys.shift, offset & ((1 << keys.shift) - 1))
+    }
+
+    /// Remembers the state of the object that holds a page.
+    fn remember(&self, page: &ForeignPage) {
+        let Some(keys) = &self.source.keys else { return };
+        let (number, _) = self.object_at(keys, page.offset);
+        if !self.objects.read().unwrap_or_else(PoisonError::into_inner).contains_key(&number) {
+            let state = ObjectState { time_us: (page.time_us != 0).then_some(page.time_us), size: page.object_size };
+            self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(number, state);
+        }
+    }
+
+    fn state_of(&self, number: u64) -> Result<ObjectState> {
+        let states = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        states.get(&number).copied().ok_or_else(|| Error::corruption("bytes are wanted of an object that has no page"))
+    }
 }
 
 impl ForeignBytes {
@@ -46,7 +83,13 @@ impl ForeignBytes {
             };
             let end = span.and_then(|span| base.checked_add(span));
             let (span, end) = span.zip(end).ok_or_else(too_many)?;
-            places.push(Place { source: source.clone(), base, span, opened: OnceLock::new() });
+            places.push(Place {
+                source: source.clone(),
+                base,
+                span,
+                opened: OnceLock::new(),
+                objects: RwLock::default(),
+            });
             base = end.checked_add(BETWEEN).ok_or_else(too_many)?;
         }
         Ok(Self { own, files, places, len: base })
@@ -63,6 +106,9 @@ impl ForeignBytes {
         } else {
             self.places.get(page.source as usize).map(|place| (place.base, place.span)).ok_or_else(outside)?
         };
+        if let Some(place) = self.places.get(page.source as usize) {
+            place.remember(page);
+        }
         let end = page.offset.checked_add(page.length).filter(|end| *end <= span);
         end.map(|_| ByteRange::new(base + page.offset, page.length)).ok_or_else(outside)
     }
@@ -96,18 +142,36 @@ impl ForeignBytes {
         }
     }
 
-    /// Reads ranges of objects under a prefix, each object for itself.
+    /// Reads ranges of objects under a prefix; those of one object that follow each other together.
     fn read_objects(&self, place: &Place, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
         let Some(keys) = &place.source.keys else { return Err(Error::corruption("a prefix without keys")) };
-        let read = |range: &ByteRange| {
-            let offset = range.offset - place.base;
-            let (number, inside) = (offset >> keys.shift, offset & ((1 << keys.shift) - 1));
-            let key = keys.key(number).ok_or_else(|| Error::corruption("a chunk that has no key"))?;
-            let uri = format!("{}/{key}", place.source.object.uri);
-            let object = ForeignObject { uri, size: None, time_us: None, etag: None };
-            self.files.open(&object)?.read_one(ByteRange::new(inside, range.len))
-        };
-        ranges.iter().map(read).collect()
+        let object = |range: &ByteRange| place.object_at(keys, range.offset - place.base);
+        let mut found = Vec::with_capacity(ranges.len());
+        for run in ranges.chunk_by(|a, b| object(a).0 == object(b).0) {
+            let Some(first) = run.first() else { continue };
+            let opened = self.open_object(place, keys, object(first).0)?;
+            let inside: Vec<ByteRange> = run.iter().map(|range| ByteRange::new(object(range).1, range.len)).collect();
+            found.extend(opened.submit(&inside)?.wait()?);
+        }
+        Ok(found)
+    }
+
+    /// An object under a prefix, as it was when it was attached.
+    fn open_object(&self, place: &Place, keys: &ChunkKeys, number: u64) -> Result<Arc<dyn ByteSource>> {
+        let key = keys.key(number).ok_or_else(|| Error::corruption("a chunk that has no key"))?;
+        let state = place.state_of(number)?;
+        let uri = format!("{}/{key}", place.source.object.uri);
+        let object = ForeignObject { uri, size: None, time_us: state.time_us, etag: None };
+        let opened = self.files.open_under(&place.source.object, &object)?;
+        match state.size.filter(|size| *size != opened.len() as u32) {
+            None => Ok(opened),
+            Some(_) => Err(Error::source_changed(format!(
+                "the source {} has changed since it was attached: its size was another one than {} bytes; attach it again if the \
+                 change is meant",
+                object.uri,
+                opened.len()
+            ))),
+        }
     }
 
     fn submit_run(&self, place: Option<usize>, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {

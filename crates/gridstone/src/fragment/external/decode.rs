@@ -83,8 +83,12 @@ impl FieldDecoder {
             let (values, offsets) = texts(raw.as_slice(), size, *padding);
             return self.checked(values, Some(offsets), validity);
         }
+        if let Some(DecodingStep::CodePoints) = step {
+            let (values, offsets) = texts_of_code_points(raw.as_slice(), size)?;
+            return self.checked(values, Some(offsets), validity);
+        }
         let mut values = match step {
-            None | Some(DecodingStep::Null { .. } | DecodingStep::Text { .. }) => raw,
+            None | Some(DecodingStep::Null { .. } | DecodingStep::Text { .. } | DecodingStep::CodePoints) => raw,
             Some(DecodingStep::Scale { factor, add, width }) => self.scaled(raw.as_slice(), (*factor, *add), *width)?,
             Some(DecodingStep::Time { factor, add }) => {
                 self.times(raw.as_slice(), (*factor, *add), validity.as_deref())?
@@ -315,6 +319,27 @@ fn clear_nulls(values: &mut [u8], validity: Option<&[u8]>) {
     }
 }
 
+/// The texts of little-endian code points in places of `size` bytes, one after the other, and where each begins.
+///
+/// # Errors
+/// Input: a number is no code point.
+fn texts_of_code_points(raw: &[u8], size: usize) -> Result<(AlignedBuf, Vec<u64>)> {
+    let (mut values, mut offsets) = (AlignedBuf::default(), vec![0]);
+    for cell in raw.chunks_exact(size.max(4)) {
+        let points = cell.as_chunks::<4>().0;
+        let len = points.iter().rposition(|point| *point != [0; 4]).map_or(0, |last| last + 1);
+        for point in points.iter().take(len) {
+            let number = u32::from_le_bytes(*point);
+            let letter = char::from_u32(number);
+            let letter =
+                letter.ok_or_else(|| Error::input(format!("the number {number:#x} in a text is no code point")))?;
+            values.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        offsets.push(values.len() as u64);
+    }
+    Ok((values, offsets))
+}
+
 /// The texts in places of `size` bytes, one after the other, and where each begins.
 fn texts(raw: &[u8], size: usize, padding: TextPadding) -> (AlignedBuf, Vec<u64>) {
     let (mut values, mut offsets) = (AlignedBuf::default(), vec![0]);
@@ -457,6 +482,26 @@ mod tests {
         let of = field(ValueKind::Bytes, 1, vec![DecodingStep::Text { padding: TextPadding::Zeros }]);
         let error = decoded(of, Datatype::String, false, &[0xff], 1).unwrap_err();
         assert!(error.kind() == ErrorKind::Input && error.to_string().contains("UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn code_points_become_utf_8_and_zeros_end_them() {
+        let of = |big_endian| ForeignField {
+            value: StoredValue { kind: ValueKind::UInt, width: 4, count: 3, big_endian },
+            step: 12,
+            ..field(ValueKind::UInt, 4, vec![DecodingStep::CodePoints])
+        };
+        let page = |to: fn(u32) -> [u8; 4], points: [u32; 6]| points.into_iter().flat_map(to).collect::<Vec<u8>>();
+        for (big, to) in [(false, u32::to_le_bytes as fn(u32) -> [u8; 4]), (true, u32::to_be_bytes)] {
+            let cells = page(to, [0x61, 0, 0x1f600, 0xe4, 0, 0]);
+            let column = decoded(of(big), Datatype::String, false, &cells, 2).unwrap();
+            assert_eq!(column.view().value(0), "a\0\u{1f600}".as_bytes());
+            assert_eq!(column.view().value(1), "\u{e4}".as_bytes());
+            let wrong = page(to, [0xd800, 0, 0, 0, 0, 0]);
+            let error = decoded(of(big), Datatype::String, false, &wrong, 2).unwrap_err();
+            assert!(error.kind() == ErrorKind::Input && error.to_string().contains("0xd800"), "{error}");
+        }
+        assert!(decoded(of(false), Datatype::Bytes, false, &[0; 12], 1).is_err());
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //!                       and with flag 8: sized template | u32 shift | u32 axes | per axis u64 chunks
 //!     flags: 1 the size is known, 2 the time, 4 the etag, 8 the source is a prefix of objects, one per chunk
 //! section 15, per page of the stripe: u64 offset | u64 length | i64 time | u32 source | u32 pipeline | u32 decoded length
-//!                       | u32 CRC32C | u32 flags | u32 0
-//!     source 0xffffffff: this fragment; flags: 1 the checksum is known, 2 the page is one record, which all cells have
+//!                       | u32 CRC32C | u32 flags | u32 size of its object, the low bits
+//!     source 0xffffffff: this fragment; flags: 1 the checksum is known, 2 the page is one record, which all cells have,
+//!     4 the size of its object is known
 //! section 16, stripe 0: the fields, a JSON list
 //! section 17, per list and tile of the stripe: u32 page, counted in the stripe
 //! ```
@@ -17,7 +18,8 @@ use crate::base::{ByteReader, ByteWriter, Error, ForeignObject, Result, limits, 
 /// A file of another format, or a prefix under which its chunks are objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignSource {
-    /// Where it lies, and its state when it was attached; of a prefix the URI alone.
+    /// Where it lies, and its state when it was attached. A prefix has the bytes of all files below, the time of the newest, and their
+    /// number as the tag.
     pub object: ForeignObject,
     /// How the keys under a prefix are made.
     pub keys: Option<ChunkKeys>,
@@ -54,6 +56,8 @@ pub struct ForeignPage {
     pub decoded: u32,
     /// The CRC32C of its bytes, where known.
     pub crc: Option<u32>,
+    /// The low 32 bits of the size of its object under a prefix, where known.
+    pub object_size: Option<u32>,
     /// Whether it is one record that stands for all cells of its tile.
     pub is_fill: bool,
 }
@@ -157,6 +161,7 @@ pub(super) fn decode_sources(bytes: &[u8]) -> Result<Vec<ForeignSource>> {
 pub(super) const PAGE_BYTES: usize = 48;
 const CHECKED: u32 = 1;
 const FILL: u32 = 2;
+const SIZED: u32 = 4;
 
 pub(super) fn encode_page(page: &ForeignPage, w: &mut ByteWriter) {
     w.u64(page.offset);
@@ -166,23 +171,26 @@ pub(super) fn encode_page(page: &ForeignPage, w: &mut ByteWriter) {
     w.u32(page.pipeline);
     w.u32(page.decoded);
     w.u32(page.crc.unwrap_or(0));
-    w.u32(if page.crc.is_some() { CHECKED } else { 0 } | if page.is_fill { FILL } else { 0 });
-    w.u32(0);
+    let flag = |set: bool, bit: u32| if set { bit } else { 0 };
+    let size = page.object_size;
+    w.u32(flag(page.crc.is_some(), CHECKED) | flag(page.is_fill, FILL) | flag(size.is_some(), SIZED));
+    w.u32(size.unwrap_or(0));
 }
 
 pub(super) fn decode_page(bytes: &[u8]) -> Result<ForeignPage> {
     const WHAT: &str = "a page of an external fragment";
     let mut r = ByteReader::new(bytes, WHAT);
     let (offset, length, time_us) = (r.u64()?, r.u64()?, r.i64()?);
-    let (source, pipeline, decoded, crc, flags) = (r.u32()?, r.u32()?, r.u32()?, r.u32()?, r.u32()?);
-    if flags & !(CHECKED | FILL) != 0 {
+    let (source, pipeline, decoded, crc, flags, size) = (r.u32()?, r.u32()?, r.u32()?, r.u32()?, r.u32()?, r.u32()?);
+    if flags & !(CHECKED | FILL | SIZED) != 0 {
         return Err(newer(WHAT, format!("the flags {flags:#x}")));
     }
     if decoded as usize > limits::BLOCK_BYTES_MAX || length > limits::BLOCK_BYTES_MAX as u64 * 2 {
         return Err(Error::corruption(format!("{WHAT} has {length} bytes, {decoded} when decoded")));
     }
     let crc = (flags & CHECKED != 0).then_some(crc);
-    Ok(ForeignPage { source, offset, length, time_us, pipeline, decoded, crc, is_fill: flags & FILL != 0 })
+    let object_size = (flags & SIZED != 0).then_some(size);
+    Ok(ForeignPage { source, offset, length, time_us, pipeline, decoded, crc, object_size, is_fill: flags & FILL != 0 })
 }
 
 pub(super) fn encode_fields(fields: &[ForeignField]) -> Result<Vec<u8>> {
@@ -225,13 +233,14 @@ mod tests {
             pipeline: 2,
             decoded: 80,
             crc: Some(0),
+            object_size: Some(7),
             is_fill: true,
         };
         let mut w = ByteWriter::new();
         encode_page(&page, &mut w);
         assert_eq!((w.len(), decode_page(w.as_slice()).unwrap()), (PAGE_BYTES, page));
         let mut unknown = w.as_slice().to_vec();
-        unknown[40] |= 4;
+        unknown[40] |= 8;
         assert_eq!(decode_page(&unknown).unwrap_err().kind(), ErrorKind::Unsupported);
         let mut huge = w.as_slice().to_vec();
         huge[32..36].copy_from_slice(&u32::MAX.to_le_bytes());

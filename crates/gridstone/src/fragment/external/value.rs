@@ -90,6 +90,8 @@ pub enum DecodingStep {
         /// What ends it.
         padding: TextPadding,
     },
+    /// Text of numbers, each a code point of Unicode: zeros at the end are no text.
+    CodePoints,
     /// 1 for each value that is not 0.
     Truth,
 }
@@ -203,6 +205,9 @@ impl ForeignField {
             }
             (Some(DecodingStep::Text { .. }), Datatype::String | Datatype::Bytes) => {
                 self.value.kind == ValueKind::Bytes
+            }
+            (Some(DecodingStep::CodePoints), Datatype::String) => {
+                (self.value.kind, self.value.width) == (ValueKind::UInt, 4)
             }
             (Some(DecodingStep::Truth), Datatype::Bool) => whole,
             _ => false,

@@ -156,7 +156,7 @@ impl<S: ByteSink> ExternalWriter<S> {
         let decoded = u32::try_from(len).map_err(|_| Error::unsupported("a chunk above 1 GiB"))?;
         let pipeline = self.pipeline_number("none")?;
         let (source, length) = (OWN_SOURCE, len as u64);
-        Ok(ForeignPage { source, offset, length, time_us: 0, pipeline, decoded, crc: None, is_fill })
+        Ok(ForeignPage { source, offset, length, time_us: 0, pipeline, decoded, crc: None, object_size: None, is_fill })
     }
 
     fn pipeline_number(&mut self, text: &str) -> Result<u32> {

@@ -15,7 +15,63 @@ use std::sync::Arc;
 /// The size in bytes of a file, and when it was last changed, in microseconds since 1970, UTC.
 pub(in crate::storage) fn state_of(path: &Path) -> Result<(u64, i64)> {
     let (_, metadata) = open_object(path)?;
-    state(path, &metadata)
+    state_of_metadata(path, &metadata)
+}
+
+/// What lies in a folder and below.
+#[derive(Debug, Default)]
+pub(in crate::storage) struct FolderState {
+    /// Files, links to files among them.
+    pub(in crate::storage) files: u64,
+    /// Their bytes.
+    pub(in crate::storage) bytes: u64,
+    /// When the newest was last changed, in microseconds since 1970, UTC; `None`: there is no file.
+    pub(in crate::storage) newest_us: Option<i64>,
+}
+
+/// Folders inside folders: those of an array are fewer than its dimensions.
+const FOLDERS_DEEP_MAX: u32 = 64;
+
+/// The files in a folder and below. Links to folders are not followed.
+///
+/// # Errors
+/// Storage, Access: it cannot be read. Unsupported: its folders lie too deep.
+pub(in crate::storage) fn state_of_folder(path: &Path) -> Result<FolderState> {
+    let mut state = FolderState::default();
+    state.add_folder(path, 0)?;
+    Ok(state)
+}
+
+impl FolderState {
+    fn add_folder(&mut self, path: &Path, depth: u32) -> Result<()> {
+        if depth > FOLDERS_DEEP_MAX {
+            return Err(Error::unsupported(format!("{} lies in more than {FOLDERS_DEEP_MAX} folders", path.display())));
+        }
+        let failed = |e| opening_failed(path, e);
+        for entry in std::fs::read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let (below, kind) = (entry.path(), entry.file_type().map_err(failed)?);
+            if kind.is_dir() {
+                self.add_folder(&below, depth + 1)?;
+                continue;
+            }
+            // A link counts as the file that it leads to, or as itself.
+            let metadata = match std::fs::metadata(&below) {
+                Ok(metadata) if metadata.is_file() => metadata,
+                Err(e) if e.kind() != Os::NotFound => return Err(opening_failed(&below, e)),
+                _ => match std::fs::symlink_metadata(&below) {
+                    // Removed while the folder was listed.
+                    Err(e) if e.kind() == Os::NotFound => continue,
+                    found => found.map_err(|e| opening_failed(&below, e))?,
+                },
+            };
+            let (bytes, time_us) = state_of_metadata(&below, &metadata)?;
+            self.files += 1;
+            self.bytes = self.bytes.saturating_add(bytes);
+            self.newest_us = self.newest_us.max(Some(time_us));
+        }
+        Ok(())
+    }
 }
 
 /// The error of a file that cannot be opened: NotFound if there is none.
@@ -28,7 +84,7 @@ pub(in crate::storage) fn opening_failed(path: &Path, error: std::io::Error) -> 
     }
 }
 
-fn state(path: &Path, metadata: &Metadata) -> Result<(u64, i64)> {
+fn state_of_metadata(path: &Path, metadata: &Metadata) -> Result<(u64, i64)> {
     let failed = |e: std::io::Error| Error::storage(format!("cannot look at {}: {e}", path.display())).with_source(e);
     Ok((metadata.len(), micros_utc(metadata.modified().map_err(failed)?)))
 }
@@ -57,7 +113,7 @@ impl ForeignFile {
     fn check(&self) -> Result<()> {
         let metadata =
             std::fs::metadata(&self.path).map_err(|e| gone(&self.attached.uri, opening_failed(&self.path, e)))?;
-        let (size, time_us) = state(&self.path, &metadata)?;
+        let (size, time_us) = state_of_metadata(&self.path, &metadata)?;
         let found = ForeignObject { size: Some(size), time_us: Some(time_us), etag: None, uri: String::new() };
         unchanged(&self.attached, &found)
     }

@@ -25,7 +25,7 @@ use super::{Listed, PutOutcome, Storage, Swept, names};
 use crate::base::{ByteSink, ByteSource, Error, ErrorKind, Id, Result};
 use bytes::Bytes;
 pub use calls::{DiskCalls, SystemCalls};
-pub(super) use foreign::{open_foreign, opening_failed, state_of};
+pub(super) use foreign::{open_foreign, opening_failed, state_of, state_of_folder};
 use std::io::ErrorKind as Os;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
