@@ -78,11 +78,12 @@ def _boxes(rows: Sequence[Mapping[str, Any]]) -> list[Box]:
     return [
         Box(
             tuple(dict.fromkeys(uri for row in of for uri in row["uris"])),
-            *place,
+            at,
+            shape,
             tuple(row["id"] for row in of),
             frozenset(name for row in of for name in row["attrs"]),
         )
-        for place, of in groups.items()
+        for (at, shape), of in groups.items()
     ]
 
 

@@ -128,7 +128,17 @@ fn page(grid: &ChunkGrid, domain: &Subarray, tile: u64) -> TilePage {
     }
     let length = RECORD as u64 * SIDES.iter().product::<u64>();
     let (offset, decoded) = (number * length, length as u32);
-    let page = ForeignPage { source: 0, offset, length, time_us: 0, pipeline: 0, decoded, crc: None, is_fill: false };
+    let page = ForeignPage {
+        source: 0,
+        offset,
+        length,
+        time_us: 0,
+        object_size: 0,
+        pipeline: 0,
+        decoded,
+        crc: None,
+        is_fill: false,
+    };
     TilePage::Stored { page, pipeline: "none".into() }
 }
 
