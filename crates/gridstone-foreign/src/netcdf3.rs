@@ -48,7 +48,10 @@ pub fn tree(source: &dyn ByteSource) -> Result<ForeignFile> {
         };
         let mut cursor = HeaderCursor { rest: bytes.get(4..).unwrap_or_default(), version, is_short: false };
         match Header::parse(&mut cursor) {
-            Ok(header) => return header.tree(length),
+            Ok(header) => {
+                header.check_places(take - cursor.rest.len() as u64)?;
+                return header.tree(length);
+            }
             Err(_) if cursor.is_short && take < length.min(HEADER_BYTES_MAX) => {
                 take = length.min(HEADER_BYTES_MAX).min(take * 4);
             }
@@ -207,7 +210,53 @@ impl<'a> Header<'a> {
         for _ in 0..cursor.list(VARIABLES)? {
             variables.push(variable(cursor)?);
         }
-        Ok(Self { records, dimensions, attributes, variables })
+        let header = Self { records, dimensions, attributes, variables };
+        header.variables.iter().try_for_each(|variable| header.check_axes(variable))?;
+        Ok(header)
+    }
+
+    /// An error unless the axes of a variable are dimensions of the file, the records first. One that is wrong makes all strides wrong.
+    fn check_axes(&self, variable: &Variable<'_>) -> Result<()> {
+        for (place, number) in variable.dimensions.iter().enumerate() {
+            let name = &variable.name;
+            match self.dimensions.get(*number) {
+                None => {
+                    return Err(Error::damaged(format!("the variable {name:?} has a dimension that the file lacks")));
+                }
+                Some(dimension) if dimension.length == 0 && place > 0 => {
+                    return Err(Error::damaged(format!("the variable {name:?} has the records inside of others")));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// An error if the cells of two variables overlap, or lie in the header, which ends at `header_end`. The first records stand for
+    /// all of them.
+    fn check_places(&self, header_end: u64) -> Result<()> {
+        let mut places = Vec::with_capacity(self.variables.len());
+        for variable in &self.variables {
+            places.push((variable.offset, self.bytes_of(variable)?, self.has_records(variable), &variable.name));
+        }
+        places.sort();
+        let mut end = header_end;
+        for (offset, bytes, _, name) in places.iter().filter(|(_, bytes, _, _)| *bytes > 0) {
+            if *offset < end {
+                return Err(Error::damaged(format!(
+                    "the variable {name:?} begins at byte {offset}, inside of what ends at byte {end}"
+                )));
+            }
+            end = offset.saturating_add(*bytes);
+        }
+        let mut records = places.iter().filter(|(_, _, has_records, _)| *has_records).map(|place| place.0);
+        let last_fixed = places.iter().filter(|(_, _, has_records, _)| !has_records).map(|place| place.0).next_back();
+        match (records.next(), last_fixed) {
+            (Some(first), Some(last)) if last > first => {
+                Err(Error::damaged("the NetCDF file has a variable without records behind the first record"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the variable lies along the record dimension.
@@ -219,10 +268,6 @@ impl<'a> Header<'a> {
     /// Bytes of the variable, or of one record of it.
     fn bytes_of(&self, variable: &Variable<'_>) -> Result<u64> {
         let axes = variable.dimensions.iter().skip(usize::from(self.has_records(variable)));
-        let is_record = |number: &usize| self.dimensions.get(*number).is_some_and(|dimension| dimension.length == 0);
-        if axes.clone().any(is_record) {
-            return Err(Error::damaged(format!("the variable {:?} has the records inside of others", variable.name)));
-        }
         let bytes = axes
             .map(|&number| self.dimensions.get(number))
             .try_fold(u64::from(variable.datatype.width), |bytes, dimension| bytes.checked_mul(dimension?.length));
@@ -475,6 +520,24 @@ mod tests {
         let axes = place(b"\0\0\0\x01a") + 12;
         inside[axes..axes + 8].rotate_left(4);
         assert!(tree(&inside).unwrap_err().to_string().contains("\"a\" has the records inside"));
+        let mut lacking = whole.clone();
+        lacking[axes + 7] = 2;
+        assert!(tree(&lacking).unwrap_err().to_string().contains("lacks"));
+    }
+
+    #[test]
+    fn variables_lie_apart() {
+        let whole = file();
+        for (wanted, changed, told) in
+            [(304, 302, "inside of what ends"), (290, 10, "inside"), (290, 310, "behind the first")]
+        {
+            let (wanted, changed) = (i32::to_be_bytes(wanted), i32::to_be_bytes(changed));
+            let mut bytes = whole.clone();
+            let place = bytes.windows(4).position(|found| found == wanted).unwrap();
+            bytes[place..place + 4].copy_from_slice(&changed);
+            let error = tree(&bytes).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 
     /// The last byte of the cells of a variable.

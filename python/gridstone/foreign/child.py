@@ -8,6 +8,7 @@ import contextlib
 import json
 import multiprocessing.spawn
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -26,6 +27,9 @@ _BEGIN = (
 )
 """The modules that this process finds are found there too. The folder of the script is not among them."""
 _IDLE_S = 30.0
+ANSWER_S_MAX = 120.0
+"""How long a child may take to begin an answer, or to go on with it: HDF5 never comes back from some damaged heaps."""
+_PIECE_BYTES = 1 << 20
 _CHILDREN_MAX = max(1, min(8, os.cpu_count() or 1))
 
 
@@ -34,11 +38,40 @@ class WorkerRefusal(Exception):
 
 
 class WorkerDeath(Exception):
-    """The process ended before it answered; `faulted`: a fault in a library ended it."""
+    """The process ended before it answered, or was ended; `faulted`: by a fault in a library."""
 
     def __init__(self, message: str, faulted: bool) -> None:
         super().__init__(message)
         self.faulted = faulted
+
+
+class Silence(Exception):
+    """The process gave no answer for long."""
+
+
+class Answers:
+    """What a process writes, as it comes."""
+
+    def __init__(self, pipe: Any) -> None:
+        self._number: int = pipe.fileno()
+        # Where pipes cannot be waited for, an answer is waited for without an end.
+        self._poll = select.poll() if hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(self._number, select.POLLIN)
+
+    def read(self, count: int) -> bytes:
+        """The next bytes; fewer at the end."""
+        pieces: list[bytes] = []
+        left = count
+        while left:
+            if self._poll is not None and not self._poll.poll(ANSWER_S_MAX * 1000):
+                raise Silence
+            piece = os.read(self._number, min(left, _PIECE_BYTES))
+            if not piece:
+                break
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
 
 
 class Child:
@@ -60,6 +93,7 @@ class Child:
         except OSError as error:
             told.close()
             raise StorageError(f"the process for h5py cannot be started: {command[0]}: {error}") from error
+        self._answers = Answers(self.process.stdout)
 
     def ask(self, header: Mapping[str, Any], body: bytes = b"") -> Iterator[tuple[dict[str, Any], bytes]]:
         """The answers, one after the other; the last one has the key "done".
@@ -69,13 +103,16 @@ class Child:
             WorkerDeath: the process ended.
         """
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         try:
             worker.send(cast(BinaryIO, self.process.stdin), dict(header), body)
         except OSError as error:
             raise self._death() from error
         while True:
-            found = worker.receive(cast(BinaryIO, self.process.stdout))
+            try:
+                found = worker.receive(self._answers)
+            except Silence as error:
+                told = f"the process of h5py gave no answer for {ANSWER_S_MAX:g} s: what it reads may be damaged"
+                raise WorkerDeath(told, True) from error
             if found is None:
                 raise self._death()
             if "error" in found[0]:

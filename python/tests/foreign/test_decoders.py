@@ -200,6 +200,42 @@ def test_a_death_while_a_chunk_is_decoded(
 
 
 @pytest.mark.usefixtures("_own_children")
+def test_what_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = _lists(tmp_path / "x.h5")
+    with monkeypatch.context() as patched:
+        patched.setattr(child, "ANSWER_S_MAX", 4.0)
+        for after in (0, 1):
+            _dying(patched, "copy", "signal.pause()", after)
+            with pytest.raises(UnsupportedError, match=r"x\.h5.*no answer for 4 s"):
+                _attached(tmp_path)
+    assert not (tmp_path / "x.gs").exists()
+    assert [one.tolist() for one in _attached(tmp_path)[...]] == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is filled by glibc")
+def test_output_that_a_filter_does_not_write_is_refused() -> None:
+    with h5py.File("szip", "w", driver="core", backing_store=False) as file:
+        values = np.arange(9 * 14, dtype="<i4").reshape(9, 14) * 7
+        dataset = file.create_dataset("d", data=values[:5, :7], chunks=(5, 7), compression="szip")
+        packed = dataset.id.read_direct_chunk((0, 0))[1]
+        parameters = ",".join(str(value) for value in dataset.id.get_create_plist().get_filter(0)[2])
+    decode = decoders.decoder("hdf5.4")
+    assert decode(packed, parameters, 140) == values[:5, :7].tobytes()
+    outcomes = set()
+    for place in range(4, len(packed)):
+        for bit in range(8):
+            damaged = bytearray(packed)
+            damaged[place] ^= 1 << bit
+            try:
+                made = decode(bytes(damaged), parameters, 140)
+                assert made == decode(bytes(damaged), parameters, 140)
+                outcomes.add("values")
+            except CorruptionError as error:
+                outcomes.add("unwritten" if "unwritten" in str(error) else "refused")
+    assert "unwritten" in outcomes
+
+
+@pytest.mark.usefixtures("_own_children")
 @pytest.mark.parametrize("after", [0, 1])
 @pytest.mark.parametrize(("how", "error"), [("SIGSEGV", UnsupportedError), ("SIGKILL", StorageError)])
 def test_a_death_while_values_are_copied_leaves_nothing(
