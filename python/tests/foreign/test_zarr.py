@@ -461,3 +461,46 @@ def test_series_of_folders(tmp_path: Path, version: int, dtype: str) -> None:
     more = write(tmp_path / "more.zarr", base | {"seed": 11, "dtype": np.dtype(dtype)})
     a.attach(tmp_path / "more.zarr")
     same(a[...], np.concatenate([*parts, more]))
+
+
+def test_arrays_of_one_shape_are_attributes(tmp_path: Path) -> None:
+    root = zarr.create_group(tmp_path / "x.zarr")
+    made = {
+        "a": {"chunks": (5, 4), "dtype": "i4"},
+        "b": {"chunks": (5, 4), "dtype": "f8", "filters": [TransposeCodec(order=(1, 0))]},
+        "c": {"chunks": (2, 3), "shards": (6, 6), "dtype": "u1"},
+        "d": {"chunks": (5, 4), "dtype": "i2"},
+    }
+    expected = {}
+    for name, given_ in made.items():
+        array = root.create_array(name, shape=(23, 9), **given_)
+        expected[name] = values_of(array.dtype, (23, 9), len(expected))
+        array[...] = expected[name]
+    a = gs.attach(tmp_path / "x.gs", tmp_path / "x.zarr", {"e": "/a", "b": "/b", "c": "/c", "d": "/d"})
+    read = a.read()
+    for name, values in expected.items():
+        same(read["e" if name == "a" else name], values)
+    assert sorted(a.sources["uri"].to_pylist()) == [f"x.zarr/{name}" for name in "abcd"]
+    with pytest.raises(gs.errors.NotFoundError, match="/a, /b, /c, /d"):
+        gs.attach(tmp_path / "y.gs", tmp_path / "x.zarr", "/")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux lists them")
+def test_files_are_not_kept_open(tmp_path: Path) -> None:
+    expected = write(tmp_path / "x.zarr", PLAIN_2 | {"shape": (40, 40), "chunks": (2, 2)})
+    a = gs.attach(tmp_path / "x.gs", tmp_path / "x.zarr", "/")
+    before = len(os.listdir("/proc/self/fd"))
+    same(a[...], expected)
+    assert len(os.listdir("/proc/self/fd")) < before + 20
+
+
+def test_a_link_is_another_name(tmp_path: Path) -> None:
+    root = zarr.create_group(tmp_path / "x.zarr")
+    root.create_array("a", shape=(3,), dtype="i4")[...] = [1, 2, 3]
+    zarr.create_array(tmp_path / "far", shape=(3,), dtype="i4")
+    (tmp_path / "x.zarr/near").symlink_to("a")
+    (tmp_path / "x.zarr/out").symlink_to(tmp_path / "far")
+    made = gs.attach(tmp_path / "x.gs", tmp_path / "x.zarr")
+    assert "link to /a" in made.meta["not attached"]["near"]
+    assert "outside of the folder" in made.meta["not attached"]["out"]
+    assert np.asarray(gs.attach(tmp_path / "y.gs", tmp_path / "x.zarr", "/near")[...]).tolist() == [1, 2, 3]
