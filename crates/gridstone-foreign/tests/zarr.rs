@@ -291,6 +291,19 @@ fn a_cell_alone_has_one_object() {
     assert_eq!(chunks(&folder.0, &list).unwrap()[0].place, [0]);
 }
 
+#[test]
+fn chunks_with_another_separator_are_no_fill() {
+    let folder = Folder::new("separator");
+    folder.write(".zarray", version_2().to_string());
+    folder.write("0/1", "ab");
+    let error = chunks(&folder.0, &folder.array()).unwrap_err().to_string();
+    assert!(error.contains("dimension_separator is wrong or missing"), "{error}");
+    folder.write(".zarray", changed(&version_2(), "dimension_separator", json!("/")).to_string());
+    assert_eq!(chunks(&folder.0, &folder.array()).unwrap()[0].place, [0, 1]);
+    folder.write("1.1", "ab");
+    assert!(chunks(&folder.0, &folder.array()).unwrap_err().to_string().contains("1.1"));
+}
+
 /// The index of a shard of six chunks.
 fn index(entries: [(u64, u64); 6], big: bool, checked: bool) -> Vec<u8> {
     let order = |word: u64| if big { word.to_be_bytes() } else { word.to_le_bytes() };

@@ -212,7 +212,10 @@ class Attaching:
         if len(attrs) != 1 or attrs[0].shape or attrs[0].var:
             return None
         values = read.cells[attrs[0].name]
-        return None if isinstance(values, np.ma.MaskedArray) else values
+        if isinstance(values, np.ma.MaskedArray):
+            # Floats have a fill that none of them may be.
+            return None if np.ma.getmaskarray(values).any() else values.data
+        return values
 
     def read(self, file: tree.File, dataset: tree.Dataset) -> Read:
         """The cells of a dataset, read by way of an array in memory."""

@@ -68,7 +68,15 @@ fn list(folder: &Path, rest: &[Level], places: &mut Vec<u64>, found: &mut FoundO
     };
     for one in entries {
         let one = one.map_err(failed)?;
-        let Some(numbers) = one.file_name().to_str().and_then(|name| level.numbers(name)) else { continue };
+        let Some(numbers) = one.file_name().to_str().and_then(|name| level.numbers(name)) else {
+            if level.is_of_other_separator(&one.file_name(), rest, one.path().is_dir()) {
+                return Err(Error::damaged(format!(
+                    "{} is named as a chunk of another separator than that of the metadata: dimension_separator is wrong or missing",
+                    one.path().display()
+                )));
+            }
+            continue;
+        };
         let before = places.len();
         places.extend(numbers);
         entry(&one.path(), below, places, found)?;

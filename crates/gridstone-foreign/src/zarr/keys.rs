@@ -1,6 +1,7 @@
 //! The keys of chunks: the template that makes them, and the numbers in a name that a folder lists.
 
 use crate::error::{Error, Result};
+use std::ffi::OsStr;
 
 /// How chunk keys are made of the numbers along each axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,22 @@ impl Level {
         match &self.0[..] {
             [Piece::Literal(name)] => Some(name),
             _ => None,
+        }
+    }
+
+    /// Whether a name would be that of a chunk, or of a folder of chunks, if the keys had the other separator. `rest` are this level and
+    /// those below.
+    pub(super) fn is_of_other_separator(&self, name: &OsStr, rest: &[Self], is_folder: bool) -> bool {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let axes = |level: &Self| level.0.iter().filter(|piece| matches!(piece, Piece::Axis(_))).count();
+        let Some(name) = name.to_str() else { return false };
+        match axes(self) {
+            // A folder 0 beside keys 0.0, which writers made that did not say so.
+            2.. => is_folder && is_number(name),
+            1 if rest.len() > 1 => {
+                !is_folder && name.split('.').count() == rest.len() && name.split('.').all(is_number)
+            }
+            _ => false,
         }
     }
 
