@@ -190,7 +190,7 @@ def _row(system: System, samples: list[Sample]) -> dict[str, Any]:
     spread = {"median": statistics.median(seconds), "min": min(seconds), "max": max(seconds), "runs": seconds}
     usual = {k: statistics.median(s[k] for s in samples) for k in ("cpu_seconds", "rss_growth_bytes", "disk_bytes")}
     told = {"system": system.name, "family": system.family, "role": system.role, "seconds": spread, **usual}
-    return {**told, **_operations(samples), **_reads(samples)}
+    return {**told, **_operations(samples), **_reads(samples), **_each(samples)}
 
 
 def _operations(samples: list[Sample]) -> dict[str, Any]:
@@ -201,6 +201,13 @@ def _operations(samples: list[Sample]) -> dict[str, Any]:
     p90 = statistics.median(one["p90"] for one in found)
     low, high = min(one["min"] for one in found), max(one["max"] for one in found)
     return {"operations": {"count": found[0]["count"], "min": low, "p90": p90, "max": high}}
+
+
+def _each(samples: list[Sample]) -> dict[str, Any]:
+    """The steps of what is timed in all: the time of each; medians of the runs."""
+    if "each" not in samples[0]:
+        return {}
+    return {"each": [statistics.median(times) for times in zip(*(one["each"] for one in samples), strict=True)]}
 
 
 def _reads(samples: list[Sample]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from files import Files
+
 Array = npt.NDArray[Any]
 Columns = dict[str, Array]
 Box = tuple[slice, slice]
@@ -126,10 +128,20 @@ class Inputs:
         self.folder, self.size = folder, size
 
     def make(self, kinds: Iterable[str]) -> None:
-        """Writes the files of the kinds needed: "field", "cells", "csv", "rows", "tracks", "cube"."""
+        """Writes the files of the kinds needed: "field", "cells", "csv", "rows", "tracks", "cube"; those of HDF5:
+        "stack", "series", "particles".
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         for kind in sorted(set(kinds)):
+            if kind in ("stack", "series", "particles"):
+                self.files.make(kind)
+                continue
             getattr(self, f"_make_{kind}")(np.random.default_rng(_SEED))
+
+    @property
+    def files(self) -> Files:
+        """The files of HDF5."""
+        return Files(self.folder, self.size.scale)
 
     # Dense.
 

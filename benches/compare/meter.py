@@ -34,6 +34,11 @@ class Meter:
             self.seconds.append(time.perf_counter() - start)
             self.cpu_seconds.append(time.process_time() - cpu)
 
+    def sample_of(self, seconds: list[float], cpu_seconds: list[float]) -> dict[str, Any]:
+        """The figures of operations that were timed elsewhere."""
+        self.seconds, self.cpu_seconds = seconds, cpu_seconds
+        return self.sample(0)
+
     def sample(self, disk_bytes: int, which: int | None = None, *, mean: bool = False) -> dict[str, Any]:
         """The figures of this process: medians of its operations' times, or means, or those of one of them."""
         chosen = slice(None) if which is None else slice(which, which + 1)

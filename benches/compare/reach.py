@@ -1,7 +1,10 @@
 """What a row is to reach, as numbers, and whether a run reached it. A target is a ratio measured in one run."""
 
+import math
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -53,6 +56,80 @@ def faster(times: float, among: str = "") -> Reach:
         return min(map(_median, peers)) / _median(own) if own and peers else None
 
     return Reach(f"≥ ×{times:g} of {among or 'the best peer'}", times, True, value)
+
+
+def _others(rows: Rows, key: str, among: str) -> list[Row]:
+    """Gridstone's other variants, of which the name begins with `among`."""
+    variants = [row for row in rows.get(key, []) if row["role"] == "gridstone"][1:]
+    return [row for row in variants if row["system"].startswith(f"gridstone, {among}")]
+
+
+def no_slower(times: float, among: str) -> Reach:
+    """At most `times` the time of the quickest of these peers."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, peers = _own(rows, key), _peers(rows, key, among)
+        return _median(own) / min(map(_median, peers)) if own and peers else None
+
+    return Reach(f"≤ {times:g}× of {among}", times, False, value)
+
+
+def sooner(times: float, among: str) -> Reach:
+    """At least `times` as fast as the quickest of these variants of Gridstone itself."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, others = _own(rows, key), _others(rows, key, among)
+        return min(map(_median, others)) / _median(own) if own and others else None
+
+    return Reach(f"≥ ×{times:g} of {among}", times, True, value)
+
+
+def within_variant(times: float, among: str) -> Reach:
+    """At most `times` the time of the quickest of these variants of Gridstone itself."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, others = _own(rows, key), _others(rows, key, among)
+        return _median(own) / min(map(_median, others)) if own and others else None
+
+    return Reach(f"≤ {times:g}× of {among}", times, False, value)
+
+
+def before_the_end(among: str) -> Reach:
+    """All of it, before the first step of the quickest of these variants of Gridstone itself has ended."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, others = _own(rows, key), _others(rows, key, among)
+        return min(float(row["each"][0]) for row in others) / _median(own) if own and others else None
+
+    return Reach(f"before what is {among} is there", 1, True, value)
+
+
+def crossover(among: str) -> Reach:
+    """After how many steps the first of these variants has taken less than the first one, steps before included; it is
+    shown. Where it lies beyond the last step it comes from the median of the steps.
+    """
+
+    def found(rows: Rows, key: str) -> tuple[float | None, str]:
+        own, others = _own(rows, key), _others(rows, key, among)
+        if not own or not others:
+            return None, ""
+        mine, other = own["each"], others[0]["each"]
+        own_step, other_step = statistics.median(mine[1:]), statistics.median(other[1:])
+        told = f"{mine[0]:.3f} s + {own_step * 1e3:.3g} ms each; {among}: {other[0]:.3f} s + {other_step * 1e3:.3g} ms"
+        for step, (a, b) in enumerate(zip(accumulate(mine), accumulate(other), strict=True)):
+            if step and b <= a:
+                return step, told
+        if own_step <= other_step:
+            return None, told
+        return math.ceil((other[0] - mine[0]) / (own_step - other_step)), told
+
+    return Reach(
+        f"steps until {among} pays (shown)",
+        1,
+        True,
+        lambda rows, key: found(rows, key)[0],
+        lambda rows, key: found(rows, key)[1],
+    )
 
 
 def no_limits(rows: list[Row]) -> dict[str, str]:

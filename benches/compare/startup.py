@@ -74,17 +74,17 @@ def full_speed(reads: list[float]) -> int:
 def imports(task: Task) -> Sample:
     """`python -c "import …"` less `python -c pass`: medians, in fresh processes in turn; the growth of memory too."""
     statement = f"import {task.system.module}"
-    _started(statement)  # what Python compiles once, it has compiled
+    started(statement)  # what Python compiles once, it has compiled
     ran, idle = [], []
     for _ in range(1 if task.check else IMPORTS):
-        idle.append(_started("pass"))
-        ran.append(_started(statement))
+        idle.append(started("pass"))
+        ran.append(started(statement))
     seconds, cpu = (statistics.median(r[i] for r in ran) - statistics.median(r[i] for r in idle) for i in (0, 1))
     growth = _peak_bytes(statement) - _peak_bytes("pass")
     return {"seconds": seconds, "cpu_seconds": cpu, "rss_growth_bytes": max(0, growth), "disk_bytes": 0}
 
 
-def _started(statement: str) -> tuple[float, float]:
+def started(statement: str) -> tuple[float, float]:
     """Seconds from the start of a process to its end, and its CPU seconds."""
     start = time.perf_counter()
     number = os.posix_spawn(sys.executable, [sys.executable, "-c", statement], os.environ)

@@ -4,6 +4,7 @@ Every system has the abstract methods. What raises NotImplementedError some cann
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -227,6 +228,56 @@ class CubeSystem(System, ABC):
     @abstractmethod
     def open(self, folder: Path, prepared: Any) -> CubeHandle:
         """Opens it, with no data cached from earlier."""
+
+
+class FileHandle(ABC):
+    """Datasets of a foreign file, open where they lie or as what was made of them."""
+
+    @abstractmethod
+    def read(self, box: tuple[slice, ...]) -> Array:
+        """The cells of a box, as a new array."""
+
+    def read_into(self, box: tuple[slice, ...], out: Array) -> None:
+        """The cells of a box, into an array that is there."""
+        raise NotImplementedError
+
+    def mean(self, box: tuple[slice, ...]) -> float:
+        """The mean of a box."""
+        raise NotImplementedError
+
+    def spectrum(self) -> Columns:
+        """The spectrum of particles: see `files.Spectrum`."""
+        raise NotImplementedError
+
+    def close(self) -> None:  # noqa: B027 -- some hold none
+        """Lets go of the files."""
+
+
+class FileSystem(System, ABC):
+    """A system that answers questions to datasets of a foreign file."""
+
+    in_place = True
+    """Whether the file is still read once it was taken."""
+
+    @abstractmethod
+    def take(self, source: Path, folder: Path, names: Sequence[str], prepared: Any) -> FileHandle:
+        """Makes what it needs of the file, in a folder that does not exist yet; durable when it returns."""
+
+    @abstractmethod
+    def open(self, source: Path, folder: Path, prepared: Any) -> FileHandle:
+        """Opens what was made, with no data cached from earlier."""
+
+    def join(self, sources: Sequence[Path], folder: Path, prepared: Any) -> None:
+        """Makes one array of the dataset `field` of many files, in their order."""
+        raise NotImplementedError
+
+    def open_series(self, folder: Path, prepared: Any) -> FileHandle:
+        """Opens what `join` made."""
+        raise NotImplementedError
+
+    def script(self, source: Path, folder: Path, box: tuple[slice, ...]) -> str:
+        """A program without double quotes that imports, takes the file, and prints the mean of a box."""
+        raise NotImplementedError
 
 
 class CsvSystem(System, ABC):

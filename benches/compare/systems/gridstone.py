@@ -1,5 +1,6 @@
 """This project. Every opening has a context of its own, so nothing read earlier is cached; its threads have started."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ class _Gridstone(System):
         "Context(threads=…), all else default; a new context for each opening, its threads started by a read of "
         "another array, in memory"
     )
+
+    reads: Mapping[str, Any] = {}
+    """What else a context is given, so that it may read what it must."""
 
     def prepare(self, threads: int) -> None:
         super().prepare(threads)
@@ -76,6 +80,7 @@ class _Gridstone(System):
 
         budgets = [flag.removeprefix("budget ") for flag in self.flags if flag.startswith("budget ")]
         settings = {"memory_budget": budgets[0].replace(" ", "")} if budgets else {}
+        settings |= self.reads
         made = gs.Context(threads=self.threads, durability="full" if durable else "close", **settings)
         if not self.bare:
             with gs.open(_WARM, context=made) as array:
