@@ -66,6 +66,8 @@ pub(super) const PARTS: [Part; 3] = [
             "python/tests/arrays/test_aggregates.py",
             "python/tests/arrays/test_reductions.py",
             "python/tests/arrays/test_state_machine.py",
+            "python/tests/foreign/test_attached_machine.py",
+            "python/tests/foreign/test_processes.py",
             "python/tests/labels/test_label_machine.py",
             "python/tests/stores/test_store_machine.py",
             "python/tests/indexing/test_fancy.py",
