@@ -437,7 +437,7 @@ def _foreign() -> list[Case]:
              foreign.join, reaches=(at_most(10_000),), needs=("series",)),
         Case("H5e-open", "foreign many", _filed("open what {runs:,} files became, and read one cell"), [own, peer],
              foreign.look_up, "series", (at_most(50),)),
-        Case("H5g", "foreign question", _filed("count, mean by bins of energy above one, of {count:,} particles"), both,
+        Case("H5g", "foreign question", _filed("count, mean by bins of energy above two, of {count:,} particles"), both,
              foreign.spectrum, "particles", (faster(1.5, "h5py"),)),
         Case("H5g-first", "foreign first", _filed("attach eight datasets of {count:,} particles, and ask so"), both,
              foreign.first_spectrum, reaches=(before_the_end("loaded"),), needs=("particles",)),

@@ -382,7 +382,7 @@ class Attached(RuleBasedStateMachine):
         for version in r.sample(gone, min(1, len(gone))):
             with pytest.raises(errors.SnapshotExpiredError):
                 self.a.at(version=version)
-        # Of the forgotten ones the newest stays: it tells of versions up to the next one.
+        # The newest of the forgotten ones stays: it tells of versions up to the next one.
         for version in sorted(v for v in self.states if v < self.oldest)[:-1]:
             del self.states[version]
 

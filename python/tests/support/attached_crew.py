@@ -29,7 +29,7 @@ Found = TypeVar("Found")
 WRITERS, ZONE = 2, 3
 COLUMNS = 1 + WRITERS * ZONE
 ROWS = 6
-"""Of a file."""
+"""The steps of a file."""
 FIRST = 4
 """Files that are attached before the processes start."""
 BASE = FIRST * ROWS
@@ -128,12 +128,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class Job:
-    """What all processes are told."""
+    """What all processes know."""
 
     folder: str
     seed: int
     commits: int
-    """Of each writer."""
+    """The number of each writer's."""
     begun: int
     """The version at which the first files were attached."""
     processes: int
