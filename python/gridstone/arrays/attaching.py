@@ -59,6 +59,8 @@ class Target(Protocol):
 
     def read(self) -> Result: ...
 
+    def consolidate(self, strategy: str) -> Any: ...
+
     def refresh(self) -> int: ...
 
     def alter(self, *, labels: Mapping[str, Any]) -> int: ...
@@ -229,6 +231,16 @@ class Attaching:
             return Read(pieces, made.read())
         finally:
             _native.delete_store(used.native, uri)
+
+
+_PACKED_FILES = 64
+"""The commit of so many files packs the list of fragments: each opening would read its record, of some kB per file."""
+
+
+def pack(made: Target, files: int) -> None:
+    """Packs the list of fragments after a commit of so many files, where that makes openings faster."""
+    if files >= _PACKED_FILES:
+        made.consolidate("manifest")
 
 
 def copied(made: Target, pieces: Pieces, position: Sequence[int], *, inner: bool = False) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _native
 from ..base.progress import Progress, reporting
+from ..column.datatype import AnyArray
 from ..errors import InputError, SourceChangedError, UnsupportedError
 from ..foreign import files, tree
 from ..foreign.pieces import Pieces, fragments
@@ -113,8 +114,11 @@ def _renew(array: Target, recorded: Recorded, found: tuple[Box, str], others: Se
         raise InputError(f"{path}: some attributes were brought home since; attach it anew to another array")
     staged = [_native.stage_external(array.native, spec, True) for spec in specs]
     check_unchanged(array, pieces, sources)
+    labels = _labels(array, recorded, (file, pieces), (box, grown))
     _native.replace_attached(array.native, staged, box.ids)
-    _label(array, recorded, (file, pieces), (box, grown))
+    for name, values in labels.items():
+        if not labelled(array, name, values):
+            raise InputError(f"{path} has coordinates along {name} that cannot be labels: one comes twice, or none")
 
 
 def _check_grown(path: str, box: Box, grown: Box, others: Sequence[Box]) -> None:
@@ -131,24 +135,26 @@ def _check_grown(path: str, box: Box, grown: Box, others: Sequence[Box]) -> None
             )
 
 
-def _label(array: Target, recorded: Recorded, found: tuple[tree.File, Pieces], boxes: tuple[Box, Box]) -> None:
-    """Gives the dimensions the coordinates that a file has now, where they have those that it had."""
+def _labels(
+    array: Target, recorded: Recorded, found: tuple[tree.File, Pieces], boxes: tuple[Box, Box]
+) -> dict[str, AnyArray]:
+    """The labels that differ from those that dimensions have, by the coordinates that a file has now."""
     (file, pieces), (box, grown) = found, boxes
     scales = pieces.datasets[0].scales
     outer = len(box.shape) - len(scales)
+    made: dict[str, AnyArray] = {}
     for axis, scale in enumerate(scales, outer):
         name = array.dims[axis]
         labels = array.dim(name).labels
-        values = None if scale is None or labels is None else recorded.work.values(file, scale)
-        low, high = box.position[axis], box.position[axis] + box.shape[axis]
         if labels is None:
             continue
+        values = None if scale is None else recorded.work.values(file, scale)
         if values is None or len(values) != grown.shape[axis]:
             raise InputError(f"{file.path} has no coordinates along {name} any more, which are the labels there")
+        low, high = box.position[axis], box.position[axis] + box.shape[axis]
         if len(labels) > high and grown.shape[axis] > box.shape[axis]:
             raise InputError(f"{file.path} has grown along {name}, to where there are other labels")
         now = np.concatenate([labels[:low], values, labels[high:]])
-        if not np.array_equal(now, labels) and not labelled(array, name, now):
-            raise InputError(
-                f"{file.path} has coordinates along {name} that cannot be labels: one comes twice, or none"
-            )
+        if not np.array_equal(now, labels):
+            made[name] = now
+    return made

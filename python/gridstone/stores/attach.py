@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..arrays.array import Array
-from ..arrays.attaching import Asked, Attaching, labelled
+from ..arrays.attaching import Asked, Attaching, labelled, pack
 from ..base.arguments import checked, flag, known
 from ..base.printable import brief
 from ..base.progress import Progress
@@ -132,7 +132,9 @@ def _joined(uri: str, path: str, work: Attaching, context: Context, found: tuple
         if along is not None:
             labelled(made, made_of.name, along)
 
-    return create_at_once(uri, schema, path, False, context, fill)
+    made = create_at_once(uri, schema, path, False, context, fill)
+    pack(made, len(made_of.parts))
+    return made
 
 
 def _whole(uri: str, path: str, file: tree.File, work: Attaching, context: Context) -> Group:

@@ -183,7 +183,7 @@ def test_in_a_transaction(tmp_path: Path) -> None:
 
 
 def test_an_array_that_was_not_attached_says_so(tmp_path: Path) -> None:
-    a = gs.array(tmp_path / "a.gs", np.ones(4), mode="r+")
+    a = gs.array(tmp_path / "a.gs", np.ones(4))
     with pytest.raises(gs.errors.InputError, match="was not attached"):
         a.refresh_sources()
 
@@ -212,3 +212,38 @@ def test_a_copy_elsewhere_reads_the_same_files(tmp_path: Path, beside: bool) -> 
     gs.copy(target, there / "c.gs", context=gs.Context(sources=[str(here)]))
     last = _array(gs.open(there / "c.gs", context=gs.Context(sources=[str(here)])))
     assert (np.asarray(last) == values).all()
+
+
+@pytest.mark.parametrize("in_group", [True, False])
+def test_a_folder_of_zarr_that_grows(tmp_path: Path, in_group: bool) -> None:
+    zarr = pytest.importorskip("zarr")
+    values = np.arange(12.0).reshape(3, 4)
+    folder = tmp_path / "run.zarr"
+    kinds = {"shape": (3, 4), "chunks": (2, 3), "dtype": "f8"}
+    made = (
+        zarr.open_group(folder, mode="w").create_array("e", **kinds) if in_group else zarr.create_array(folder, **kinds)
+    )
+    made[...] = values
+    a = gs.attach(tmp_path / "a.gs", folder, "/e" if in_group else None)
+    if isinstance(a, gs.Group):
+        a = a[a.children()[0].path]
+    a = _array(a)
+    a[0, 0] = -1.0
+    made.resize((5, 4))
+    made[3:] = 7.0
+    with pytest.raises(gs.errors.SourceChangedError):
+        a.read()
+    a.refresh_sources()
+    expected = np.concatenate([values, np.full((2, 4), 7.0)])
+    expected[0, 0] = -1.0
+    assert (np.asarray(a) == expected).all()
+
+
+def test_the_record_of_many_files_is_packed(tmp_path: Path) -> None:
+    paths = [tmp_path / f"run_{n:03}.h5" for n in range(70)]
+    for n, path in enumerate(paths):
+        _write(path, np.full((1, 3), float(n)), chunks=(1, 3))
+    a = _array(gs.attach(tmp_path / "a.gs", paths, "/e", concat="d0"))
+    assert np.asarray(a)[:, 0].tolist() == list(range(70))
+    assert [one.message for one in a.history()][-1] is None
+    assert (np.asarray(a.at(version=a.version - 1)) == np.asarray(a)).all()

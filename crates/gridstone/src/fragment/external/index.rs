@@ -12,6 +12,7 @@ use crate::schema::Subarray;
 use crate::tile::{Column, try_vec};
 use bytes::Bytes;
 use std::any::Any;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -49,6 +50,23 @@ impl PageTable {
     fn page(&self, number: u32) -> Option<&[u8]> {
         let start = (number as usize).checked_mul(PAGE_BYTES)?;
         self.pages.get(start..start + PAGE_BYTES)
+    }
+}
+
+/// The records of a page: as they are stored, or decoded.
+pub(super) enum Records<'a> {
+    Stored(&'a [u8]),
+    Decoded(Arc<Vec<u8>>),
+}
+
+impl Deref for Records<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Stored(bytes) => bytes,
+            Self::Decoded(bytes) => bytes,
+        }
     }
 }
 
@@ -204,7 +222,7 @@ impl External {
     }
 
     /// The records of a page: those of all cells, or one that stands for them.
-    pub(super) fn decode(&self, page: &ForeignPage, key: (usize, u32), stored: &[u8]) -> Result<Arc<Vec<u8>>> {
+    pub(super) fn decode<'a>(&self, page: &ForeignPage, key: (usize, u32), stored: &'a [u8]) -> Result<Records<'a>> {
         if stored.len() as u64 != page.length {
             return Err(Error::corruption(format!("{} bytes were read, {} wanted", stored.len(), page.length)));
         }
@@ -212,19 +230,22 @@ impl External {
         let cache =
             cache.and_then(|(cache, of)| Some((cache.upgrade()?, CacheKey { version: version_of(key), ..*of })));
         if let Some(held) = cache.as_ref().and_then(|(cache, of)| cache.get(of)?.downcast::<Vec<u8>>().ok()) {
-            return Ok(held);
+            return Ok(Records::Decoded(held));
         }
         if page.crc.is_some_and(|crc| crc != crc32c(stored)) {
             return Err(Error::corruption("a chunk fails its checksum; its file has been damaged or changed"));
         }
         let pipeline = self.pipelines.get(page.pipeline as usize);
         let pipeline = pipeline.ok_or_else(|| Error::corruption("a pipeline that is not in the root"))?;
+        if pipeline.is_none() && stored.len() == page.decoded as usize {
+            return Ok(Records::Stored(stored));
+        }
         self.pages_decoded.fetch_add(1, Ordering::Relaxed);
         let records = Arc::new(pipeline.decode(stored, page.decoded as usize)?);
         if let Some((cache, of)) = cache {
             cache.put(of, Arc::clone(&records) as Arc<dyn Any + Send + Sync>, records.len() as u64);
         }
-        Ok(records)
+        Ok(Records::Decoded(records))
     }
 
     /// The cells of a field in the records of a page.
