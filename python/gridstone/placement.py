@@ -34,6 +34,8 @@ class Placement:
     """[y, x]: NOWHERE, STORE, FILES or BOTH."""
     edges: tuple[tuple[float, float], tuple[float, float]]
     """The ends of the x and the y axis, in coordinates as numbers."""
+    sides: tuple[int, int]
+    """Coordinates that a square has along x and y; the last ones may reach beyond the ends."""
 
 
 def placement(array: "Array", dims: tuple[str, str], box: Box) -> Placement:
@@ -71,7 +73,7 @@ def placement(array: "Array", dims: tuple[str, str], box: Box) -> Placement:
             [axis.cut(ends[p]) for axis, p in zip(axes, places, strict=True)],
             whole,
         )
-    return Placement(flags, (axes[0].edges, axes[1].edges))
+    return Placement(flags, (axes[0].edges, axes[1].edges), (axes[0].side, axes[1].side))
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,11 @@ def draw(array: "Array", axes: "Axes", dims: tuple[str, str], box: Box) -> None:
     (left, right), (low, high) = found.edges
     colours = ListedColormap([_COLOURS[code] for code in (NOWHERE, STORE, FILES, BOTH)])
     shown = {"cmap": colours, "vmin": 0, "vmax": 3, "interpolation": "nearest", "aspect": "auto"}
-    axes.imshow(found.squares, extent=(left, right, high, low), **shown)  # type: ignore[arg-type]
+    rows, columns = found.squares.shape
+    ends = (left + columns * found.sides[0], low + rows * found.sides[1])
+    axes.imshow(found.squares, extent=(left, ends[0], ends[1], low), **shown)  # type: ignore[arg-type]
+    axes.set_xlim(left, right)
+    axes.set_ylim(high, low)
     counts = np.bincount(found.squares.ravel(), minlength=4)
     keys = [Patch(color=_COLOURS[code], label=f"{name}: {counts[code]:,}") for code, name in _NAMES.items()]
     axes.legend(
