@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import archives
 import cells
 import dense
-import foreign
 import parallel
 import questions
 import startup
@@ -78,14 +78,14 @@ STORES: dict[str, Builder] = {
     "piled": upkeep.piled,
     "specks": upkeep.specks(100_000),
     **questions.BUILDERS,
-    **foreign.BUILDERS,
+    **archives.BUILDERS,
     "commits1": cells.build_commits(1),
     "commits100": cells.build_commits(100),
     "commits1000": cells.build_commits(1_000),
 }
 
 STORE_NEEDS = {name: () if name.startswith(("dense", "specks")) else ("cells",) for name in STORES}
-STORE_NEEDS |= {name: (name,) for name in (*questions.BUILDERS, *foreign.BUILDERS)}
+STORE_NEEDS |= {name: (name,) for name in (*questions.BUILDERS, *archives.BUILDERS)}
 
 
 def _text(text: str) -> Callable[[Size], str]:
@@ -420,29 +420,29 @@ def _foreign() -> list[Case]:
     boxes = "box of 20 steps of {stack}, "
     found = [
         Case("H5a", "foreign first", _filed("attach {stack}, gzip-4 + shuffle, and the mean of {chunks} whole chunks"),
-             taken, foreign.first_mean, reaches=first, needs=("stack",)),
+             taken, archives.first_mean, reaches=first, needs=("stack",)),
         Case("H5a-process", "foreign first", _filed("the same, a process of its own: imports and all"), [own, peer],
-             foreign.process, reaches=(no_slower(1.3, "h5py"),), needs=("stack",)),
-        Case("H5b", "foreign read", _filed("everything into a reused buffer, {stack}"), both, foreign.scan, "stack",
+             archives.process, reaches=(no_slower(1.3, "h5py"),), needs=("stack",)),
+        Case("H5b", "foreign read", _filed("everything into a reused buffer, {stack}"), both, archives.scan, "stack",
              (faster(1.7, "h5py"),)),
-        Case("H5b-question", "foreign read", _filed("the mean of everything, {stack}"), both, foreign.scan_mean,
+        Case("H5b-question", "foreign read", _filed("the mean of everything, {stack}"), both, archives.scan_mean,
              "stack", (faster(1.7, "h5py"),)),
         Case("H5c", "foreign read", _filed(boxes + "a fifth of each side; mean of 100, one after the other"), both,
-             foreign.many_boxes, "stack", (faster(1.5),)),
-        Case("H5d", "foreign read", _filed(boxes + "whole chunks"), [own, like, loaded, peer], foreign.read("whole"),
+             archives.many_boxes, "stack", (faster(1.5),)),
+        Case("H5d", "foreign read", _filed(boxes + "whole chunks"), [own, like, loaded, peer], archives.read("whole"),
              "stack", (within_variant(1.1, like.variant),)),
         Case("H5d-part", "foreign read", _filed(boxes + "a quarter of each chunk"), [own, like, loaded, peer],
-             foreign.read("part"), "stack"),
+             archives.read("part"), "stack"),
         Case("H5e-attach", "foreign many", _filed("attach {runs:,} files of 100 chunks as one array"), [own, peer],
-             foreign.join, reaches=(at_most(10_000),), needs=("series",)),
+             archives.join, reaches=(at_most(10_000),), needs=("series",)),
         Case("H5e-open", "foreign many", _filed("open what {runs:,} files became, and read one cell"), [own, peer],
-             foreign.look_up, "series", (at_most(50),)),
+             archives.look_up, "series", (at_most(50),)),
         Case("H5g", "foreign question", _filed("count, mean by bins of energy above two, of {count:,} particles"), both,
-             foreign.spectrum, "particles", (faster(1.5, "h5py"),)),
+             archives.spectrum, "particles", (faster(1.5, "h5py"),)),
         Case("H5g-first", "foreign first", _filed("attach eight datasets of {count:,} particles, and ask so"), both,
-             foreign.first_spectrum, reaches=(before_the_end("loaded"),), needs=("particles",)),
+             archives.first_spectrum, reaches=(before_the_end("loaded"),), needs=("particles",)),
         Case("H5h", "foreign question", _filed("attach {stack}, then 100 means of 25 steps"), taken,
-             foreign.aggregations, reaches=(crossover("loaded"), crossover("brought home")), needs=("stack",)),
+             archives.aggregations, reaches=(crossover("loaded"), crossover("brought home")), needs=("stack",)),
     ]  # fmt: skip
     return found
 
