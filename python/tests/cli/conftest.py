@@ -6,7 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from gridstone import cli
+
 PROGRAM = Path(__file__).parents[3] / "benches" / "compare"
+
+
+@pytest.fixture
+def call(capfdbinary: pytest.CaptureFixture[bytes]):
+    """Runs the command line: (exit code, standard output, standard error)."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.run([str(a) for a in arguments])
+        found = capfdbinary.readouterr()
+        return code, found.out.decode(errors="replace"), found.err.decode()
+
+    return run
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ fn page(grid: &ChunkGrid, domain: &Subarray, tile: u64) -> TilePage {
         offset,
         length,
         time_us: 0,
-        object_size: 0,
+        object_size: None,
         pipeline: 0,
         decoded,
         crc: None,
