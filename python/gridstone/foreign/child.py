@@ -122,7 +122,7 @@ class Child:
             try:
                 found = worker.receive(self._answers)
             except Silence as error:
-                told = f"the process of h5py gave no answer for {self._answers.seconds_max:g} s: the file may be damaged"
+                told = f"the process of h5py gave no answer for {self._answers.seconds_max:g} s; the file may be bad"
                 raise WorkerDeath(told, True) from error
             if found is None:
                 raise self._death()
