@@ -33,6 +33,12 @@ _PIECE_BYTES = 1 << 20
 _CHILDREN_MAX = max(1, min(8, os.cpu_count() or 1))
 
 
+def _environment() -> dict[str, str]:
+    """That of this process, without caches of memory per thread: glibc does not fill what comes from these."""
+    tunables = [os.environ.get("GLIBC_TUNABLES"), "glibc.malloc.tcache_count=0"]
+    return {**os.environ, "GLIBC_TUNABLES": ":".join(one for one in tunables if one)}
+
+
 class WorkerRefusal(Exception):
     """What h5py said about what was asked."""
 
@@ -54,6 +60,7 @@ class Answers:
 
     def __init__(self, pipe: Any) -> None:
         self._number: int = pipe.fileno()
+        self.seconds_max = ANSWER_S_MAX
         # Where pipes cannot be waited for, an answer is waited for without an end.
         self._poll = select.poll() if hasattr(select, "poll") else None
         if self._poll is not None:
@@ -64,7 +71,7 @@ class Answers:
         pieces: list[bytes] = []
         left = count
         while left:
-            if self._poll is not None and not self._poll.poll(ANSWER_S_MAX * 1000):
+            if self._poll is not None and not self._poll.poll(self.seconds_max * 1000):
                 raise Silence
             piece = os.read(self._number, min(left, _PIECE_BYTES))
             if not piece:
@@ -87,6 +94,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=told,
+                env=_environment(),
                 # Ctrl-C of a terminal is for this process.
                 start_new_session=os.name == "posix",
             )
@@ -95,14 +103,17 @@ class Child:
             raise StorageError(f"the process for h5py cannot be started: {command[0]}: {error}") from error
         self._answers = Answers(self.process.stdout)
 
-    def ask(self, header: Mapping[str, Any], body: bytes = b"") -> Iterator[tuple[dict[str, Any], bytes]]:
-        """The answers, one after the other; the last one has the key "done".
+    def ask(
+        self, header: Mapping[str, Any], body: bytes = b"", more_s: float = 0.0
+    ) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """The answers, one after the other; the last one has the key "done". It may take `more_s` longer than usual.
 
         Raises:
             WorkerRefusal: h5py cannot do it.
             WorkerDeath: the process ended.
         """
         assert self.process.stdin is not None
+        self._answers.seconds_max = ANSWER_S_MAX + more_s
         try:
             worker.send(cast(BinaryIO, self.process.stdin), dict(header), body)
         except OSError as error:
@@ -111,7 +122,7 @@ class Child:
             try:
                 found = worker.receive(self._answers)
             except Silence as error:
-                told = f"the process of h5py gave no answer for {ANSWER_S_MAX:g} s: what it reads may be damaged"
+                told = f"the process of h5py gave no answer for {self._answers.seconds_max:g} s; the file may be bad"
                 raise WorkerDeath(told, True) from error
             if found is None:
                 raise self._death()

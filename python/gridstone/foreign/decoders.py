@@ -23,6 +23,8 @@ from .filter_names import LIBRARY_FILTERS, filter_name
 Decode = Callable[[bytes, str, int], "bytes | memoryview"]
 
 _HDF5, _NUMCODECS = "hdf5.", "numcodecs."
+_BYTES_PER_S_MIN = 1 << 21
+"""A decoder that is slower than this, on a busy machine, is taken for one that never ends."""
 _OBJECTS = ("pickle", "json2", "msgpack2", "categorize", "vlen-utf8", "vlen-bytes", "vlen-array")
 """Codecs whose decoded form is objects of Python. Those of `pickle` may be any code."""
 _CODEC_PACKAGES = {"pcodec": "pcodec", "zfpy": "zfpy", "crc32c": "google-crc32c"}
@@ -62,7 +64,7 @@ def _hdf5(number: int) -> Decode:
         asked = {"do": "decode", "number": number, "values": _values(parameters, name), "room": room}
         try:
             with CHILDREN.decoding() as child:
-                (_, made), *_ = child.ask(asked, chunk)
+                (_, made), *_ = child.ask(asked, chunk, room / _BYTES_PER_S_MIN)
             return made
         except WorkerRefusal as error:
             raise CorruptionError(f"{name} cannot decode a chunk of {len(chunk)} bytes: {error}") from error

@@ -221,18 +221,23 @@ def test_output_that_a_filter_does_not_write_is_refused() -> None:
         parameters = ",".join(str(value) for value in dataset.id.get_create_plist().get_filter(0)[2])
     decode = decoders.decoder("hdf5.4")
     assert decode(packed, parameters, 140) == values[:5, :7].tobytes()
+    assert decode(packed, parameters, 140) == values[:5, :7].tobytes()  # What is left in memory may be these values.
     outcomes = set()
     for place in range(4, len(packed)):
         for bit in range(8):
             damaged = bytearray(packed)
             damaged[place] ^= 1 << bit
-            try:
-                made = decode(bytes(damaged), parameters, 140)
-                assert made == decode(bytes(damaged), parameters, 140)
-                outcomes.add("values")
-            except CorruptionError as error:
-                outcomes.add("unwritten" if "unwritten" in str(error) else "refused")
-    assert "unwritten" in outcomes
+            found = [_outcome(decode, bytes(damaged), parameters) for _ in range(3)]
+            assert found[0] == found[1] == found[2]
+            outcomes.add(found[0] if isinstance(found[0], str) else "values")
+    assert {"unwritten", "values"} <= outcomes
+
+
+def _outcome(decode: decoders.Decode, chunk: bytes, parameters: str) -> Any:
+    try:
+        return bytes(decode(chunk, parameters, 140))
+    except CorruptionError as error:
+        return "unwritten" if "unwritten" in str(error) else "refused"
 
 
 @pytest.mark.usefixtures("_own_children")

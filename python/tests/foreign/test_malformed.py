@@ -150,7 +150,7 @@ class Bench:
         return self._sound[name]
 
     def check(self, name: str, data: bytes, changes: int = 1) -> Outcome:
-        """Reads damaged bytes both ways, and compares. Of several changes, one may keep the peer from another."""
+        """Reads damaged bytes both ways, and compares. One of several changes may hide another from the peer."""
         sound, path = self.sound(name), self.put(data)
         found = self.attached.read(path)
         assert isinstance(found, Outcome), found

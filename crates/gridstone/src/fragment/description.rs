@@ -109,8 +109,8 @@ pub struct Description {
     pub extra: Vec<Part>,
 }
 
-/// The bit of the part that external fragments have: u64 bytes of their sources, as far as known, and u32 sources; then, if paths of sources
-/// do not count from the folder of the store, the folder that they count from, sized. Older releases pass it over.
+/// The bit of the part that external fragments have: u64 bytes of their sources, as far as known, and u32 sources. A folder, sized, may follow:
+/// paths of sources count from it, and not from the folder of the store. Older releases pass the part over.
 pub(crate) const EXTERNAL_PART: u8 = 18;
 /// Bytes of the part that all external fragments have.
 const EXTERNAL_BYTES: usize = 12;
