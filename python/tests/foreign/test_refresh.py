@@ -247,3 +247,29 @@ def test_the_record_of_many_files_is_packed(tmp_path: Path) -> None:
     assert np.asarray(a)[:, 0].tolist() == list(range(70))
     assert [one.message for one in a.history()][-1] is None
     assert (np.asarray(a.at(version=a.version - 1)) == np.asarray(a)).all()
+
+
+@pytest.mark.parametrize("state", ["changed", "gone", "not allowed"])
+def test_a_repair_gives_up_no_version_for_a_file(tmp_path: Path, state: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "stores").mkdir()
+    _write(outside / "run.h5", np.ones((5, 7)))
+    a = _array(gs.attach(tmp_path / "stores" / "a.gs", outside / "run.h5", "/e"))
+    a[0, 0] = 2.0
+    version = a.version
+    uri = a.uri
+    context = gs.Context(sources=[] if state == "not allowed" else [str(outside)])
+    if state == "changed":
+        _grow(outside / "run.h5", np.zeros((1, 7)))
+    elif state == "gone":
+        os.remove(outside / "run.h5")
+    found = gs.repair(uri, dry_run=False, cut=True, context=context)
+    assert not found.damage and not found.lost
+    again = _array(gs.open(uri, context=context))
+    assert again.version == version
+    if state == "changed":
+        assert gs.verify(uri, context=context).damage
+        again = _array(gs.open(uri, mode="r+", context=context))
+        again.refresh_sources()
+        assert (again[0, 0], again[5, 0], again[4, 6]) == (2.0, 0.0, 1.0)

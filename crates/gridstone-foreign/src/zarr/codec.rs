@@ -28,7 +28,11 @@ pub(super) fn of_numcodecs(id: &str, configuration: &Map<String, Value>) -> Resu
         "delta" => numbers(configuration).map(|types| format!("delta:{types}")),
         "fixedscaleoffset" => {
             let number = |key: &str| configuration.get(key).and_then(json::float).filter(|number| number.is_finite());
-            let parts = number("offset").zip(number("scale")).zip(numbers(configuration));
+            let scale = number("scale");
+            if scale == Some(0.0) {
+                return Err(wrong(id, configuration));
+            }
+            let parts = number("offset").zip(scale).zip(numbers(configuration));
             parts.map(|((offset, scale), types)| format!("fixedscaleoffset:{offset}:{scale}:{types}"))
         }
         // Both round numbers when they are written, and leave them as they are.
@@ -50,6 +54,18 @@ pub(super) fn of_numcodecs(id: &str, configuration: &Map<String, Value>) -> Resu
     whole.extend(configuration.iter().filter(|(key, _)| *key != "id").map(|(key, value)| (key.clone(), value.clone())));
     let parameters = written(&Value::Object(whole));
     Ok(Some(ObjectCodec { name: format!("numcodecs.{id}"), parameters: Some(parameters) }))
+}
+
+/// Refuses what is not known to make bytes of bytes alone: such values are read by another library, which would run whatever it has under
+/// the name of a codec.
+pub(super) fn check_native(codecs: &[ObjectCodec]) -> Result<()> {
+    match codecs.iter().find(|codec| codec.parameters.is_some()) {
+        None => Ok(()),
+        Some(codec) => Err(Error::unsupported(format!(
+            "its values vary in length, and are packed by the codec {:?}, which is not read for these",
+            codec.name
+        ))),
+    }
 }
 
 fn wrong(id: &str, configuration: &Map<String, Value>) -> Error {
@@ -124,5 +140,6 @@ mod tests {
             assert!(name(id, json!({})).is_err(), "{id}");
         }
         assert!(name("shuffle", json!({"elementsize": -1})).is_err());
+        assert!(name("fixedscaleoffset", json!({"offset": 1, "scale": 0, "dtype": "<f8"})).is_err());
     }
 }

@@ -7,17 +7,29 @@ use crate::model::ForeignType;
 use half::f16;
 use serde_json::Value;
 
+/// The longest cell that has a fill value with a byte that is not 0.
+const FILL_BYTES_MAX: u32 = 1 << 20;
+
 /// The bytes of a fill value as a cell of `size` bytes is stored. `None`: zero bytes.
 ///
 /// # Errors
 /// Unsupported: the type has no such value.
 pub(super) fn bytes(datatype: &ForeignType, size: u32, given: &Value) -> Result<Option<Vec<u8>>> {
+    if let (ForeignType::Moment { big_endian, .. }, true) = (datatype, given.is_null()) {
+        return Ok(Some(ordered(i64::MIN as u64, 8, *big_endian)));
+    }
     if given.is_null() || size == 0 {
         return Ok(None);
     }
     let found = value(datatype, given).filter(|bytes| bytes.len() <= size as usize);
     let mut bytes =
         found.ok_or_else(|| Error::unsupported(format!("its fill value is not read: {}", shown(Some(given)))))?;
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
+    if size > FILL_BYTES_MAX {
+        return Err(Error::limit(format!("its fill value has {size} bytes, more than {FILL_BYTES_MAX}")));
+    }
     bytes.resize(size as usize, 0);
     Ok(Some(bytes))
 }
@@ -116,7 +128,9 @@ mod tests {
         assert_eq!(of("<c8", "[1.0, \"NaN\"]"), Some([1f32.to_le_bytes(), f32::NAN.to_le_bytes()].concat()));
         assert_eq!(of("|b1", "true"), Some(vec![1]));
         assert_eq!(of("|S4", "\"YWI=\""), Some(b"ab\0\0".to_vec()));
-        assert_eq!(of("|S2", "0"), Some(vec![0, 0]));
+        assert_eq!(of("|S2", "0"), Some(vec![]));
+        assert_eq!(of("|S32000000", "0"), Some(vec![]));
+        assert_eq!(of("<M8[s]", "null"), Some(i64::MIN.to_le_bytes().to_vec()));
         assert_eq!(of(">U2", "\"b\""), Some(vec![0, 0, 0, 98, 0, 0, 0, 0]));
         assert_eq!(of("<M8[s]", "\"NaT\""), Some(i64::MIN.to_le_bytes().to_vec()));
     }
@@ -144,6 +158,7 @@ mod tests {
             ("|V2", "[1]"),
             ("<i4", "{}"),
             ("<f8", "1e"),
+            ("|S1048577", "\"YWI=\""),
         ] {
             let text = format!("{{\"v\": {given}}}");
             let refused = json::parse(text.as_bytes()).is_err() || of(dtype, given).is_none();

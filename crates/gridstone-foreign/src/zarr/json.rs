@@ -19,16 +19,16 @@ const DIGITS_MAX: usize = 18;
 /// The object in the file at `path`; `None` if there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<Map<String, Value>>> {
     let failed = |e| Error::io(&format!("cannot read {}", path.display()), e);
-    let file = match File::open(path) {
-        Ok(file) => file,
+    // A pipe would be waited for when it is opened.
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err(Error::damaged(format!("{} is no file", path.display()))),
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
         Err(e) => return Err(failed(e)),
-    };
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(Error::damaged(format!("{} is no file", path.display())));
     }
+    let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > BYTES_MAX {

@@ -37,7 +37,11 @@ pub(super) fn array(of: &Map<String, Value>, attributes: Map<String, Value>) -> 
     let (datatype, element_size, codecs) = match sized {
         Some((datatype, size)) => (datatype, size, codecs(&filters, compressor, is_by_columns)?),
         // The values vary in length, and are read by another way.
-        None => (of_objects(&filters)?, 0, Vec::new()),
+        None => {
+            let datatype = of_objects(&filters)?;
+            codec::check_native(&codecs(filters.get(1..).unwrap_or_default(), compressor, false)?)?;
+            (datatype, 0, Vec::new())
+        }
     };
     let fill = fill::bytes(&datatype, element_size, of.get("fill_value").unwrap_or(&Value::Null))?;
     Ok(Described {

@@ -168,6 +168,9 @@ impl Packed {
         for codec in rest {
             packed.extend(codec::of_bytes(codec.name, &codec.configuration)?);
         }
+        if matches!(datatype, ForeignType::VariableText { .. }) {
+            codec::check_native(&packed)?;
+        }
         Ok(Self { chunk: Vec::new(), ranks, datatype, codecs: packed, shard: None })
     }
 }
@@ -207,6 +210,9 @@ fn serialized(
         return refused(first.name, ", with axes in another order");
     }
     if matches!(datatype, ForeignType::VariableText { .. }) {
+        if let Some(first) = before.first() {
+            return refused(first.name, ", which is not read for texts");
+        }
         return match serializer.name {
             // Such values are read by another way.
             "vlen-utf8" | "vlen-bytes" => Ok((datatype, Vec::new())),

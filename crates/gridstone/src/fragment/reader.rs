@@ -177,8 +177,8 @@ impl Fragment {
         self.external.as_ref().map_or_else(Vec::new, External::pipelines)
     }
 
-    /// The page tables of a stripe of an external fragment.
-    pub(super) fn page_tables(&self, stripe: usize) -> Result<Vec<(SectionId, Bytes)>> {
+    /// The page tables of a stripe of an external fragment, whose checksums were compared.
+    pub(crate) fn page_tables(&self, stripe: usize) -> Result<Vec<(SectionId, Bytes)>> {
         self.read_sections(stripe, |id| matches!(id, SectionId::ForeignPages | SectionId::TilePages))
     }
 

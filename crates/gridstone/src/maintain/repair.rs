@@ -18,7 +18,8 @@ use super::verify_store::{StoreDamage, StoreReport, check};
 use crate::base::{Error, ErrorKind, Result};
 use crate::query::ReadContext;
 use crate::storage::{
-    DATA, FLOOR, LATEST, LOG, MANIFEST, OverlayStorage, PutOutcome, Storage, data_name, log_name, manifest_name,
+    DATA, FLOOR, LATEST, LOG, MANIFEST, OverlayStorage, PutOutcome, Storage, StoreFiles, data_name, log_name,
+    manifest_name,
 };
 use crate::store::{Floor, Inspection, Store};
 use std::collections::BTreeSet;
@@ -70,7 +71,9 @@ pub struct RepairOptions {
 pub fn repair(store: &Store, context: &ReadContext, options: RepairOptions) -> Result<RepairReport> {
     let overlay = OverlayStorage::new(Arc::clone(store.storage()));
     let trial = store.on(Arc::new(overlay.clone()));
-    let context = ReadContext { files: trial.files(), ..context.clone() };
+    // Files of other formats are not the store's: whatever became of them, no version is given up for it.
+    let files = StoreFiles::own(Arc::clone(trial.storage()));
+    let context = ReadContext { files: Arc::new(files), ..context.clone() };
     let before = inspected(&trial, &context)?.1;
     let mut report = RepairReport { damage: before.damage, ..RepairReport::default() };
     if report.damage.is_empty() {

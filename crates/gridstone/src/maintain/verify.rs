@@ -204,8 +204,11 @@ impl Check<'_> {
     }
 
     /// Verifies an external fragment: every chunk of its sources is decoded. A source that has changed counts as damage, once per
-    /// chunk that is needed of it.
+    /// chunk that is needed of it. Where files of other formats are not looked at, its own index is verified.
     fn external(&mut self, fragment: &Arc<Fragment>, columns: &[(usize, String)]) -> Result<()> {
+        if self.context.files.sources().is_none() {
+            return self.page_tables(fragment);
+        }
         let source = &ExternalFragment::new(Arc::clone(fragment))?;
         let Description { id, bounds, cells, .. } = fragment.description().as_ref();
         self.report.tiles += source.tiles_in(bounds).count() as u64;
@@ -257,6 +260,21 @@ struct Page {
     blocks: u64,
     bytes: u64,
     flaw: Option<Error>,
+}
+
+impl Check<'_> {
+    /// Verifies the index of an external fragment.
+    fn page_tables(&mut self, fragment: &Arc<Fragment>) -> Result<()> {
+        let Description { id, bounds, cells, .. } = fragment.description().as_ref();
+        for (stripe, info) in fragment.root().stripes.iter().enumerate() {
+            self.context.cancel.check()?;
+            self.report.tiles += info.tiles;
+            if let Err(error) = fragment.page_tables(stripe) {
+                self.note(*id, (Some(fragment.first_tile(stripe)), None), (bounds, *cells), error)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Page {

@@ -8,7 +8,7 @@ use super::verify::{Damage, Meter, damage_or, verify_among};
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;
 use crate::query::ReadContext;
-use crate::storage::{DATA, MANIFEST, data_name};
+use crate::storage::{DATA, MANIFEST, data_name, log_name};
 use crate::store::{Affected, Flaw, Inspection, KnownFile, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -185,15 +185,21 @@ fn unchecked(found: &Inspection) -> Vec<String> {
     told
 }
 
-/// Reads every byte of the fragments in data files, except in files already known to be damaged.
+/// Reads every byte of the fragments in data files, except in files already known to be damaged, and of the files of other formats that fragments name.
 fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, report: &mut StoreReport) -> Result<()> {
-    let mut damaged: BTreeMap<Id, StoreDamage> = BTreeMap::new();
+    let mut damaged: BTreeMap<String, StoreDamage> = BTreeMap::new();
     let mut meter = Meter::of(found.arrays.values().flat_map(|array| &array.fragments));
     for array in found.arrays.values() {
         let cells: HashMap<Id, u64> = array.fragments.iter().map(|d| (d.id, d.cells)).collect();
         for description in &array.fragments {
-            let id = match description.location.file {
-                FileRef::Data(id) if !unsound.contains(&id) && array.schema.is_readable() => id,
+            let (object, versions) = match description.location.file {
+                FileRef::Data(id) if !unsound.contains(&id) && array.schema.is_readable() => {
+                    (data_name(id), found.data.get(&id).map(|f| f.versions.clone()).unwrap_or_default())
+                }
+                // The bytes of a record were verified with it; those of files of other formats were not.
+                FileRef::Log(version) if description.is_external() && array.schema.is_readable() => {
+                    (log_name(version), vec![version])
+                }
                 _ => {
                     meter.pass(context, description);
                     continue;
@@ -202,13 +208,13 @@ fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, repor
             let one = std::slice::from_ref(description);
             let checked = verify_among(context, &array.schema, one, &cells, &mut meter);
             let checked =
-                checked.map_err(|e| if e.kind() == ErrorKind::Unsupported { e.context(data_name(id)) } else { e })?;
+                checked.map_err(|e| if e.kind() == ErrorKind::Unsupported { e.context(object.clone()) } else { e })?;
             report.blocks += checked.blocks;
             report.bytes += checked.bytes;
             for damage in checked.damage {
-                let entry = damaged.entry(id).or_insert_with(|| StoreDamage {
-                    object: data_name(id),
-                    versions: found.data.get(&id).map(|f| f.versions.clone()).unwrap_or_default(),
+                let entry = damaged.entry(object.clone()).or_insert_with(|| StoreDamage {
+                    object: object.clone(),
+                    versions: versions.clone(),
                     cells: Vec::new(),
                     message: damage.message.clone(),
                 });

@@ -34,14 +34,14 @@ pub fn lease_name(id: Id) -> String {
 pub struct StoreFiles {
     /// Where the files are.
     pub storage: Arc<dyn Storage>,
-    /// What files of other formats may be read.
-    pub foreign: Arc<ForeignFiles>,
+    /// What files of other formats may be read; `None`: none is looked at.
+    pub foreign: Option<Arc<ForeignFiles>>,
 }
 
 impl StoreFiles {
     /// The files of a storage, without any of another format.
     pub fn own(storage: Arc<dyn Storage>) -> Self {
-        Self { storage, foreign: Arc::default() }
+        Self { storage, foreign: None }
     }
 }
 
@@ -60,8 +60,8 @@ impl Files for StoreFiles {
     }
 
     fn sources(&self) -> Option<Arc<dyn Sources>> {
-        let (store, foreign) = (self.storage.describe(), Arc::clone(&self.foreign));
-        Some(Arc::new(StoreSources { store, foreign }))
+        let foreign = Arc::clone(self.foreign.as_ref()?);
+        Some(Arc::new(StoreSources { store: self.storage.describe(), foreign }))
     }
 
     fn is_near(&self) -> bool {

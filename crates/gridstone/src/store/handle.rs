@@ -112,7 +112,7 @@ impl Store {
 
     /// Its data files by id, for reading and writing fragments.
     pub fn files(&self) -> Arc<dyn Files> {
-        Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage), foreign: Arc::clone(&self.foreign) })
+        Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage), foreign: Some(Arc::clone(&self.foreign)) })
     }
 
     /// Whether there is a store, damaged or not.

@@ -169,7 +169,14 @@ impl FieldDecoder {
         let cells = raw.chunks_exact(value.size()).zip(out.as_mut_slice().chunks_exact_mut(8));
         for (row, (cell, to)) in cells.enumerate() {
             let is_null = validity.is_some_and(|flags| flags.get(row) == Some(&0));
-            let steps = if is_null { Some(0) } else { time_of(number(value, bits_of(cell)), factor, add) };
+            let bits = bits_of(cell);
+            // Writers of times store NaT as it is, whatever their numbers count.
+            let is_nat = value.kind == ValueKind::Int && value.width == 8 && bits == i64::MIN as u64;
+            let steps = match (is_null, is_nat) {
+                (true, _) => Some(0),
+                (false, true) => Some(i64::MIN),
+                (false, false) => time_of(number(value, bits), factor, add),
+            };
             let steps = steps.ok_or_else(|| {
                 Error::input("a time lies outside of what 64 bits of its unit hold; attach with decode=False for the stored numbers")
             })?;
