@@ -14,7 +14,7 @@ from ..errors import AccessError, InputError
 from ..foreign import files
 from ..foreign.filter_names import told
 from ..foreign.series import NEW, Series
-from .attaching import Asked, Attaching, Target, check_types, labelled
+from .attaching import Asked, Attaching, Target, check_types, encoding_of, labelled
 from .renewal import Recorded, renewed
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Attached:
         """
         return _at_once(self, message, lambda made: _append(made, source, concat, progress))
 
+    @checked()
     def refresh_sources(self: Target, *, message: str | None = None, progress: Progress = None) -> int:
         """Looks again at the files that the array has, and returns the version that shows what is in them now.
 
@@ -165,15 +166,21 @@ def _check_fits(array: Target, found: Series, axis: int) -> None:
 
 
 def _recorded(array: Target) -> tuple[Asked, str | None, bool]:
-    """The datasets of the attributes, the dimension along which files follow, and whether they are decoded."""
+    """The datasets of the attributes, the dimension along which files follow, and whether they are decoded.
+
+    An attribute that was added later comes from no file. One that was renamed has its new name.
+    """
+    names = [attr.name for attr in array.schema.attrs]
+    encodings = {name: encoding for name in names if (encoding := encoding_of(array, name))}
+    if not encodings:
+        raise InputError("the array was not attached: none of its attributes comes from a file")
+    datasets = [encoding["dataset"] for encoding in encodings.values()]
     asked: list[tuple[str | None, str]] = []
     along, decode = None, True
-    for attr in array.schema.attrs:
-        encoding = array[attr.name].meta.get("encoding")
-        if not isinstance(encoding, dict) or "dataset" not in encoding:
-            raise InputError(f"the array was not attached: its attribute {attr.name!r} comes from no file")
+    for name, encoding in encodings.items():
         along, decode = encoding.get("concat", along), encoding.get("decoded", decode)
-        entry = (encoding.get("as"), encoding["dataset"])
+        is_alone = "member" not in encoding and datasets.count(encoding["dataset"]) == 1
+        entry = (name if is_alone else encoding.get("as"), encoding["dataset"])
         if entry not in asked:
             asked.append(entry)
     return asked, along, decode

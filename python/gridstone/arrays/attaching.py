@@ -264,12 +264,18 @@ def labelled(made: Target, name: str, values: AnyArray) -> bool:
     return True
 
 
+def encoding_of(array: Target, name: str) -> dict[str, Any]:
+    """What is recorded of the dataset that an attribute comes from; empty if it comes from none."""
+    encoding = array[name].meta.get("encoding")
+    return encoding if isinstance(encoding, dict) and "dataset" in encoding else {}
+
+
 def check_types(array: Target, path: str, pieces: Pieces) -> None:
-    """An InputError unless the datasets of a file have the types of an array's attributes."""
+    """An InputError unless the datasets of a file have the types of the attributes that come from files."""
     types = {name: (dtype, nullable, categories) for name, dtype, nullable, categories in types_of(pieces)}
     for attr in array.schema.attrs:
         known = None if attr.enumeration is None else attr.enumeration.values
-        if types.get(attr.name) != (attr.dtype, attr.nullable, known):
+        if encoding_of(array, attr.name) and types.get(attr.name) != (attr.dtype, attr.nullable, known):
             raise InputError(
                 f"{path} has {types.get(attr.name)} for the attribute {attr.name!r}, which is "
                 f"{(attr.dtype, attr.nullable, known)}"

@@ -27,7 +27,7 @@ class Box:
     position: tuple[int, ...]
     shape: tuple[int, ...]
     ids: tuple[str, ...]
-    attrs: frozenset[str | None]
+    attrs: frozenset[str]
 
     def meets(self, other: "Box") -> bool:
         """Whether a cell lies in both."""
@@ -82,7 +82,8 @@ def _boxes(rows: Sequence[Mapping[str, Any]]) -> list[Box]:
             at,
             shape,
             tuple(row["id"] for row in of),
-            frozenset(name for row in of for name in row["attrs"]),
+            # One that was dropped since has no name.
+            frozenset(name for row in of for name in row["attrs"] if name is not None),
         )
         for (at, shape), of in groups.items()
     ]
@@ -111,7 +112,10 @@ def _renew(array: Target, recorded: Recorded, found: tuple[Box, str], others: Se
     sources = sources_of(array, pieces)
     specs = fragments(pieces, sources, box.position, new_axis=recorded.is_new)
     if {name for spec in specs for name in json.loads(spec)["attrs"]} != box.attrs:
-        raise InputError(f"{path}: some attributes were brought home since; attach it anew to another array")
+        raise InputError(
+            f"{path}: the array has not all of its values any more, since some were dropped or brought home; "
+            "attach it anew to another array"
+        )
     staged = [_native.stage_external(array.native, spec, True) for spec in specs]
     check_unchanged(array, pieces, sources)
     labels = _labels(array, recorded, (file, pieces), (box, grown))

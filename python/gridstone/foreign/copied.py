@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.extras import found, needed
 from ..column.datatype import AnyArray
-from ..errors import StorageError, UnsupportedError
+from ..errors import AccessError, StorageError, UnsupportedError
 from ..schema.attribute import Attr
 from .tree import Dataset
 
@@ -99,6 +99,7 @@ def slabs(dataset: Dataset, shape: tuple[int, ...], value: Varied) -> Iterator[t
 def _of_objects(dataset: Dataset, shape: tuple[int, ...], value: Varied) -> Iterator[tuple[slice, AnyArray]]:
     zarr = needed("zarr", "zarr", "copying values of varying length")
     step = max(1, _SLAB_CELLS // max(1, math.prod(shape[1:])))
+    check_inside(dataset.source)
     try:
         opened = zarr.open_array(dataset.source, mode="r")
         for low in range(0, shape[0], step):
@@ -109,6 +110,17 @@ def _of_objects(dataset: Dataset, shape: tuple[int, ...], value: Varied) -> Iter
         raise UnsupportedError(
             f"{dataset.file}: the values of {dataset.path}, which vary in length, cannot be copied: {error}"
         ) from error
+
+
+def check_inside(folder: str) -> None:
+    """An AccessError if a link in a folder leads out of it: a folder that was sent would have other files copied."""
+    root = os.path.realpath(folder)
+    for place, folders, names in os.walk(folder):
+        for path in (os.path.join(place, name) for name in (*folders, *names)):
+            if os.path.islink(path) and os.path.commonpath([root, os.path.realpath(path)]) != root:
+                raise AccessError(
+                    f"{path} is a link to {os.path.realpath(path)}, outside of {folder}; its values would be copied"
+                )
 
 
 def _plain(found: Any, value: Varied) -> AnyArray:

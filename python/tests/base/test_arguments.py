@@ -139,6 +139,7 @@ def _attached(w: World) -> gs.Array:
 CALLS: dict[str, Callable[[World], Target]] = {
     "attach": lambda w: (gs.attach, {"uri": w.other, "source": _file(), "dataset": "array"}),
     "Array.attach": lambda w: (_attached(w).attach, {"source": _file()}),
+    "Array.refresh_sources": lambda w: (_attached(w).refresh_sources, {}),
     "array": lambda w: (gs.array, {"uri": w.other, "ndarray": np.arange(6)}),
     "col": lambda w: (gs.col, {"name": "v"}),
     "commit": lambda w: (gs.commit, {"uri": w.uri, "receipts": [w.receipt]}),

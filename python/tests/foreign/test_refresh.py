@@ -273,3 +273,45 @@ def test_a_repair_gives_up_no_version_for_a_file(tmp_path: Path, state: str) -> 
         again = _array(gs.open(uri, mode="r+", context=context))
         again.refresh_sources()
         assert (again[0, 0], again[5, 0], again[4, 6]) == (2.0, 0.0, 1.0)
+
+
+def test_after_evolution_files_are_attached_and_looked_at_again(tmp_path: Path) -> None:
+    _write(tmp_path / "a.h5", np.ones((2, 3)), names=("e", "f"), chunks=(1, 3))
+    a = _array(gs.attach(tmp_path / "a.gs", tmp_path / "a.h5", ["/e", "/f"]))
+    a.alter(add=gs.Attr("g", "int32", fill=9))
+    a.alter(rename={"e": "east"})
+    a.alter(drop="f")
+    _write(tmp_path / "a.h5", np.full((3, 3), 2.0), names=("e", "f"), chunks=(1, 3))
+    a.refresh_sources()
+    assert (a["east"][...] == 2.0).all()
+    assert (a["g"][...] == 9).all()
+    _write(tmp_path / "b.h5", np.full((1, 3), 5.0), names=("e", "f"), chunks=(1, 3))
+    a.attach(tmp_path / "b.h5", concat="d0")
+    assert a["east"][:, 0].tolist() == [2, 2, 2, 5]
+    assert a["g"][:, 0].tolist() == [9, 9, 9, 9]
+
+
+def test_links_out_of_a_folder_are_not_copied(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    for folder, word in (("in", "own"), ("out", "secret")):
+        made = zarr.create_array(tmp_path / folder / "z", shape=(2,), chunks=(2,), dtype=str)
+        made[:] = [word, word]
+    chunk = tmp_path / "in" / "z" / "c" / "0"
+    assert gs.attach(tmp_path / "in" / "sound.gs", tmp_path / "in" / "z") is not None
+    chunk.unlink()
+    chunk.symlink_to(tmp_path / "out" / "z" / "c" / "0")
+    with pytest.raises(gs.errors.AccessError, match="link"):
+        gs.attach(tmp_path / "in" / "s.gs", tmp_path / "in" / "z", "/array")
+
+
+def test_a_time_that_is_none_is_read(tmp_path: Path) -> None:
+    xr = pytest.importorskip("xarray")
+    times = np.array(["2000-01-01", "NaT", "2000-01-03"], "M8[ns]")
+    dataset = xr.Dataset({"t": ("x", times)})
+    dataset.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    dataset.to_zarr(tmp_path / "a.zarr")
+    for name in ("a.nc", "a.zarr"):
+        a = _array(gs.attach(tmp_path / f"{name}.gs", tmp_path / name, "/t"))
+        assert np.array_equal(np.asarray(a).astype("M8[ns]"), times, equal_nan=True)

@@ -369,7 +369,8 @@ def test_sources_of_a_folder_are_one_row(tmp_path: Path) -> None:
     files = [one for one in (tmp_path / "x.zarr").rglob("*") if one.is_file()]
     assert row["uri"] == "x.zarr"
     assert row["size"] == sum(one.stat().st_size for one in files)
-    assert (row["etag"], row["cells"]) == (f"{len(files)} files", 23 * 9)
+    assert row["etag"].startswith(f"{len(files)} files, ")
+    assert row["cells"] == 23 * 9
     assert a.verify().ok
 
 

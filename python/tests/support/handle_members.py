@@ -223,6 +223,15 @@ _ARRAY_READS: Uses = {
 }
 
 
+def _look_again(w: World) -> None:
+    """Looking at files again needs an array that was attached, as attaching more does."""
+    try:
+        w.dense.refresh_sources()
+    except gs.errors.InputError as error:
+        if "was not attached" not in str(error):
+            raise
+
+
 def _attach(w: World) -> None:
     """Attaching needs an array that was attached: one that may write is refused for that, and no other reason."""
     try:
@@ -238,6 +247,7 @@ _ARRAY_WRITES: Uses = {
     "__setitem__, of a list": lambda w: _assign(w.dense, [1, 5], 3),
     "append": lambda w: w.dense.append(np.ones((1, 10), np.int64)),
     "attach, of nothing": _attach,
+    "refresh_sources, of nothing": _look_again,
     "append, of a table": lambda w: w.sparse.append({"x": [40], "y": [3], "v": [1]}),
     "alter": lambda w: w.dense.alter(add=[gs.Attr("w", "int8")]),
     "alter, of labels": lambda w: w.dense.alter(labels={"x": list(range(10, 20)), "y": list("abcdefghij")}),
@@ -430,6 +440,7 @@ NO_HANDLES = set(
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
         "Attached Attaching Read Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
         "Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
+        "Box Recorded "
         "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
         "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )

@@ -198,7 +198,7 @@ fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, repor
                 }
                 // The bytes of a record were verified with it; those of files of other formats were not.
                 FileRef::Log(version) if description.is_external() && array.schema.is_readable() => {
-                    (log_name(version), vec![version])
+                    (log_name(version), vec![(version, version)])
                 }
                 _ => {
                     meter.pass(context, description);
