@@ -10,6 +10,7 @@ works in this process.
 
 import functools
 import json
+import lzma
 from collections.abc import Callable
 from typing import Any
 
@@ -109,7 +110,7 @@ def _numcodecs(name: str) -> Decode:
     def decode(chunk: bytes, parameters: str, room: int) -> memoryview:
         codec = _codec(name, parameters)
         try:
-            made = codec.decode(chunk)
+            made = _of_lzma(codec, chunk, room) if name == "lzma" else codec.decode(chunk)
         except Exception as error:
             raise CorruptionError(f"{name} cannot decode a chunk of {len(chunk)} bytes: {_line(error)}") from error
         values = np.asarray(memoryview(made) if isinstance(made, bytes | bytearray) else made)
@@ -121,6 +122,15 @@ def _numcodecs(name: str) -> Decode:
         return np.ascontiguousarray(values.reshape(-1, order="A")).view(np.uint8).data
 
     return decode
+
+
+def _of_lzma(codec: Any, chunk: bytes, room: int) -> bytes:
+    """What LZMA makes of a chunk, at most one byte more than `room`: a short chunk may claim any number of bytes."""
+    decoder = lzma.LZMADecompressor(codec.format, filters=codec.filters if codec.format == lzma.FORMAT_RAW else None)
+    made = decoder.decompress(chunk, room + 1)
+    if len(made) <= room and not decoder.eof:
+        raise EOFError("it ends too early")
+    return made
 
 
 @functools.lru_cache(maxsize=256)

@@ -414,3 +414,18 @@ def test_the_core_decodes_by_numcodecs(tmp_path: Path, monkeypatch: pytest.Monke
     assert np.array_equal(made[:7], VALUES[:7])
     with pytest.raises(CorruptionError, match=r"zlib cannot decode"):
         made[7, 16]
+
+
+def test_a_short_chunk_of_lzma_cannot_take_all_memory() -> None:
+    numcodecs = pytest.importorskip("numcodecs")
+    import tracemalloc
+
+    packed = bytes(numcodecs.LZMA().encode(np.zeros(64 << 20, "u1")))
+    assert len(packed) < 1 << 16
+    decode = decoders.decoder("numcodecs.lzma")
+    tracemalloc.start()
+    with pytest.raises(CorruptionError, match="at most 1000 were expected"):
+        decode(packed, "{}", 1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 << 20

@@ -24,10 +24,10 @@ pub(super) fn bytes(datatype: &ForeignType, size: u32, given: &Value) -> Result<
     let found = value(datatype, given).filter(|bytes| bytes.len() <= size as usize);
     let mut bytes =
         found.ok_or_else(|| Error::unsupported(format!("its fill value is not read: {}", shown(Some(given)))))?;
-    if bytes.iter().all(|byte| *byte == 0) {
-        return Ok(None);
-    }
     if size > FILL_BYTES_MAX {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
         return Err(Error::limit(format!("its fill value has {size} bytes, more than {FILL_BYTES_MAX}")));
     }
     bytes.resize(size as usize, 0);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(of("<c8", "[1.0, \"NaN\"]"), Some([1f32.to_le_bytes(), f32::NAN.to_le_bytes()].concat()));
         assert_eq!(of("|b1", "true"), Some(vec![1]));
         assert_eq!(of("|S4", "\"YWI=\""), Some(b"ab\0\0".to_vec()));
-        assert_eq!(of("|S2", "0"), Some(vec![]));
+        assert_eq!(of("|S2", "0"), Some(vec![0, 0]));
         assert_eq!(of("|S32000000", "0"), Some(vec![]));
         assert_eq!(of("<M8[s]", "null"), Some(i64::MIN.to_le_bytes().to_vec()));
         assert_eq!(of(">U2", "\"b\""), Some(vec![0, 0, 0, 98, 0, 0, 0, 0]));
