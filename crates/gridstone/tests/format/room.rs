@@ -68,7 +68,7 @@ fn found(storage: &Memory) -> Found {
     found.insert("ext of the store".to_owned(), line["ext"].to_string());
     let unknown = |row: &&Row| {
         let is_kept = [b"Q", b"T", b"K"].iter().any(|tag| row.key.starts_with(*tag));
-        // Of a condemned file the byte belongs to its id, which is random.
+        // That byte belongs to a random id in the row of a condemned file.
         let of_array = row.key.get(17) == Some(&9) && !row.key.starts_with(b"C");
         row.flags >> 31 == 1 || is_kept || of_array
     };
