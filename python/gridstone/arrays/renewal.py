@@ -60,6 +60,8 @@ def renewed(array: Target, recorded: Recorded, progress: Progress) -> None:
     changed = {row["uri"]: row["problem"] for row in _native.foreign_sources(array.native) if row["problem"]}
     boxes = _boxes(_native.attached_boxes(array.native))
     wanted = [box for box in boxes if any(uri in changed for uri in box.uris)]
+    for box in (one for one in boxes if one not in wanted):
+        _label_anew(array, recorded, box)
     with reporting(progress, "look again", "files") as told:
         for number, box in enumerate(wanted, 1):
             for uri in box.uris:
@@ -120,6 +122,20 @@ def _renew(array: Target, recorded: Recorded, found: tuple[Box, str], others: Se
     check_unchanged(array, pieces, sources)
     labels = _labels(array, recorded, (file, pieces), (box, grown))
     _native.replace_attached(array.native, staged, box.ids)
+    _give(array, path, labels)
+
+
+def _label_anew(array: Target, recorded: Recorded, box: Box) -> None:
+    """Labels of a folder of Zarr whose cells have not changed: coordinates lie in folders of their own."""
+    path = files.located(array.uri, box.uris[0])
+    if not os.path.isdir(path):
+        return
+    file = tree.opened(_file_of(path, recorded.asked))
+    pieces = recorded.work.pieces([(name, file.dataset(dataset)) for name, dataset in recorded.asked])
+    _give(array, file.path, _labels(array, recorded, (file, pieces), (box, box)))
+
+
+def _give(array: Target, path: str, labels: Mapping[str, AnyArray]) -> None:
     for name, values in labels.items():
         if not labelled(array, name, values):
             raise InputError(f"{path} has coordinates along {name} that cannot be labels: one comes twice, or none")

@@ -113,7 +113,16 @@ def _scale(stored: Stored, given: Mapping[str, Any]) -> dict[str, Any] | None:
     width = 8 if add is not None and (factor is None or len(widths) > 1) else max(4, *widths)
     if stored.kind != "float" and stored.width == 4 and add is not None and factor is not None:
         width = 8
+    if stored.kind == "float" and _masks_nothing(given):
+        # Then xarray keeps the type that the file has.
+        width = max(4, stored.width)
     return {"step": "scale", "factor": _bits(factor), "add": _bits(add), "width": width}
+
+
+def _masks_nothing(given: Mapping[str, Any]) -> bool:
+    """Whether there are fill values, and all are NaN."""
+    fills = [np.atleast_1d(np.asarray(given[name])) for name in ("_FillValue", "missing_value") if name in given]
+    return bool(fills) and all(one.dtype.kind == "f" and bool(np.isnan(one).all()) for one in fills)
 
 
 def _single(value: Any) -> Any:

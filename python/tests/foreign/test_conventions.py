@@ -171,11 +171,20 @@ def test_fills_of_the_other_sign(tmp_path: Path, kind: str, fill: int) -> None:
     assert np.ma.getmaskarray(a[...]).tolist() == [False, True, False, False, False, False]
 
 
-@pytest.mark.parametrize("kind", ["i8", "u4", "i2", "f4"])
+@pytest.mark.parametrize(
+    ("kind", "fill"),
+    [
+        *((kind, fill) for kind in ("i8", "u4", "i2", "f4", "f8") for fill in (None, 100)),
+        *((kind, float("nan")) for kind in ("f4", "f8")),
+    ],
+)
 @pytest.mark.parametrize("width", ["f4", "f8"])
-def test_types_of_unpacked_numbers(tmp_path: Path, kind: str, width: str) -> None:
+@pytest.mark.parametrize("offset", [None, 1.0])
+def test_types_of_unpacked_numbers(tmp_path: Path, kind: str, width: str, fill: Any, offset: float | None) -> None:
     attributes = {"scale_factor": np.dtype(width).type(0.5)}
-    _write(tmp_path / "x.nc", {"kind": kind, "fill": None, "attributes": attributes, "values": range(6), "zlib": False})
+    if offset is not None:
+        attributes["add_offset"] = np.dtype(width).type(offset)
+    _write(tmp_path / "x.nc", {"kind": kind, "fill": fill, "attributes": attributes, "values": range(6), "zlib": False})
     a = gs.attach(tmp_path / "x.gs", tmp_path / "x.nc", "/v")
     assert isinstance(a, gs.Array)
     with xr.open_dataset(tmp_path / "x.nc", engine="netcdf4") as shown:

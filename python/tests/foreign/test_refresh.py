@@ -315,3 +315,18 @@ def test_a_time_that_is_none_is_read(tmp_path: Path) -> None:
     for name in ("a.nc", "a.zarr"):
         a = _array(gs.attach(tmp_path / f"{name}.gs", tmp_path / name, "/t"))
         assert np.array_equal(np.asarray(a).astype("M8[ns]"), times, equal_nan=True)
+
+
+def test_labels_follow_coordinates_that_change_alone(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(tmp_path / "run.zarr", mode="w")
+    group.create_array("e", shape=(3, 2), chunks=(2, 2), dtype="f8", dimension_names=["time", "x"])[...] = 1.0
+    group.create_array("time", shape=(3,), chunks=(3,), dtype="i8", dimension_names=["time"])[...] = [0, 1, 2]
+    a = _array(gs.attach(tmp_path / "a.gs", tmp_path / "run.zarr", "/e"))
+    assert a.dim("time").labels is not None
+    version = a.version
+    assert a.refresh_sources() == version
+    group["time"][...] = [10, 20, 40]
+    assert a.refresh_sources() == version + 1
+    assert a.dim("time").labels.tolist() == [10, 20, 40]
+    assert (np.asarray(a) == 1.0).all()
