@@ -5,7 +5,7 @@
 
 mod objects;
 
-use gridstone::base::{Error, ErrorKind, ForeignObject, Result};
+use gridstone::base::{ByteRange, Error, ErrorKind, ForeignObject, Result};
 use gridstone::codec::foreign::ForeignPipeline;
 use gridstone::engine;
 use gridstone::fragment::external::{ChunkGrid, ExternalSpec, ForeignField, ForeignPage, ForeignSource, TilePage};
@@ -293,17 +293,7 @@ fn chunks_of(
             // A chunk beyond the shape is left from a longer one.
             let place = [vec![0; outer], entry.place].concat();
             if let Some(tile) = grid.number_of(&place) {
-                let page = ForeignPage {
-                    source,
-                    offset: entry.offset,
-                    length: entry.length,
-                    time_us: 0,
-                    pipeline: 0,
-                    decoded,
-                    crc: None,
-                    object_size: None,
-                    is_fill: false,
-                };
+                let page = ForeignPage::new(source, ByteRange::new(entry.offset, entry.length), decoded);
                 entries.push((tile, page, entry.filter_mask));
             }
             Ok(())
@@ -350,16 +340,6 @@ fn strided_page(
     let length = (count - 1).checked_mul(step).and_then(|before| before.checked_add(record)).ok_or_else(wrong)?;
     let decoded = u32::try_from(length).map_err(|_| wrong())?;
     let offset = first.ok_or_else(wrong)?;
-    let page = ForeignPage {
-        source,
-        offset,
-        length,
-        time_us: 0,
-        pipeline: 0,
-        decoded,
-        crc: None,
-        object_size: None,
-        is_fill: false,
-    };
+    let page = ForeignPage::new(source, ByteRange::new(offset, length), decoded);
     Ok(Some((tile, page, 0)))
 }

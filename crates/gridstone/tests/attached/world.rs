@@ -2,7 +2,7 @@
 
 use crate::support::random::Random;
 use crate::support::scratch::{Folder, unsynced};
-use gridstone::base::AlignedBuf;
+use gridstone::base::{AlignedBuf, ByteRange};
 use gridstone::codec::foreign::ForeignPipeline;
 use gridstone::engine::{Array, Call, Context, Durability, Options, ReadOrder, create_array_on};
 use gridstone::fragment::external::{
@@ -256,17 +256,7 @@ impl World {
 
 fn stored(bytes: &mut Vec<u8>, records: &[u8], pipeline: &str) -> TilePage {
     let encoded = ForeignPipeline::parse(pipeline).unwrap().encode(records).unwrap();
-    let page = ForeignPage {
-        source: 0,
-        offset: bytes.len() as u64,
-        length: encoded.len() as u64,
-        time_us: 0,
-        pipeline: 0,
-        decoded: records.len() as u32,
-        crc: None,
-        object_size: None,
-        is_fill: false,
-    };
+    let page = ForeignPage::new(0, ByteRange::new(bytes.len() as u64, encoded.len() as u64), records.len() as u32);
     bytes.extend_from_slice(&encoded);
     bytes.extend_from_slice(b"gap");
     TilePage::Stored { page, pipeline: pipeline.to_owned() }

@@ -13,7 +13,7 @@
 //! ```
 
 use super::value::ForeignField;
-use crate::base::{ByteReader, ByteWriter, Error, ForeignObject, Result, limits, newer};
+use crate::base::{ByteRange, ByteReader, ByteWriter, Error, ForeignObject, Result, limits, newer};
 
 /// A file of another format, or a prefix under which its chunks are objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,15 @@ pub struct ForeignPage {
     pub object_size: Option<u32>,
     /// Whether it is one record that stands for all cells of its tile.
     pub is_fill: bool,
+}
+
+impl ForeignPage {
+    /// The records of a tile in a source, of which no more is known than where they lie, and their length when they are decoded.
+    pub fn new(source: u32, range: ByteRange, decoded: u32) -> Self {
+        let ByteRange { offset, len: length } = range;
+        let (time_us, pipeline, crc, object_size, is_fill) = (0, 0, None, None, false);
+        Self { source, offset, length, time_us, pipeline, decoded, crc, object_size, is_fill }
+    }
 }
 
 const SIZE: u32 = 1;

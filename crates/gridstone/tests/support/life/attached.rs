@@ -5,7 +5,7 @@ use super::hand::{Hand, Sort, columns, staged_cells};
 use super::model::{Area, COLUMNS, Cells, EVERYWHERE, Place, ROWS, Size, Value, area, filled, places, scattered};
 use super::script::Script;
 use crate::support::columns::as_text;
-use gridstone::base::Result;
+use gridstone::base::{ByteRange, Result};
 use gridstone::engine::{Array, Call, Staged, Strategy};
 use gridstone::fragment::external::{
     ChunkGrid, DecodingStep, ExternalSpec, ForeignField, ForeignPage, ForeignSource, StoredValue, TextPadding,
@@ -128,17 +128,7 @@ fn page(grid: &ChunkGrid, domain: &Subarray, tile: u64) -> TilePage {
     }
     let length = RECORD as u64 * SIDES.iter().product::<u64>();
     let (offset, decoded) = (number * length, length as u32);
-    let page = ForeignPage {
-        source: 0,
-        offset,
-        length,
-        time_us: 0,
-        object_size: None,
-        pipeline: 0,
-        decoded,
-        crc: None,
-        is_fill: false,
-    };
+    let page = ForeignPage::new(0, ByteRange::new(offset, length), decoded);
     TilePage::Stored { page, pipeline: "none".into() }
 }
 
