@@ -274,12 +274,19 @@ def check_types(array: Target, path: str, pieces: Pieces) -> None:
     """An InputError unless the datasets of a file have the types of the attributes that come from files."""
     types = {name: (dtype, nullable, categories) for name, dtype, nullable, categories in types_of(pieces)}
     for attr in array.schema.attrs:
-        known = None if attr.enumeration is None else attr.enumeration.values
-        if encoding_of(array, attr.name) and types.get(attr.name) != (attr.dtype, attr.nullable, known):
-            raise InputError(
-                f"{path} has {types.get(attr.name)} for the attribute {attr.name!r}, which is "
-                f"{(attr.dtype, attr.nullable, known)}"
-            )
+        known = (attr.dtype, attr.nullable, None if attr.enumeration is None else attr.enumeration.values)
+        found = types.get(attr.name)
+        if encoding_of(array, attr.name) and found != known:
+            held = "nothing" if found is None else _in_words(*found)
+            raise InputError(f"{path} has {held} for the attribute {attr.name!r}, which is {_in_words(*known)}")
+
+
+def _in_words(dtype: Any, nullable: bool, categories: Sequence[Any] | None) -> str:
+    """The type of an attribute, for messages."""
+    nulls = " with nulls" if nullable else ""
+    named = "" if categories is None else f" of the categories {', '.join(map(str, categories[:5]))}"
+    more = " …" if categories is not None and len(categories) > 5 else ""
+    return f"{dtype}{nulls}{named}{more}"
 
 
 def sources_of(made: Target, pieces: Pieces) -> dict[str, Source]:
