@@ -39,7 +39,7 @@ def test_made_up_days_grow_the_domain_and_processes_append(tmp_path: Path, call)
     assert code == 0, err
     told = json.loads(text)
     assert [Path(picture).name for picture in told["pictures"]] == [
-        "positions.png", "tiles.png", "days.png", "chart.png", "appends.png",
+        "positions.png", "tiles.png", "days.png", "chart.png", "heights.png", "appends.png",
     ]  # fmt: skip
     assert all(Path(picture).read_bytes().startswith(b"\x89PNG") for picture in told["pictures"])
     steps = {step["step"]: step for step in told["steps"]}
@@ -60,7 +60,7 @@ def test_made_up_days_grow_the_domain_and_processes_append(tmp_path: Path, call)
     assert " squares of half a degree have positions; " in (squares := told["found"].pop(0)), squares
     assert "of 20,000. The index alone counted " in squares, squares
     starts = ["Day 2: 5,000 rows in one commit; the domain grew: LON", "The chart has 500 lit cells"]
-    starts += ["heights.npy is an array"]
+    starts += ["heights.npy is an array", "heights.npy grew by 250 rows"]
     starts += [f"{swell.BUOYS} processes appended at once", f"A reader saw {swell.FRAMES} frames"]
     assert all(s.startswith(start) for s, start in zip(told["found"], starts, strict=True)), told["found"]
 
