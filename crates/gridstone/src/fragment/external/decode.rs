@@ -169,14 +169,7 @@ impl FieldDecoder {
         let cells = raw.chunks_exact(value.size()).zip(out.as_mut_slice().chunks_exact_mut(8));
         for (row, (cell, to)) in cells.enumerate() {
             let is_null = validity.is_some_and(|flags| flags.get(row) == Some(&0));
-            let bits = bits_of(cell);
-            // Writers of times store NaT as it is, whatever their numbers count.
-            let is_nat = value.kind == ValueKind::Int && value.width == 8 && bits == i64::MIN as u64;
-            let steps = match (is_null, is_nat) {
-                (true, _) => Some(0),
-                (false, true) => Some(i64::MIN),
-                (false, false) => time_of(number(value, bits), factor, add),
-            };
+            let steps = if is_null { Some(0) } else { time_of(number(value, bits_of(cell)), factor, add) };
             let steps = steps.ok_or_else(|| {
                 Error::input("a time lies outside of what 64 bits of its unit hold; attach with decode=False for the stored numbers")
             })?;
@@ -290,6 +283,8 @@ const NOT_A_TIME: i64 = i64::MIN;
 fn time_of(stored: Number, factor: i64, add: i64) -> Option<i64> {
     let exact = |x: i128| x.checked_mul(i128::from(factor))?.checked_add(i128::from(add));
     let steps = match stored {
+        // Writers of times store NaT as it is, whatever their numbers count.
+        Number::Whole(x) if x == i128::from(NOT_A_TIME) => return Some(NOT_A_TIME),
         Number::Whole(x) => exact(x)?,
         other => {
             let x = other.to_f64();
@@ -442,7 +437,9 @@ mod tests {
         let page: Vec<u8> = [0.5f64, f64::NAN, -0.25].iter().flat_map(|n| n.to_le_bytes()).collect();
         let column = decoded(hours(ValueKind::Float, 8), time, false, &page, 3).unwrap();
         assert_eq!(whole(&column), [88_200, i64::MIN, 85_500]);
-        for beyond in [i64::MAX.to_le_bytes(), (i64::MAX / 3_600 + 1).to_le_bytes(), i64::MIN.to_le_bytes()] {
+        let none = decoded(hours(ValueKind::Int, 8), time, false, &i64::MIN.to_le_bytes(), 1).unwrap();
+        assert_eq!(whole(&none), [i64::MIN]);
+        for beyond in [i64::MAX, i64::MAX / 3_600 + 1, i64::MIN + 1].map(i64::to_le_bytes) {
             let error = decoded(hours(ValueKind::Int, 8), time, false, &beyond, 1).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Input, "{error}");
         }

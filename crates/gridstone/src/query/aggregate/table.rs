@@ -213,7 +213,7 @@ mod tests {
                     prop_assert!(roomy.len() >= LARGE_GROUPS && roomy.slots == before);
                 }
                 roomy.make_room(&NeverCancel).unwrap();
-                prop_assert!(roomy.len() < LARGE_GROUPS || roomy.len() * 9 / 4 <= roomy.slots.len());
+                prop_assert!(roomy.len() < LARGE_GROUPS || (roomy.len() + roomy.len() / 8) * 2 <= roomy.slots.len());
                 let (mut one, mut other) = (Vec::new(), Vec::new());
                 plain.groups_of(part, part.len(), &mut one);
                 roomy.groups_of(part, part.len(), &mut other);
