@@ -310,7 +310,7 @@ def test_a_time_that_is_none_is_read(tmp_path: Path) -> None:
     xr = pytest.importorskip("xarray")
     times = np.array(["2000-01-01", "NaT", "2000-01-03"], "M8[ns]")
     dataset = xr.Dataset({"t": ("x", times)})
-    dataset.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    dataset.to_netcdf(tmp_path / "a.nc", engine="netcdf4")
     dataset.to_zarr(tmp_path / "a.zarr")
     for name in ("a.nc", "a.zarr"):
         a = _array(gs.attach(tmp_path / f"{name}.gs", tmp_path / name, "/t"))
