@@ -235,8 +235,6 @@ class Array(
         from ..result import listings
 
         region = None if box is None else region_of(self._schema, box)
-        if region is not None and region.empty:
-            raise InputError("the box is empty")
         return listings.tiles(self._schema, self.native.tiles(None if region is None else region.native))
 
     @property
@@ -271,7 +269,7 @@ class Array(
     @checked()
     def at(self, *, version: int | str | None = None, timestamp: Any = None) -> "Array":
         """The same array, read-only, at a version (number or tag) or the last version not after a time (see
-        `gridstone.open`)."""
+        `gridstone.open`), of a written date or time its end: `at(timestamp="2026-03-01")` has what that day left."""
         if (version is None) == (timestamp is None):
             raise InputError("at() takes either version= or timestamp=")
         found = self.native.at(version, history.microseconds_of(timestamp))
@@ -331,7 +329,8 @@ class Array(
         """Reads single cells by their coordinates, given as in `write_cells`, in their order; they may repeat.
 
         Dense: one row per point, with fill or null where nothing was written. Sparse: the cells that exist (all
-        duplicates, in order of writing); a point without one gives no row.
+        duplicates, in order of writing). A point without a cell, or outside the domain, gives no row: the columns of
+        coordinates say which points are there.
 
         Args:
             coords: a dict by dimension, an (n, ndim) array, or a tuple of arrays.
@@ -339,15 +338,15 @@ class Array(
             progress: True for a bar, or a callable `f(done, total)`.
 
         Raises:
-            BoundsError: a point outside the domain, named by its row.
             InputError: an unknown dimension or attribute, or coordinates that do not fit.
             CorruptionError: stored bytes are not what was written.
         """
-        try:
-            found = lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
-        except BoundsError:
+        schema = self._schema
+        given = coordinate_columns(schema, coords)
+        within = lists.inside(schema, given)
+        if within is not given:
             self._note_ends()  # That nothing is there is so by the ends of the domain.
-            raise
+        found = lists.read(self, within, self._names(attrs, schema), progress)
         found._source = None if found._schema.sparse else ArraySource(self.native, found._schema)
         return found
 

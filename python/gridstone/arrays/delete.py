@@ -8,7 +8,7 @@ from .. import _native
 from ..base.arguments import checked
 from ..base.progress import Progress, reporting
 from ..errors import InputError
-from ..query.box import BoxLike, region_of
+from ..query.box import BoxLike, Room, region_of
 from ..query.condition import condition_of
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, closing, key_of, message_of
@@ -66,8 +66,9 @@ class Erasable(Noting):
         """Deletes cells. A deleted dense cell reads as never written.
 
         Args:
-            box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
-                the cells that it selects. A list of boxes: the cells in any of them; of no box, none.
+            box: every cell in it that was written before the commit, by others too (as in `read`), those beyond the
+                domain that this handle knows among them; with `where` only the cells that it selects. A list of boxes:
+                the cells in any of them; of no box, none.
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
                 sees; what others commit meanwhile stays (if fragments are merged meanwhile, of a dense array with newer
                 ones, all is looked at again). In a transaction: those that it sees, what it has staged before among
@@ -99,10 +100,12 @@ class Erasable(Noting):
                 "say what to delete: box=, where= or coords=; a box of every cell is (...,), an array is removed with "
                 "its store by gridstone.delete(uri)"
             )
-        region = region_of(self._schema, box)
         native = self._writable(judged=where is not None)
         if where is None:
-            return self._commit([] if region.empty else [native.stage_delete_boxes(region.given, key)], ending)
+            # As it was asked: it holds for cells, too, that other commits have made room for meanwhile.
+            asked = region_of(self._schema, box, Room.TYPE)
+            return self._commit([] if asked.empty else [native.stage_delete_boxes(asked.given, key)], ending)
+        region = region_of(self._schema, box)
         self._note_cut(region)
         if region.empty:
             return Receipt(native.receipt([])) if isinstance(ending, NoCommit) else native.version

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _native
 from ..base.arguments import checked, mapping, several
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, period
 from ..errors import InputError, SchemaError, UnsupportedError
 from ..labels.along import labels_asked
 from ..query.axis import ends_used
@@ -254,7 +254,7 @@ def _ends(dim: Dim, ends: Any) -> tuple[str, str]:
     if dim.is_text:
         raise UnsupportedError(f"{what} is string: it has no domain that could grow")
     known = _known_ends(dim) if None in [end if end is None else True for end in ends] else ends
-    pairs = zip(ends, known, strict=True)
+    pairs = zip((ends[0], period.last_value(dim.dtype, ends[1])), known, strict=True)
     values = [now if end is None else datatype.scalar(dim.dtype, end, what) for end, now in pairs]
     low, high = (datatype.to_text(dim.dtype, value) for value in values)
     return low, high

@@ -159,11 +159,12 @@ def _copy_box(source: Any, new: Any, box: BoxLike, names: Sequence[str], progres
         if ends is None:
             return
         box = {dim.name: pair for dim, pair in zip(source._schema.dims, ends, strict=True)}
-    if box_of(source._schema, box).empty:
+    within = box_of(source._schema, box)
+    if within.empty:
         return
     with (
-        closing(source.scan(box, names, order="global")) as stream,
-        new.writer(box, attrs=names, progress=progress) as writer,
+        closing(source.scan(within, names, order="global")) as stream,
+        new.writer(within, attrs=names, progress=progress) as writer,
     ):
         while (found := stream._next_columns()) is not None:
             writer.append_columns(None, {name: found[name] for name in names})

@@ -12,7 +12,7 @@ from ..column import decode
 from ..column.datatype import AnyArray
 from ..context.settings import size_bytes
 from ..errors import BoundsError, GridstoneError, InputError
-from ..query.box import Box, BoxLike, Region, box_of, region_of
+from ..query.box import Box, BoxLike, Clip, Region, region_of, room_of
 from ..query.condition import Where, condition_of
 from ..result import damage
 from ..result.cells import Result, from_cells, of_nothing, of_selected
@@ -48,15 +48,17 @@ class Readable(Looking):
         out: AnyArray | Mapping[str, AnyArray] | None = None,
         progress: Progress = None,
         *,
+        clip: Clip = True,
         damaged: Damaged = "error",
     ) -> Result:
         """Reads a box whole, or those of its cells for which a condition is true.
 
         Args:
-            box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
-                the whole domain. Ends need not be coordinates: 1.5 along integers selects as `where=` does. A list of
-                boxes, which may overlap: the cells that lie in any of them, each once (of a dense array as with
-                `where`: a list of cells with their coordinates).
+            box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` (half-open) or a tuple of these; None:
+                the whole domain. Ends need not be coordinates: 1.5 along integers selects as `where=` does. A written
+                date or time is a period, which both ends include: `("2026-03", "2026-05-31")` begins with March and
+                ends with the last instant of May. A list of boxes, which may overlap: the cells that lie in any of
+                them, each once (of a dense array as with `where`: a list of cells with their coordinates).
             attrs: the attributes wanted; None: all. []: of a sparse array, its cells' coordinates alone (the narrowest
                 attribute is read with them, and dropped).
             where: a condition on dimensions and attributes, as a text (`"sog > 3"`) or made with `gs.col`. The result
@@ -68,21 +70,25 @@ class Readable(Looking):
                 attribute. One that is contiguous in the order asked for, of fixed-width values without nulls, is filled
                 straight. No two of its cells may share memory. After an error it may hold anything.
             progress: True for a bar, or a callable `f(done, total)`.
+            clip: True: of a box that reaches beyond the domain the part inside is read, which may be nothing. "error":
+                it is a `BoundsError`, as a single coordinate outside always is.
             damaged: "error": damage is a `CorruptionError`. "skip": damaged blocks and lost files are left out, with a
                 `DamageWarning`, and `result.damage` says what: cells of sparse arrays are absent there, those of dense
                 ones fill, or null. Older cells under a damaged newer fragment are left out too, since what was written
                 last is not known.
 
         Raises:
-            BoundsError: the box is not inside the domain.
+            BoundsError: a single coordinate or period outside the domain; with `clip="error"` a box that is not inside.
             InputError: an unknown dimension, attribute or order; a condition that does not fit the schema.
             CorruptionError: stored bytes are not what was written.
         """
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)
+        room = room_of(clip)
 
         def look(schema: Schema) -> Result:
-            found = self._read_of(schema, box, attrs, where, order, out, progress, damaged)
+            region = region_of(schema, box, room)
+            found = self._read_of(schema, region, attrs, where, order, out, progress, damaged)
             if not schema.sparse:
                 found._source = ArraySource(self.native, schema)
             return found
@@ -108,7 +114,7 @@ class Readable(Looking):
     def _read_of(
         self,
         schema: Schema,
-        box: BoxLike,
+        region: Region,
         attrs: Sequence[str] | str | None,
         where: Where | None,
         order: str,
@@ -117,7 +123,7 @@ class Readable(Looking):
         damaged: Damaged,
     ) -> Result:
         """`read`, whose arguments these are, of an array with this schema."""
-        names, region = self._names(attrs, schema), region_of(schema, box)
+        names = self._names(attrs, schema)
         self._note_cut(region)
         if where is not None or region.listed or schema.sparse:
             if out is not None and where is None and not region.listed:
@@ -129,7 +135,7 @@ class Readable(Looking):
                 )
             condition = None if where is None else condition_of(where)
             return self._read_cells(schema, region, names, condition, order, damaged, progress)
-        within, budget = box_of(schema, box), self._context.memory_budget
+        within, budget = region.hull, self._context.memory_budget
         if damaged == "skip" and not within.empty:
             with reporting(progress, "reading") as report:
                 found = self.native.read_around(region.native, names, None, order, report)
@@ -199,6 +205,7 @@ class Readable(Looking):
         order: str = "any",
         batch_bytes: int | str = "64MiB",
         *,
+        clip: Clip = True,
         damaged: Damaged = "error",
         progress: Progress = None,
     ) -> "Stream":
@@ -207,7 +214,7 @@ class Readable(Looking):
         what is left out. `progress` is called with the number of cells given, and their total at the end."""
         from ..result.stream import Stream
 
-        names, region = self._names(attrs), region_of(self._schema, box)
+        names, region = self._names(attrs), region_of(self._schema, box, room_of(clip))
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_of(where)
@@ -229,6 +236,7 @@ class Readable(Looking):
         where: Where | None = None,
         order: str = "row",
         *,
+        clip: Clip = True,
         progress: Progress = None,
     ) -> "Filling":
         """Reads a box, or what a condition selects of it, into the caller's buffers, as many cells at a time as fit.
@@ -242,6 +250,7 @@ class Readable(Looking):
             box: as for `read`, a list of boxes too.
             where: as for `read`.
             order: "row", "col", "global" or "any".
+            clip: as for `read`.
             progress: True for a bar, or a callable `f(done, total)`: cells given; the total is 0 until the end.
 
         Returns:
@@ -249,13 +258,13 @@ class Readable(Looking):
 
         Raises:
             InputError: a buffer that does not fit its column; an unknown name, order or condition.
-            BoundsError: the box is not inside the domain.
+            BoundsError: as for `read`.
         """
         from ..result.buffers import begin
 
         known("order", order, _ORDERS)
         schema = self._schema
-        region = region_of(schema, box)
+        region = region_of(schema, box, room_of(clip))
         self._note_cut(region)
         return begin(
             self.native,

@@ -322,8 +322,9 @@ class ReducibleArray(Reducible, Looking):
             kept = tuple(axis for axis in range(schema.ndim) if axis not in gone)
             box = box_of(schema, question.box)
             cells, texts = _cells_of(question.where, box), texts_of(aggregates)
-            if box.empty:
+            if box.is_cut or box.empty:
                 self._note_ends()
+            if box.empty:
                 if cells[0] is not None:
                     cells[0].check(schema.to_json())
                 shape = [box.shape[axis] for axis in kept]
@@ -415,8 +416,9 @@ class ReducibleArray(Reducible, Looking):
         gone = axes_of(schema, question.axis)
         box = box_of(schema, question.box)
         condition, mask = _cells_of(question.where, box)
-        if box.empty:
+        if box.is_cut or box.empty:
             self._note_ends()
+        if box.empty:
             raise InputError(_NOTHING)
         kept = tuple(axis for axis in range(schema.ndim) if axis not in gone)
         where = question.where

@@ -8,15 +8,17 @@ import numpy as np
 
 from .. import _native
 from ..base.arguments import checked, mapping
+from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
-from ..errors import SchemaError, UnsupportedError, _NoAttributeError
+from ..errors import BoundsError, InputError, SchemaError, UnsupportedError, _NoAttributeError
 from ..indexing import dense, fancy, indexers, positions
 from ..indexing.handle import Handle
-from ..query.box import axes_of_coordinates
+from ..query.box import Room, axes_of_coordinates
 from ..result.cells import Result
 from ..schema.array_schema import Schema
+from ..write.input import coordinate_columns
 from . import conversion
 from .metadata import Metadata
 from .reduce import Found, Question, Reducible
@@ -154,8 +156,21 @@ class AttrView(Reducible):
     @checked()
     def points(self, coords: Any, *, progress: Progress = None) -> AnyArray:
         """This attribute's values at these coordinates (see `Array.points`), one per point; of a sparse array those of
-        the cells that exist."""
-        return self._array.points(coords, self.name, progress=progress)[self.name]
+        the cells that exist.
+
+        Raises:
+            BoundsError: of a dense array, a point outside the domain: values alone do not say which points are there.
+        """
+        found = self._array.points(coords, self.name, progress=progress)
+        if self._array.sparse:
+            return found[self.name]
+        asked = len(next(iter(coordinate_columns(self._array._schema, coords).values())))
+        if len(found) < asked:
+            raise BoundsError(
+                f"{asked - len(found)} of {asked} points lie outside the domain; a.points(coords) leaves them out, "
+                f"and says by its coordinates which are there"
+            )
+        return found[self.name]
 
     def __getitem__(self, key: Any) -> Any:
         array, name = self._array, self.name
@@ -234,12 +249,19 @@ class Loc:
         array, name = self._array, self._name
         names = array.schema_names if name is None else [name]
         if array.sparse:
-            found = array.read(key if isinstance(key, tuple) else (key,), names)
+            parts = key if isinstance(key, tuple) else (key,)
+            for dim, part in zip(array._schema.dims, parts, strict=False):
+                if isinstance(part, tuple | list):
+                    raise InputError(
+                        f"dimension {dim.name!r}: .loc[] takes a coordinate or a slice, not {brief(part)}; sel() takes "
+                        f"lists, read(box=) takes pairs and lists of boxes"
+                    )
+            found = array.read(parts, names)
             return found if name is None else found[name]
 
         def look(schema: Schema) -> dict[str, AnyArray]:
-            axes = axes_of_coordinates(schema, key)
-            if any(axis.count == 0 for axis in axes):
+            axes, is_cut = axes_of_coordinates(schema, key, Room.CLIPPED)
+            if is_cut or any(axis.count == 0 for axis in axes):
                 array._note_ends()  # The domain may end before what was asked for.
             return dense.read(array, names, axes)
 
@@ -249,4 +271,5 @@ class Loc:
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._array.sparse:
             raise UnsupportedError("a sparse array has no boxes to assign to; use write_cells(coords, attrs)")
-        dense.write(self._array, self._name, axes_of_coordinates(self._array._schema, key), value)
+        axes = axes_of_coordinates(self._array._schema, key, Room.DOMAIN).axes
+        dense.write(self._array, self._name, axes, value)

@@ -177,13 +177,18 @@ def _value(dtype: str, text: str, whole: str) -> Any:
         return None
     if dtype == "string":
         return text
-    if datatype.is_time(dtype) and not text.lstrip("-").isdigit():
+    if datatype.is_time(dtype) and (not text.lstrip("-").isdigit() or _is_date(dtype, text)):
         return text
     # An end may lie beyond what the type holds: boxes are clipped.
     found = number_of(text) if datatype.is_float(dtype) else numbers.whole(text)
     if found is None:
         raise click.BadParameter(f"{whole!r}: {text!r} is no {dtype}", param_hint="--box")
     return found
+
+
+def _is_date(dtype: str, text: str) -> bool:
+    """Whether digits are a year, or a year with month and day, as everybody writes them; others are ticks."""
+    return dtype.startswith("datetime64") and text.isdigit() and len(text) in (4, 8)
 
 
 def number_of(text: str) -> float | None:

@@ -111,6 +111,16 @@ def joined(runs: "list[Column]") -> Column:
     return Column(first.dtype, values, np.concatenate(parts), validity)
 
 
+def where(column: Column, mask: AnyArray) -> Column:
+    """The cells of a flat column at which a mask is true."""
+    validity = None if column.validity is None else column.validity[mask]
+    if column.offsets is None:
+        return Column(column.dtype, column.values[mask], None, validity, categories=column.categories)
+    lengths = np.diff(column.offsets)
+    values = column.values[np.repeat(mask, lengths)]
+    return Column(column.dtype, values, np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[mask]))), validity)
+
+
 def _view(buffer: Any, dtype: np.dtype[Any]) -> AnyArray:
     if len(buffer) == 0:
         return np.empty(0, dtype)

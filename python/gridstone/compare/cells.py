@@ -113,7 +113,9 @@ class _Boxes:
 
     def _limits(self, within: Box) -> Bounds:
         """The box that was asked for, as the boxes here have their ends."""
-        return within.bounds
+        open_ends = within.open or ((False, False),) * len(within.bounds)
+        pairs = zip(within.bounds, open_ends, strict=True)
+        return tuple((-math.inf if low else lo, math.inf if high else hi) for (lo, hi), (low, high) in pairs)
 
     def _box(self, bounds: Bounds) -> Box:
         """The box for reading."""
@@ -232,7 +234,7 @@ class _Sparse(_Boxes):
         return whole and _common(whole, tuple((0, len(t) - 1) if t else _ENDLESS for t in self._texts))
 
     def _limits(self, within: Box) -> Bounds:
-        spans = zip(within.bounds, within.spans or (None,) * len(within.bounds), self._texts, strict=True)
+        spans = zip(super()._limits(within), within.spans or (None,) * len(within.bounds), self._texts, strict=True)
         return tuple(bound if span is None else _covered(texts, span) for bound, span, texts in spans)
 
     def _box(self, bounds: Bounds) -> Box:

@@ -11,7 +11,7 @@ from ..base.progress import Progress, reporting
 from ..column import datatype
 from ..context.settings import Context
 from ..errors import InputError
-from ..query.box import BoxLike, box_of
+from ..query.box import BoxLike, Room, box_of
 from ..schema.array_schema import Schema
 from ..stores import store
 from .cells import compare
@@ -42,7 +42,7 @@ def diff(
         a, b: arrays, or the stores that they are in.
         path: the place of the arrays in their stores, where these are given.
         b_path: that of `b`, if it is another.
-        box: compare cells in this box only, given as for `read`, in the domain of `a`.
+        box: compare cells in this box only, given as for `read`; it may reach beyond both domains.
         attrs: compare these attributes only; None: all that both have, of one type.
         examples: so many cells that differ are shown.
         context: None: the process's default, for stores that are opened here.
@@ -57,7 +57,7 @@ def diff(
     found.compared = first.sparse == second.sparse and _dims(first.schema) == _dims(second.schema)
     if found.compared:
         found.values = dict.fromkeys(found.attrs, 0)
-        within = None if box is None else box_of(first.schema, box)
+        within = None if box is None else box_of(first.schema, box, Room.TYPE)
         with reporting(progress, "comparing", "boxes") as report:
             compare(first, second, within, found, examples, report)
     return found

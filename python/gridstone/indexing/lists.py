@@ -49,6 +49,25 @@ def read(array: Handle, dims: Mapping[str, Column], names: Sequence[str], progre
     return array._retry_if_schema_moved(look)
 
 
+def inside(schema: Schema, dims: Mapping[str, Column]) -> Mapping[str, Column]:
+    """The points that lie in the domain, in their order; `dims` itself if all do."""
+    outside: AnyArray | None = None
+    for dim in schema.dims:
+        if dim.is_text:
+            continue
+        values = dims[dim.name].values
+        plain = values.view(np.int64) if values.dtype.kind in "mM" else values
+        low, high = (datatype.ticks_of(end) if datatype.is_time(dim.dtype) else end for end in dim.reach)
+        # NaN and NaT are no coordinates, which the core says.
+        beyond = (plain < low) | (plain > high)
+        if values.dtype.kind in "mM":
+            beyond &= ~np.isnat(values)
+        outside = beyond if outside is None else outside | beyond
+    if outside is None or not outside.any():
+        return dims
+    return {name: columns.where(column, ~outside) for name, column in dims.items()}
+
+
 def assign(
     array: Handle, name: str | None, choices: Sequence["_native._Chosen"], shape: tuple[int, ...], value: Any
 ) -> None:

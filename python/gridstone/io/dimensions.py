@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, period
 from ..errors import InputError, SchemaError
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
@@ -134,7 +134,8 @@ def _holds(dim: Dim, ends: Any) -> bool:
     if dim.is_text or ends is None:
         return dim.is_text and ends is None
     what = f"dimension {dim.name!r}"
-    low, high = (None if end is None else datatype.scalar(dim.dtype, end, what) for end in ends)
+    given = (ends[0], period.last_value(dim.dtype, ends[1]))
+    low, high = (None if end is None else datatype.scalar(dim.dtype, end, what) for end in given)
     first, last = dim.reach
     holds_low = low is None or dim.open[0] or (first <= low and not dim.is_empty)
     return bool(holds_low and (high is None or dim.open[1] or (high <= last and not dim.is_empty)))
@@ -147,6 +148,6 @@ def ends_of(found: Chosen, name: str, dtype: str, inferred: tuple[Any, Any]) -> 
     what = f"dimension {name!r}"
     low, high = (
         data if end is None else datatype.scalar(dtype, end, what)
-        for end, data in zip(found.domain, inferred, strict=True)
+        for end, data in zip((found.domain[0], period.last_value(dtype, found.domain[1])), inferred, strict=True)
     )
     return low, high

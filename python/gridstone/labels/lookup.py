@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, period
 from ..column.datatype import AnyArray
 from ..errors import InputError, UnsupportedError, _NoLabelError
 from ..query import ends
 from ..schema.dimension import Dim
-from . import period
+from . import resolution
 from .index import Index, Key
 
 _SUGGESTED_FROM = 10_000
@@ -52,9 +52,9 @@ def positions_of(index: Index, asked: Any, method: str | None) -> Found:
         return Found(np.array(found, np.int64), False, method is None)
     if isinstance(asked, np.ndarray) or (hasattr(asked, "__array__") and not isinstance(asked, np.generic)):
         asked = np.asarray(asked)[()]
-    if isinstance(asked, str) and index.dtype.startswith("datetime64") and method is None:
+    if period.is_written(index.dtype, asked) and method is None:
         span = period.written(_typed(index), asked)
-        if period.is_longer(span, index):
+        if resolution.is_longer(span, index):
             return Found(_in_period(index, asked, span), False, False)
     return Found(np.array([_one(index, asked, method)], np.int64), True, method is None)
 
@@ -194,7 +194,7 @@ def _no_label(index: Index, value: Any, end: "ends.End | None") -> _NoLabelError
 # Periods and slices.
 
 
-def _in_period(index: Index, asked: str, span: period.Period) -> AnyArray:
+def _in_period(index: Index, asked: Any, span: period.Period) -> AnyArray:
     low, high = _ticks_of(index, span)
     first, last = index.below(low), index.up_to(high)
     if first >= last:
@@ -264,7 +264,7 @@ def _bounds(index: Index, bound: Any) -> "tuple[Key, Key]":
         if not isinstance(bound, str):
             raise InputError(f"{index.title} are texts, {brief(bound)} is none")
         return bound, bound
-    if isinstance(bound, str) and index.dtype.startswith("datetime64"):
+    if period.is_written(index.dtype, bound):
         return _ticks_of(index, period.written(_typed(index), bound))
     end = _end(index, bound)
     like = _like(index)
@@ -274,10 +274,9 @@ def _bounds(index: Index, bound: Any) -> "tuple[Key, Key]":
 def bounds_of(dim: Dim, bound: Any) -> "tuple[Key, Key]":
     """The least and the greatest coordinate that an end of a slice, or a written time, of a sparse dimension stands
     for."""
-    if isinstance(bound, str) and dim.dtype.startswith("datetime64"):
-        span = period.written(f"the coordinates of dimension {dim.name!r} are {dim.dtype}", bound)
-        begin, after = ends.end_of(dim, span.begin), ends.end_of(dim, span.next)
-        return ends.lowest(dim, begin), ends.highest_below(dim, after)
+    if period.is_written(dim.dtype, bound):
+        what = f"the coordinates of dimension {dim.name!r} are {dim.dtype}"
+        return ends.bounds_of(dim, period.written(what, bound))
     end = ends.end_of(dim, _rounded(dim.dtype, bound))
     return ends.lowest(dim, end), ends.highest(dim, end)
 
@@ -291,9 +290,7 @@ def _rounded(dtype: str, value: Any) -> Any:
 
 def _ticks_of(index: Index, span: period.Period) -> "tuple[Key, Key]":
     """The least and the greatest label that a period can have."""
-    like = _like(index)
-    begin, after = ends.end_of(like, span.begin), ends.end_of(like, span.next)
-    return ends.lowest(like, begin), ends.highest_below(like, after)
+    return ends.bounds_of(_like(index), span)
 
 
 def _like(index: Index) -> Dim:
@@ -304,7 +301,7 @@ def _like(index: Index) -> Dim:
 
 def _end(index: Index, value: Any) -> ends.End:
     """What was given, among labels of numbers or times."""
-    if isinstance(value, str) and index.dtype.startswith("datetime64"):
+    if period.is_written(index.dtype, value):
         value = period.written(_typed(index), value).begin
     try:
         return ends.end_of(_like(index), _rounded(index.dtype, value))

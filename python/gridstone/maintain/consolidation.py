@@ -247,7 +247,7 @@ class Mergeable:
         array = self.native if dry_run else self._writable()
         where = None if box is None or fragments is not None else region_of(self._schema, box)
         if where is not None and where.empty:
-            raise InputError("the box is empty: there is nothing in it to merge")
+            raise InputError("the box is empty, or lies outside the domain: there is nothing in it to merge")
         ids, within = None if fragments is None else list(fragments), None if where is None else where.native
         for fragment in ids or ():
             text("fragments", fragment)

@@ -1,20 +1,20 @@
-"""Boxes of coordinates, and lists of boxes, checked against the domain.
+"""Boxes of coordinates, and lists of boxes, cut to the domain or checked against it.
 
-Coordinates are the dimensions' own values. Slices of them are half-open; pairs `(lo, hi)` in a dict are inclusive. A
-list of boxes is the cells that lie in any of them.
+Coordinates are the dimensions' own values. Slices of them are half-open; pairs `(lo, hi)` are inclusive. A written date
+or time is a period, which both ends of pairs and slices include. A list of boxes is the cells that lie in any of them.
 """
 
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from ..base.arguments import checked
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, period
 from ..column.datatype import AnyArray, Value
 from ..errors import BoundsError, InputError
 from ..schema.array_schema import Schema
@@ -58,6 +58,8 @@ class Box:
     """By dimension, None for numbers; () if none is text."""
     open: tuple[tuple[bool, bool], ...] = field(default=(), compare=False)
     """By dimension, whether its ends were left open, and so are those of the domain; () if none was."""
+    clipped: bool = field(default=False, compare=False)
+    """Whether more was asked for than the domain has."""
 
     @property
     def empty(self) -> bool:
@@ -65,8 +67,10 @@ class Box:
         return any(lo > hi for lo, hi in self.bounds)
 
     @property
-    def is_empty_by_domain(self) -> bool:
-        """Whether no cell lies in it since the domain ends before: an end of it was left open."""
+    def is_cut(self) -> bool:
+        """Whether the ends of the domain cut it, or leave nothing of it: then they are a part of the answer."""
+        if self.clipped:
+            return True
         if not self.empty:
             return False
         return any(lo > hi and any(ends) for (lo, hi), ends in zip(self.bounds, self.open, strict=bool(self.open)))
@@ -121,7 +125,9 @@ class Region:
     """Those that are not empty."""
     listed: bool
     is_cut: bool = False
-    """Whether one more is empty since the domain ends before it."""
+    """Whether the ends of the domain cut one of the boxes that were given, or leave nothing of it."""
+    only: Box | None = None
+    """The box that was given, which may be empty; None of a list."""
 
     @property
     def empty(self) -> bool:
@@ -141,6 +147,8 @@ class Region:
     @property
     def hull(self) -> Box:
         """The least box around them; of texts, no ends."""
+        if self.only is not None:
+            return self.only
         if len(self.boxes) == 1:
             return self.boxes[0]
         bounds = tuple(
@@ -156,7 +164,7 @@ class Region:
 
 
 BoxLike = Mapping[str, Any] | Sequence[Any] | slice | Box | Region | None
-"""A dict of pairs (inclusive) or slices (half-open) by dimension, or a tuple of slices; None: the whole domain. Where
+"""A dict of pairs (inclusive) or slices (half-open) by dimension, or a tuple of them; None: the whole domain. Where
 several boxes may be given: a list of those."""
 
 
@@ -180,11 +188,13 @@ def box_of_parts(
     dims: tuple[Dim, ...],
     parts: "Sequence[tuple[Bound, Bound] | TextSpan]",
     open: tuple[tuple[bool, bool], ...] = (),
+    *,
+    clipped: bool = False,
 ) -> Box:
     """The box of these parts, one per dimension; `open`: the ends of each that were left open."""
     spans = tuple(part if isinstance(part, TextSpan) else None for part in parts)
     bounds = tuple((0, -1 if part.empty else 0) if isinstance(part, TextSpan) else part for part in parts)
-    return Box(dims, bounds, spans if any(span is not None for span in spans) else (), open)
+    return Box(dims, bounds, spans if any(span is not None for span in spans) else (), open, clipped)
 
 
 def _bound(value: Value) -> Bound:
@@ -201,13 +211,22 @@ def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
     return Box(schema.dims, tuple(bounds))
 
 
-def axes_of_coordinates(schema: Schema, key: Any) -> tuple[Axis, ...]:
+class Axes(NamedTuple):
+    """The positions that `a.loc[key]` asks for."""
+
+    axes: tuple[Axis, ...]
+    is_cut: bool
+    """Whether the ends of the domain cut them."""
+
+
+def axes_of_coordinates(schema: Schema, key: Any, room: "Room") -> Axes:
     """The positions that `a.loc[key]` asks for in a dense array; slices may have a positive step."""
     parts = expand(key, schema.ndim)
-    return tuple(_coordinate_axis(dim, part) for dim, part in zip(schema.dims, parts, strict=True))
+    found = [_coordinate_axis(dim, part, room) for dim, part in zip(schema.dims, parts, strict=True)]
+    return Axes(tuple(axis for axis, _ in found), any(clipped for _, clipped in found))
 
 
-def _coordinate_axis(dim: Dim, part: Any) -> Axis:
+def _coordinate_axis(dim: Dim, part: Any, room: "Room") -> tuple[Axis, bool]:
     step = 1
     if isinstance(part, slice) and part.step is not None:
         step = operator.index(part.step)
@@ -216,15 +235,23 @@ def _coordinate_axis(dim: Dim, part: Any) -> Axis:
                 f"dimension {dim.name!r}: the step of a slice of coordinates is positive, not {brief(step)}"
             )
         part = slice(part.start, part.stop)
-    lo, hi = _range(dim, part)
+    asked = _range(dim, part, room)
+    lo, hi = asked.bounds
     low = datatype.ticks_of(dim.reach[0])
     count = slice_count(int(lo), int(hi) + 1, step)
-    return Axis(int(lo) - low, count, step, not isinstance(part, slice))
+    return Axis(int(lo) - low, count, step, asked.is_single), asked.clipped
+
+
+_Pairs = tuple[type[Sequence[Any]], ...]
+"""What a pair may be written as."""
+_PAIRS: _Pairs = (tuple, list)
 
 
 class Room(Enum):
     """How far a box may reach."""
 
+    CLIPPED = "clipped"
+    """Anywhere: what lies in the domain is meant."""
     DOMAIN = "domain"
     """It lies in the domain."""
     OPEN = "open"
@@ -233,11 +260,23 @@ class Room(Enum):
     """Anywhere that the types have coordinates: a write makes the domain grow."""
 
 
-def box_of(schema: Schema, box: BoxLike, room: Room = Room.DOMAIN) -> Box:
+Clip = bool | Literal["error"]
+
+
+def room_of(clip: Clip) -> Room:
+    """What `clip=` asks for: True cuts boxes to the domain, "error" (or False) refuses those that reach beyond."""
+    if clip is True:
+        return Room.CLIPPED
+    if clip is False or clip == "error":
+        return Room.DOMAIN
+    raise InputError(f'clip= is True, which cuts the box to the domain, or "error", not {brief(clip)}')
+
+
+def box_of(schema: Schema, box: BoxLike, room: Room = Room.CLIPPED) -> Box:
     """The box that a caller describes in coordinates.
 
     Raises:
-        BoundsError: it is not inside the domain.
+        BoundsError: a single coordinate or period outside the domain; a box that reaches further than `room` lets it.
         InputError: an unknown dimension, or a bound that is no coordinate of its dimension.
     """
     if box is None:
@@ -254,14 +293,22 @@ def box_of(schema: Schema, box: BoxLike, room: Room = Room.DOMAIN) -> Box:
             if name not in names:
                 there = ", ".join(map(repr, names))
                 raise InputError(f"the box names {brief(name)}, which is no dimension; there are {there}")
-        return _of_parts(schema, [box.get(dim.name, slice(None)) for dim in schema.dims], room, pairs=True)
-    return _of_parts(schema, expand(tuple(box) if isinstance(box, list) else box, schema.ndim), room, pairs=False)
+        return _of_parts(schema, [box.get(dim.name, slice(None)) for dim in schema.dims], room, pairs=_PAIRS)
+    return _of_parts(schema, expand(tuple(box) if isinstance(box, list) else box, schema.ndim), room, pairs=(tuple,))
 
 
-def _of_parts(schema: Schema, parts: Sequence[Any], room: Room, *, pairs: bool) -> Box:
+def _of_parts(schema: Schema, parts: Sequence[Any], room: Room, *, pairs: _Pairs) -> Box:
     """The box of what is given for each dimension."""
-    spans = [_span(dim, part, room, pairs=pairs) for dim, part in zip(schema.dims, parts, strict=True)]
-    return box_of_parts(schema.dims, spans, tuple([_open_ends(part) for part in parts]))
+    spans: list[tuple[Bound, Bound] | TextSpan] = []
+    clipped = False
+    for dim, part in zip(schema.dims, parts, strict=True):
+        if dim.is_text:
+            spans.append(_texts(dim, part, pairs=pairs))
+            continue
+        asked = _range(dim, part, room, pairs=pairs)
+        spans.append(asked.bounds)
+        clipped = clipped or asked.clipped
+    return box_of_parts(schema.dims, spans, tuple([_open_ends(part) for part in parts]), clipped=clipped)
 
 
 def _open_ends(part: Any) -> tuple[bool, bool]:
@@ -277,16 +324,16 @@ def _is_list(box: Any) -> bool:
     return isinstance(box, list) and all(isinstance(part, Mapping | tuple | Box) for part in box)
 
 
-def region_of(schema: Schema, box: BoxLike) -> Region:
+def region_of(schema: Schema, box: BoxLike, room: Room = Room.CLIPPED) -> Region:
     """The region of one box, or of a list of boxes, which may be empty. Errors as in `box_of`."""
     if isinstance(box, Region):
         return box
     listed = _is_list(box)
     if not listed:
-        one = box_of(schema, box)
-        return Region(schema.dims, () if one.empty else (one,), False, one.is_empty_by_domain)
-    given = [box_of(schema, part) for part in cast("list[Any]", box)]
-    is_cut = any(part.is_empty_by_domain for part in given)
+        one = box_of(schema, box, room)
+        return Region(schema.dims, () if one.empty else (one,), False, one.is_cut, one)
+    given = [box_of(schema, part, room) for part in cast("list[Any]", box)]
+    is_cut = any(part.is_cut for part in given)
     return Region(schema.dims, tuple(part for part in given if not part.empty), listed, is_cut)
 
 
@@ -304,17 +351,12 @@ def prefix(text: str) -> slice:
     return slice(text, None)
 
 
-def _span(dim: Dim, part: Any, room: Room, *, pairs: bool = False) -> tuple[Bound, Bound] | TextSpan:
-    """One dimension's part of a box."""
-    return _texts(dim, part, pairs=pairs) if dim.is_text else _range(dim, part, room, pairs=pairs)
-
-
-def _texts(dim: Dim, part: Any, *, pairs: bool) -> TextSpan:
+def _texts(dim: Dim, part: Any, *, pairs: _Pairs) -> TextSpan:
     if isinstance(part, slice):
         if part.step is not None:
             raise InputError(f"dimension {dim.name!r}: a slice of texts has no step")
         return TextSpan(_text(dim, part.start), _text(dim, part.stop), part.stop is not None)
-    if pairs and isinstance(part, tuple | list):
+    if isinstance(part, pairs):
         if len(part) != 2:
             raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
         found = TextSpan(_text(dim, part[0]), _text(dim, part[1]), False)
@@ -341,25 +383,63 @@ def _text(dim: Dim, value: Any) -> str | None:
     return str(value)
 
 
-def _range(dim: Dim, part: Any, room: Room = Room.DOMAIN, *, pairs: bool = False) -> tuple[Bound, Bound]:
-    """The inclusive bounds of one dimension's part of a box; (low, below it) for a part that holds no coordinate."""
+class _Asked(NamedTuple):
+    """One dimension's part of a box, of numbers or times."""
+
+    bounds: tuple[Bound, Bound]
+    """Both included; (low, below it) if the part holds no coordinate."""
+    clipped: bool = False
+    """Whether more was asked for than the domain has."""
+    is_single: bool = False
+    """Whether one coordinate was given."""
+
+
+def _range(dim: Dim, part: Any, room: Room, *, pairs: _Pairs = ()) -> _Asked:
+    """One dimension's part of a box."""
     first, last = (_bound(bound) for bound in dim.reach)
+    nothing = (first, ends.below(dim, first))
     if isinstance(part, slice):
-        if part.step not in (None, 1):
-            raise InputError(f"dimension {dim.name!r}: a slice in a box has no step; read the box, then stride over it")
-        lo = first if part.start is None else ends.lowest(dim, ends.end_of(dim, part.start))
-        hi = last if part.stop is None else ends.highest_below(dim, ends.end_of(dim, part.stop))
+        lo, hi = _slice(dim, part, (first, last))
         if lo > hi and first <= lo:
-            return first, ends.below(dim, first)
-    elif pairs and isinstance(part, tuple | list):
+            return _Asked(nothing)
+    elif isinstance(part, pairs):
         if len(part) != 2:
             raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
         lo, hi = _pair(dim, part, (first, last))
     else:
-        lo = hi = ends.coordinate(dim, part)
+        several = ends.several_of(dim, part)
+        if several is None:
+            lo = hi = ends.coordinate(dim, part)
+            _check_reach(dim, Room.DOMAIN if room is Room.CLIPPED else room, part, (lo, hi))
+            return _Asked((lo, hi), is_single=True)
+        lo, hi = several
+        if room is Room.CLIPPED and (hi < first or lo > last):
+            room = Room.DOMAIN
+    if room is not Room.CLIPPED:
+        _check_reach(dim, room, part, (lo, hi))
+        return _Asked(nothing if lo > hi else (lo, hi))
+    clipped = lo < first or hi > last
+    lo, hi = max(lo, first), min(hi, last)
+    return _Asked(nothing if lo > hi else (lo, hi), clipped)
+
+
+def _check_reach(dim: Dim, room: Room, part: Any, bounds: tuple[Bound, Bound]) -> None:
+    """A BoundsError if a part of a box reaches further than `room` lets it."""
+    (lo, hi), (first, last) = bounds, (_bound(bound) for bound in dim.reach)
     if (lo < first and not _reaches(dim, room, 0)) or (hi > last and not _reaches(dim, room, 1)):
         raise BoundsError(f"dimension {dim.name!r}: {_asked(dim, part, lo, hi)} is not inside {_told(dim, room)}")
-    return (first, ends.below(dim, first)) if lo > hi else (lo, hi)
+
+
+def _slice(dim: Dim, part: slice, domain: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    """The coordinates of a slice; the low one above the high one if there is none."""
+    if part.step not in (None, 1):
+        raise InputError(f"dimension {dim.name!r}: a slice in a box has no step; read the box, then stride over it")
+    lo = domain[0] if part.start is None else ends.lowest(dim, ends.end_of(dim, part.start))
+    if part.stop is None:
+        return lo, domain[1]
+    if period.is_written(dim.dtype, part.stop):
+        return lo, ends.highest(dim, ends.high_end_of(dim, part.stop))
+    return lo, ends.highest_below(dim, ends.end_of(dim, part.stop))
 
 
 def _reaches(dim: Dim, room: Room, end: int) -> bool:
@@ -379,7 +459,7 @@ def _told(dim: Dim, room: Room) -> str:
 def _pair(dim: Dim, pair: Sequence[Any], domain: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
     """The coordinates between two ends, both included; the low one above the high one if there is none."""
     low = ends.end_of(dim, domain[0] if pair[0] is None else pair[0])
-    high = ends.end_of(dim, domain[1] if pair[1] is None else pair[1])
+    high = ends.high_end_of(dim, domain[1] if pair[1] is None else pair[1])
     if low.value > high.value and pair[0] is not None and pair[1] is not None:
         raise InputError(f"dimension {dim.name!r}: the pair {brief(pair)} is inclusive and has its lower end first")
     return ends.lowest(dim, low), ends.highest(dim, high)

@@ -1,7 +1,8 @@
 """Ends of boxes as coordinates: values that a dimension's type may not hold, moved inward to ones that it holds.
 
 An end lies anywhere: between two float32, between two integers, between two ticks of a time, or beyond all that the
-type has. A box holds the coordinates between its ends, compared without rounding, as conditions compare them.
+type has. A box holds the coordinates between its ends, compared without rounding, as conditions compare them. A written
+date or time is a period: a box begins with its first instant, and ends with its last.
 """
 
 import math
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, instant, period
 from ..errors import InputError
 from ..schema.dimension import Dim
 
@@ -19,11 +20,6 @@ Bound = int | float
 """A coordinate: ticks for datetimes, a float for float dimensions."""
 
 _Exact = int | float | Fraction
-
-_ATTOSECONDS = {"as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": 10**18}
-_DAY = 86_400 * _ATTOSECONDS["s"]
-_ATTOSECONDS |= {"m": 60 * 10**18, "h": 3_600 * 10**18, "D": _DAY, "W": 7 * _DAY}
-_MONTHS = {"M": 1, "Y": 12}
 
 
 class End(NamedTuple):
@@ -45,6 +41,26 @@ def end_of(dim: Dim, value: Any) -> End:
     if found is None:
         raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {brief(value)} is no coordinate of it")
     return found
+
+
+def high_end_of(dim: Dim, value: Any) -> End:
+    """As `end_of`, of a high end: of a written date or time its last instant."""
+    if not period.is_written(dim.dtype, value):
+        return end_of(dim, value)
+    return _end_at(dim, period.written(f"dimension {dim.name!r} is {dim.dtype}", value).last_instant)
+
+
+def bounds_of(dim: Dim, span: period.Period) -> tuple[Bound, Bound]:
+    """The first and the last coordinate of a written date or time; the last lies before the first if there is none."""
+    return lowest(dim, _end_at(dim, span.first_instant)), highest(dim, _end_at(dim, span.last_instant))
+
+
+def several_of(dim: Dim, value: Any) -> tuple[Bound, Bound] | None:
+    """The first and the last coordinate of a written date or time that holds several; None of anything else."""
+    if not period.is_written(dim.dtype, value):
+        return None
+    low, high = bounds_of(dim, period.written(f"dimension {dim.name!r} is {dim.dtype}", value))
+    return (low, high) if low < high else None
 
 
 def lowest(dim: Dim, end: End) -> Bound:
@@ -124,55 +140,32 @@ def _exact(value: Any) -> _Exact:
     return plain if plain == value or value != value else Fraction(*value.as_integer_ratio())
 
 
-# Times, on one scale of Python's integers: NumPy's own casts wrap where a unit does not reach.
-
-
 def _time(dim: Dim, value: Any) -> End | None:
-    unit = datatype.unit_of(dim.dtype)
-    step = int(datatype.step_of(dim.dtype).removesuffix(unit) or 1)
+    unit, step = _unit(dim)
     is_span = dim.dtype.startswith("timedelta64")
     if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
-        return End(_instant(int(value) * step, unit, is_span), int(value), True)
+        return End(instant.instant_of(int(value) * step, unit, is_span), int(value), True)
     given = datatype.time_of(dim.dtype, value)
     if given is None or np.isnat(given):
         return None
     theirs, count = np.datetime_data(given.dtype)
     ticks = int(given.astype(np.int64)) * count
     if theirs == "generic":
-        return End(_instant(ticks * step, unit, is_span), ticks, True)
-    if is_span and (theirs in _MONTHS) != (unit in _MONTHS):
+        return End(instant.instant_of(ticks * step, unit, is_span), ticks, True)
+    if is_span and instant.in_months(theirs) != instant.in_months(unit):
         return None  # Months have no fixed number of days.
-    instant = _instant(ticks, theirs, is_span)
-    floor = _ticks(instant, unit, is_span) // step
-    return End(instant, floor, _instant(floor * step, unit, is_span) == instant)
+    return _end_at(dim, instant.instant_of(ticks, theirs, is_span))
 
 
-def _instant(ticks: int, unit: str, is_span: bool) -> int:
-    """Attoseconds since 1970, or of a span; the months of one in months."""
-    if unit not in _MONTHS:
-        return ticks * _ATTOSECONDS[unit]
-    months = ticks * _MONTHS[unit]
-    return months if is_span else _days(months) * _DAY
+def _unit(dim: Dim) -> tuple[str, int]:
+    """The unit of a dimension of times, and how many of it are a step."""
+    unit = datatype.unit_of(dim.dtype)
+    return unit, int(datatype.step_of(dim.dtype).removesuffix(unit) or 1)
 
 
-def _ticks(instant: int, unit: str, is_span: bool) -> int:
-    """The last tick of `unit` that is not after `instant`."""
-    if unit not in _MONTHS:
-        return instant // _ATTOSECONDS[unit]
-    return (instant if is_span else _month(instant // _DAY)) // _MONTHS[unit]
-
-
-_CYCLE = 146_097
-"""Days of 400 years, after which the calendar repeats."""
-
-
-def _days(months: int) -> int:
-    """The days from 1970-01-01 to the first of the month that is so many months later."""
-    cycles, month = divmod(months, 4_800)
-    return cycles * _CYCLE + int(np.datetime64(month, "M").astype("datetime64[D]").astype(np.int64))
-
-
-def _month(day: int) -> int:
-    """The months from 1970-01 to the one that holds this day."""
-    cycles, rest = divmod(day, _CYCLE)
-    return cycles * 4_800 + int(np.datetime64(rest, "D").astype("datetime64[M]").astype(np.int64))
+def _end_at(dim: Dim, at: int) -> End:
+    """An end at an instant, or at a span of attoseconds or months."""
+    unit, step = _unit(dim)
+    is_span = dim.dtype.startswith("timedelta64")
+    floor = instant.ticks_of(at, unit, is_span) // step
+    return End(at, floor, instant.instant_of(floor * step, unit, is_span) == at)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.arguments import checked, label
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, period
 from ..column.datatype import AnyArray, Value
 from ..errors import SchemaError, UnsupportedError
 from .frozen import Frozen
@@ -19,9 +19,11 @@ class Dim(Frozen):
     Args:
         name: unique among the dimensions and attributes of an array.
         domain: the lowest and highest coordinate, both inclusive. For datetimes: `numpy.datetime64`, ISO text,
-            `datetime`, or ticks of the unit. An end that is None is open: `(0, None)`. Then the array has no coordinate
-            along the dimension at first, and every write makes the domain reach to what it writes. `(0, -1)` is a
-            dimension of length 0, which grows by appends and by writes with `grow=True`.
+            `datetime`, or ticks of the unit. A written date or time (ISO text, `date`) is a period: the domain
+            `("2026-03-01", "2026-05-31")` of seconds ends with the last second of May. An end that is None is open:
+            `(0, None)`. Then the array has no coordinate along the dimension at first, and every write makes the domain
+            reach to what it writes. `(0, -1)` is a dimension of length 0, which grows by appends and by writes with
+            `grow=True`.
         tile: the extent of a space tile in coordinates (a float length for float dimensions; `numpy.timedelta64` or
             ticks for datetimes); None: the whole domain is one tile. It may be longer than the domain. A dense array
             needs one where an end is open: `gridstone.create` chooses it if none is given.
@@ -99,7 +101,8 @@ class Dim(Frozen):
             self._put_domain(_empty(kind, (None, None)), None)
             self._check_labels(labels)
             return
-        low, high = (None if bound is None else datatype.scalar(kind, bound, what) for bound in domain)
+        ends = (domain[0], period.last_value(kind, domain[1]))
+        low, high = (None if bound is None else datatype.scalar(kind, bound, what) for bound in ends)
         if low is None or high is None:
             self._put_domain(_empty(kind, (low, high)), (low, high))
         else:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _native
 from ..base.printable import brief
+from ..column import instant, period
 from ..errors import InputError, NotFoundError, UnsupportedError
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -94,14 +95,21 @@ def _microseconds(timestamp: np.datetime64) -> int:
     return int(whole.astype(np.int64))
 
 
+def _checked(microseconds: int, given: Any) -> int:
+    if -(2**63) <= microseconds < 2**63:
+        return microseconds
+    raise InputError(f"a timestamp in microseconds has 64 bits, {brief(given)} has more")
+
+
 def microseconds_of(timestamp: Any) -> int | None:
-    """Microseconds since 1970 of a datetime (naive: UTC), `numpy.datetime64`, ISO text or integer; None of None."""
+    """Microseconds since 1970 of a datetime (naive: UTC), `numpy.datetime64`, ISO text or integer; None of None. A
+    written date or time is a period, of which it is the last microsecond."""
     if timestamp is None:
         return None
+    if period.is_written("datetime64[us]", timestamp) and (found := period.period_of(timestamp)) is not None:
+        return _checked(instant.ticks_of(found.last_instant, "us", False), timestamp)
     if isinstance(timestamp, int | np.integer) and not isinstance(timestamp, bool | np.timedelta64):
-        if -(2**63) <= timestamp < 2**63:
-            return int(timestamp)
-        raise InputError(f"a timestamp in microseconds has 64 bits, {brief(timestamp)} has more")
+        return _checked(int(timestamp), timestamp)
     try:
         if isinstance(timestamp, str):
             timestamp = dt.datetime.fromisoformat(timestamp)

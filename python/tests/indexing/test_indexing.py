@@ -194,7 +194,7 @@ def test_loc_is_half_open(shifted: gs.Array) -> None:
     values = np.arange(200.0).reshape(10, 20)
     np.testing.assert_array_equal(shifted.loc[-5:-2], values[:3])
     np.testing.assert_array_equal(shifted.loc[0], values[5])
-    np.testing.assert_array_equal(shifted.loc[:, "2026-03-03":"2026-03-05"], values[:, 2:4])
+    np.testing.assert_array_equal(shifted.loc[:, "2026-03-03":"2026-03-05"], values[:, 2:5])
     np.testing.assert_array_equal(shifted["v"].loc[-1:4:2, np.datetime64("2026-03-02")], values[4:9:2, 1])
     np.testing.assert_array_equal(shifted.loc[1:1], values[6:6])
     shifted.loc[0:2, "2026-03-01"] = -1
@@ -216,12 +216,14 @@ def test_boxes(shifted: gs.Array) -> None:
     ("box", "kind", "word"),
     [
         ({"z": (0, 1)}, gs.errors.InputError, "'y', 't'"),
-        ({"y": (0, 5)}, gs.errors.BoundsError, r"\(-5, 4\)"),
+        ({"y": 5}, gs.errors.BoundsError, r"\(-5, 4\)"),
         ({"y": (1, 0)}, gs.errors.InputError, "lower end"),
         ({"y": (0, 1, 2)}, gs.errors.InputError, "pair"),
         ({"y": "a"}, gs.errors.InputError, "no coordinate"),
         ({"y": slice(0, 4, 2)}, gs.errors.InputError, "step"),
-        ({"t": ("2026-02-01", "2026-03-02")}, gs.errors.BoundsError, "2026-02-01"),
+        ({"t": "2026-02-01"}, gs.errors.BoundsError, "2026-02-01"),
+        ({"t": "2026-02"}, gs.errors.BoundsError, "2026-02-01"),
+        ({"t": ("2026-03-02", "2026-03-01")}, gs.errors.InputError, "lower end"),
     ],
 )
 def test_wrong_boxes_say_why(shifted: gs.Array, box: object, kind: type[Exception], word: str) -> None:

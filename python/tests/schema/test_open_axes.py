@@ -32,11 +32,12 @@ def test_a_new_array_with_an_open_end_is_empty_and_says_so(uri: str) -> None:
     assert list(a) == list(a["v"]) == []
     assert a.read().to_pandas().empty and a.read(where="v > 0").to_pandas().empty
     assert a.nonempty_domain is None and a.tile[0] is not None
-    for look in (lambda: a[0], lambda: a[-1], lambda: a.loc[0], lambda: a.read({"t": (0, 0)})):
+    for look in (lambda: a[0], lambda: a[-1], lambda: a.loc[0], lambda: a.read({"t": 0})):
         with pytest.raises(gs.BoundsError):
             look()
+    assert a.read({"t": (0, 0)}).shape == (0, 3) and len(a.points({"t": [0], "x": [0]})) == 0
     with pytest.raises(gs.BoundsError, match="no coordinate yet"):
-        a.points({"t": [0], "x": [0]})
+        a.read({"t": (0, 0)}, clip="error")
     assert a.version == a.delete(where="v > 0") == a.delete((...,))
     with pytest.raises(gs.InputError, match="append the data"):
         a.write(np.zeros((2, 3)))

@@ -39,7 +39,7 @@ def ais() -> gs.Schema:
 
 def test_bounds_are_values_of_the_type() -> None:
     dim = ais().dim("t")
-    assert dim.domain == (np.datetime64("2026-01-01", "s"), np.datetime64("2026-12-31", "s"))
+    assert dim.domain == (np.datetime64("2026-01-01", "s"), np.datetime64("2026-12-31T23:59:59", "s"))
     assert dim.tile == np.timedelta64(86_400, "s")
     assert gs.Dim("x", (0, 9)).dtype == "int64"
     assert gs.Dim("x", (np.uint8(0), 9.0), 5, np.uint8).domain == (0, 9)

@@ -59,9 +59,17 @@ BOTH: dict[str, Look] = {
     "the shape": lambda a: a.shape,
     "the length": len,
     "a position that is not there": refused(lambda a: a[150]),
-    "a box that is not inside": refused(lambda a: a.read({"x": (100, 109)})),
-    "a stretch of loc that is not inside": refused(lambda a: a.loc[100:110]),
-    "a point that is not there": refused(lambda a: a.points({"x": [105]})),
+    "a box that is not inside": refused(lambda a: a.read({"x": (100, 109)}, clip="error")),
+    "a coordinate that is not there": refused(lambda a: a.loc[105]),
+    "a box that is cut to nothing": lambda a: a.read({"x": (100, 109)}),
+    "a box that is cut": lambda a: a.read({"x": (90, 109)}),
+    "a stream that is cut": lambda a: list(a.scan({"x": (90, 109)})),
+    "a list with a box that is cut": lambda a: a.read([{"x": (0, 1)}, {"x": (90, 109)}]),
+    "a question about a box that is cut": lambda a: a.aggregate({"n": "count(*)"}, box={"x": (90, 109)}),
+    "a delete by a condition in a box that is cut": lambda a: a.delete({"x": (90, 109)}, where="v > 0"),
+    "a stretch of loc that is cut": lambda a: a.loc[90:110],
+    "a stretch of loc that is cut to nothing": lambda a: a.loc[100:110],
+    "a point that is not there": lambda a: a.points({"x": [105]}),
 }
 
 

@@ -8,6 +8,7 @@
 //!            | value (sign value)+                                chains: 1 < x <= 5
 //!            | value ["not"] "between" value "and" value
 //!            | value ["not"] "in" ("(" | "[") literal, … (")" | "]")
+//!            | value ["not"] "in" "period" "(" 'date' ")"        from its first instant to its last
 //!            | value ["not"] ("like" | "ilike") 'pattern'
 //!            | value "is" ["not"] ("null" | "none" | "nan")
 //!            | value                                              one that is true or false
@@ -18,6 +19,7 @@
 
 use super::complaint::complaint;
 use super::expression::{Expression, Parser};
+use super::time;
 use super::token::Token;
 use super::tree::{Comparison, Condition, Literal, TEXT_BYTES_MAX};
 use crate::base::{Error, Result};
@@ -155,8 +157,29 @@ impl Parser<'_> {
         }
     }
 
+    /// `t in period('2024-05')`: from the first instant of a written date or time to its last.
+    fn in_period(&mut self, value: Expression) -> Result<Condition> {
+        let at = self.at;
+        self.advance()?;
+        self.needs(&Token::Sign("("))?;
+        let Token::Text(text) = self.next.clone() else {
+            return Err(self.expected("a date or time in quotes, as in period('2024-05')"));
+        };
+        let wrong = |message: String| complaint(self.text, self.at, message);
+        let (low, high) = time::period(&text).map_err(wrong)?;
+        self.advance()?;
+        self.needs(&Token::Sign(")"))?;
+        let copy = self.copy(&value)?;
+        let low = self.compared(at, Comparison::Ge, copy, Expression::Literal { value: low })?;
+        let high = self.compared(at, Comparison::Lt, value, Expression::Literal { value: high })?;
+        Ok(Condition::all(vec![low, high]))
+    }
+
     fn members(&mut self, value: Expression) -> Result<Condition> {
         self.advance()?;
+        if self.is_name("period") {
+            return self.in_period(value);
+        }
         let close = match self.next {
             Token::Sign("(") => Token::Sign(")"),
             Token::Sign("[") => Token::Sign("]"),

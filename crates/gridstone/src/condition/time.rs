@@ -273,6 +273,16 @@ pub(super) fn date(text: &str) -> Result<Literal, String> {
     }
 }
 
+/// The beginning of a written date or time, and that of the one after it.
+pub(super) fn period(text: &str) -> Result<(Literal, Literal), String> {
+    let (moment, unit) = read_iso(text).ok_or_else(|| no_datetime(text))?;
+    let too_fine = || format!("{text:?} does not fit 64 bits in so fine a unit");
+    let begin = moment.ticks(unit).ok_or_else(too_fine)?;
+    let next = begin.checked_add(1).ok_or_else(too_fine)?;
+    let literal = |ticks| iso(ticks, unit).map_or(Literal::Datetime(ticks, unit), Literal::Text);
+    Ok((literal(begin), literal(next)))
+}
+
 /// `timedelta '…'`: ticks and a unit.
 pub(super) fn timedelta(text: &str) -> Result<Literal, String> {
     let found = read_ticks(text).map(|(ticks, unit)| Literal::Timedelta(ticks, unit));

@@ -20,8 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const TRIES: usize = 16;
 
 impl Array {
-    /// Deletes every cell of a box (`None`: the whole domain) that was written before the commit, those that this handle has not
-    /// seen among them, as far as the domain reaches that it has seen. Nothing is deleted before the commit.
+    /// Deletes every cell of a box (`None`: the whole domain that this handle has seen) that was written before the commit, those
+    /// that this handle has not seen among them. The box may reach beyond the domain, which another commit may have made grow.
+    /// Nothing is deleted before the commit.
     pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
         let schema = self.schema()?;
         let region = parse_box(&schema, sub)?.unwrap_or_else(|| whole_of(&schema));
@@ -41,7 +42,7 @@ impl Array {
         let (_, state) = self.state()?;
         self.check_writable()?;
         let schema = state.schema();
-        region.boxes().iter().try_for_each(|sub| schema.check_inside(sub))?;
+        region.boxes().iter().try_for_each(|sub| schema.check_possible(sub))?;
         let number = state.schemas().count().saturating_sub(1);
         let deletion = |sub: &crate::schema::Subarray| fragment::Staged {
             description: fragment::Description::deletion(SystemEntropy.id(), number, sub.clone()),

@@ -13,7 +13,7 @@ from ...column.datatype import AnyArray
 from ...context.settings import Context
 from ...errors import InputError, UnsupportedError
 from ...query import pieces
-from ...query.box import BoxLike, box_of
+from ...query.box import BoxLike, Room, box_of
 from ...schema.array_schema import Schema
 from ...schema.attribute import Attr
 from ...schema.dimension import Dim
@@ -160,7 +160,7 @@ def _schema_of(data: Stacked | Beside, dims: Sequence[str] | None, name: str | N
 
 def _write(array: Array, end: End, data: Stacked | Beside, box: BoxLike, name: str | None, progress: Progress) -> None:
     array._check_dense("loading an array of values")
-    schema, where = array._schema, box_of(array._schema, box)
+    schema, where = array._schema, box_of(array._schema, box, Room.DOMAIN)
     _check_shapes(data, schema, name, where.shape, f"the box {where}")
     only, ndim = name or schema.attrs[0].name, schema.ndim
     names = [given or only for given in data.dtypes]

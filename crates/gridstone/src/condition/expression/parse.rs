@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    pub(super) fn is_name(&self, wanted: &str) -> bool {
+    pub(in crate::condition) fn is_name(&self, wanted: &str) -> bool {
         matches!(&self.next, Token::Name(name, true) if name.eq_ignore_ascii_case(wanted))
     }
 

@@ -34,6 +34,18 @@ fn one_tree_has_many_texts() {
 }
 
 #[test]
+fn a_period_is_all_from_its_first_instant_to_its_last() {
+    same("t in period('2024-02')", "t >= '2024-02' and t < '2024-03'");
+    same("t in PERIOD ( '2024' )", "t >= '2024' and t < '2025'");
+    same("t in period('2024-02-28')", "t >= '2024-02-28' and t < '2024-02-29'");
+    same("t in period('2023-12-31T23')", "t >= '2023-12-31T23' and t < '2024-01-01T00'");
+    same("t in period('2024-01-01T00:59:59.9')", "t >= '2024-01-01T00:59:59.900' and t < '2024-01-01T00:59:59.901'");
+    same("t in period('2024-01-01T02+02:00')", "t >= '2024-01-01T00' and t < '2024-01-01T01'");
+    same("t not in period('2024-02') and x", "not (t >= '2024-02' and t < '2024-03') and x");
+    same("date(t) in period('2024-02')", "date(t) >= '2024-02' and date(t) < '2024-03'");
+}
+
+#[test]
 fn texts_are_printed_in_one_way() {
     prints("a and (b and c) or not (d or e)", "(a and (b and c)) or not (d or e)");
     prints("1<x<y", "x > 1 and x < y");
@@ -85,6 +97,10 @@ fn mistakes_are_shown_where_they_are() {
     refused("x == null", "column is null", 5);
     refused("x is 5", "expected \"null\"", 5);
     refused("x not 5", "expected \"in\" or \"between\"", 6);
+    refused("t in period('May')", "write 2024-05-01", 12);
+    refused("t in period(2024)", "in quotes", 12);
+    refused("t in period('2024'", "expected \")\"", 18);
+    refused("t in period 2024", "expected \"(\"", 12);
     refused("1 < 2", "two values are compared", 2);
     refused("5", "expected a comparison", 1);
     refused("x == 'abc", "no closing '", 5);
