@@ -52,8 +52,12 @@ fn time(py: Python<'_>, name: &str, ticks: i64) -> PyResult<Literal> {
     let datatype = Datatype::parse(name).map_err(|e| raise(py, &e))?;
     let units = |count: u32| {
         let units = if ticks == i64::MIN { Some(ticks) } else { ticks.checked_mul(i64::from(count)) };
-        let beyond =
-            || input(py, &format!("{ticks} of {datatype} are beyond 64 bits when they are counted in one unit"));
+        let beyond = || {
+            input(
+                py,
+                &format!("a time of {datatype} is beyond 64 bits when single units are counted; give a coarser unit"),
+            )
+        };
         units.filter(|units| ticks == i64::MIN || *units > i64::MIN).ok_or_else(beyond)
     };
     match datatype {

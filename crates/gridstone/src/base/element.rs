@@ -1,5 +1,7 @@
 //! The properties of values that a filter may use: width, sign, float.
 
+use std::fmt;
+
 /// How the bits of an element are interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementKind {
@@ -9,6 +11,16 @@ pub enum ElementKind {
     Signed,
     /// IEEE 754 binary floats.
     Float,
+}
+
+impl fmt::Display for ElementKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unsigned => "unsigned",
+            Self::Signed => "signed",
+            Self::Float => "float",
+        })
+    }
 }
 
 /// The element type of a byte stream: a kind and a width of 1, 2, 4 or 8 bytes.

@@ -70,7 +70,7 @@ pub(super) fn check_whole(filter: &str, input: &[u8], element: Element) -> Resul
 /// The Schema error of a filter that does not accept `element`.
 pub(super) fn refused(filter: &str, element: Element) -> Error {
     let (kind, width) = (element.kind, element.width);
-    Error::schema(format!("filter {filter} does not accept {kind:?} elements of {width} bytes"))
+    Error::schema(format!("filter {filter} does not accept {kind} values of {width} bytes; choose another filter"))
 }
 
 /// The Corruption error of a block whose content exceeds its buffer.

@@ -92,7 +92,9 @@ impl Pipeline {
                 return Ok(());
             }
             let (pipeline, filter, kind, width) = (self.name(), filter.name(), e.kind, e.width);
-            let message = format!("pipeline {pipeline:?}: {filter} does not accept {kind:?} elements of {width} bytes");
+            let message = format!(
+                "filters {pipeline:?}: {filter} does not accept {kind} values of {width} bytes; choose another filter"
+            );
             Err(Error::schema(message))
         })
     }

@@ -149,7 +149,7 @@ impl<'a> Batch<'a> {
             return Ok(Texts::Given(view));
         }
         let Place::Text { axis, words } = field.place else {
-            return Err(Error::input(format!("{:?} is no text dimension", field.place)));
+            return Err(Error::input("a column of numbers is no text dimension"));
         };
         let words =
             (axis..axis + words).map(|axis| Ok(self.axis_keys(axis)?.into_owned())).collect::<Result<Vec<_>>>()?;
@@ -187,7 +187,7 @@ impl<'a> Batch<'a> {
                 Ok(Cow::Owned(regular(first, repeat, count, self.rows)))
             }
             Some(Coordinates::Column(view)) => key::encode(field.datatype, view.values()).map(Cow::Owned),
-            _ => Err(Error::input(format!("the batch lacks the {} cells of {:?}", self.rows, field.place))),
+            _ => Err(Error::input(format!("the batch lacks a column of {} cells", self.rows))),
         }
     }
 }

@@ -1,147 +1,10 @@
-//! Instants and spans: ticks of any unit on one exact scale, and ISO 8601 text.
-//!
-//! A [`Moment`] is whole days and attoseconds, so every tick of every unit of NumPy has one, including a 64-bit count
-//! of years. Months and years have no fixed number of days, so spans of them are another kind.
+//! Dates, times and lengths of time as text: ISO 8601, and a number with a unit.
 
 use super::tree::{Literal, ticks_of, unit_named};
-use crate::schema::{TimeStep, TimeUnit};
-
-pub(super) const HOUR: i128 = 3_600 * SECOND;
-pub(super) const DAY: i128 = 24 * HOUR;
-pub(super) const MINUTE: i128 = 60 * SECOND;
-pub(super) const SECOND: i128 = 1_000_000_000_000_000_000;
-
-/// Days since 1970-01-01 (for a span: in total) and attoseconds of the day. For spans in months: months, and 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment {
-    days: i128,
-    attoseconds: i128,
-}
-
-/// Attoseconds per tick, for units that divide a day.
-pub(super) fn attoseconds(unit: TimeUnit) -> Option<i128> {
-    Some(match unit {
-        TimeUnit::Year | TimeUnit::Month | TimeUnit::Week | TimeUnit::Day => return None,
-        TimeUnit::Hour => HOUR,
-        TimeUnit::Minute => MINUTE,
-        TimeUnit::Second => SECOND,
-        TimeUnit::Millisecond => SECOND / 1_000,
-        TimeUnit::Microsecond => SECOND / 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-        TimeUnit::Picosecond => 1_000_000,
-        TimeUnit::Femtosecond => 1_000,
-        TimeUnit::Attosecond => 1,
-    })
-}
-
-/// Whether spans of this unit are counted in months.
-pub(super) fn in_months(unit: TimeUnit) -> bool {
-    matches!(unit, TimeUnit::Year | TimeUnit::Month)
-}
-
-impl Moment {
-    /// The instant at which the tick `ticks` of a datetime in this step begins.
-    pub(super) fn of_datetime(ticks: i64, step: TimeStep) -> Self {
-        let units = i128::from(ticks) * i128::from(step.count());
-        match step.unit() {
-            TimeUnit::Year => Self::midnight(days_from_civil(1970 + units, 1, 1)),
-            TimeUnit::Month => {
-                Self::midnight(days_from_civil(1970 + units.div_euclid(12), units.rem_euclid(12) + 1, 1))
-            }
-            _ => Self::of_timedelta(ticks, step),
-        }
-    }
-
-    /// The duration of `ticks` of a timedelta in this step.
-    pub(super) fn of_timedelta(ticks: i64, step: TimeStep) -> Self {
-        let ticks = i128::from(ticks) * i128::from(step.count());
-        let unit = step.unit();
-        match (unit, attoseconds(unit)) {
-            (TimeUnit::Year, _) => Self::midnight(ticks * 12),
-            (TimeUnit::Week, _) => Self::midnight(ticks * 7),
-            (_, Some(length)) => {
-                let per_day = DAY / length;
-                Self { days: ticks.div_euclid(per_day), attoseconds: ticks.rem_euclid(per_day) * length }
-            }
-            _ => Self::midnight(ticks),
-        }
-    }
-
-    /// Days since 1970-01-01, and attoseconds of the day.
-    pub(super) fn parts(self) -> (i128, i128) {
-        (self.days, self.attoseconds)
-    }
-
-    fn midnight(days: i128) -> Self {
-        Self { days, attoseconds: 0 }
-    }
-
-    /// The tick of `unit` that begins exactly then, if any.
-    fn ticks(self, unit: TimeUnit) -> Option<i64> {
-        let (year, month, day) = civil_from_days(self.days);
-        let whole = self.attoseconds == 0;
-        let ticks = match (unit, attoseconds(unit)) {
-            (TimeUnit::Year, _) if whole && (month, day) == (1, 1) => year - 1970,
-            (TimeUnit::Month, _) if whole && day == 1 => (year - 1970) * 12 + month - 1,
-            (TimeUnit::Day, _) if whole => self.days,
-            (TimeUnit::Week, _) if whole && self.days.rem_euclid(7) == 0 => self.days.div_euclid(7),
-            (_, Some(length)) if self.attoseconds % length == 0 => {
-                self.days.checked_mul(DAY / length)?.checked_add(self.attoseconds / length)?
-            }
-            _ => return None,
-        };
-        i64::try_from(ticks).ok().filter(|t| *t != i64::MIN)
-    }
-}
-
-/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible low-level date
-/// algorithms").
-pub(super) fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// Year, month and day; the inverse of [`days_from_civil`].
-pub(super) fn civil_from_days(days: i128) -> (i128, i128, i128) {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i128::from(month <= 2), month, day)
-}
-
-/// ISO 8601 of a tick, exactly as precise as its unit; `None` for weeks, NaT, and years without four digits.
-pub(super) fn iso(ticks: i64, unit: TimeUnit) -> Option<String> {
-    let moment = Moment::of_datetime(ticks, unit.step());
-    let (year, month, day) = civil_from_days(moment.days);
-    if ticks == i64::MIN || unit == TimeUnit::Week || !(0..=9_999).contains(&year) {
-        return None;
-    }
-    let clock = moment.attoseconds;
-    let date = format!("{year:04}-{month:02}-{day:02}");
-    let time = format!("{:02}:{:02}:{:02}", clock / HOUR, clock / MINUTE % 60, clock / SECOND % 60);
-    let digits = match unit {
-        TimeUnit::Year => return Some(format!("{year:04}")),
-        TimeUnit::Month => return Some(format!("{year:04}-{month:02}")),
-        TimeUnit::Day | TimeUnit::Week => return Some(date),
-        TimeUnit::Hour => return Some(format!("{date}T{:02}", clock / HOUR)),
-        TimeUnit::Minute => return Some(format!("{date}T{}", time.get(..5).unwrap_or_default())),
-        TimeUnit::Second => return Some(format!("{date}T{time}")),
-        TimeUnit::Millisecond => 3,
-        TimeUnit::Microsecond => 6,
-        TimeUnit::Nanosecond => 9,
-        TimeUnit::Picosecond => 12,
-        TimeUnit::Femtosecond => 15,
-        TimeUnit::Attosecond => 18,
-    };
-    let fraction = format!("{:018}", clock % SECOND);
-    Some(format!("{date}T{time}.{}", fraction.get(..digits).unwrap_or_default()))
-}
+use crate::schema::TimeUnit;
+pub(super) use crate::schema::calendar::{
+    DAY, HOUR, MINUTE, Moment, SECOND, attoseconds, civil_from_days, days_from_civil, in_months, iso,
+};
 
 /// Parses a text from its front.
 struct Scanner<'a>(&'a str);
@@ -195,7 +58,7 @@ pub(super) fn read_iso(text: &str) -> Option<(Moment, TimeUnit)> {
     let (mut clock, unit) = read_clock(&mut s)?;
     clock -= read_offset(&mut s)?;
     let days = days + clock.div_euclid(DAY);
-    s.0.is_empty().then_some((Moment { days, attoseconds: clock.rem_euclid(DAY) }, unit))
+    s.0.is_empty().then_some((Moment::new(days, clock.rem_euclid(DAY)), unit))
 }
 
 /// Attoseconds since midnight.

@@ -165,9 +165,12 @@ fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<Option<
     let key = |end: &Option<End>, open: u64| {
         let Some(end) = end else { return Ok(open) };
         end.key(dim).map_err(|e| {
-            let (first, last, _) = dim.texts();
-            Error::bounds(format!("{end} is outside dimension {:?}, whose domain is ({first}, {last})", dim.name()))
-                .with_source(e)
+            Error::bounds(format!(
+                "{end} is outside dimension {:?}, whose domain is {}",
+                dim.name(),
+                dim.shown_domain()
+            ))
+            .with_source(e)
         })
     };
     if span.below {
@@ -181,10 +184,13 @@ fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<Option<
         return Ok(None);
     }
     if from > to {
-        let (lo, hi) = (dim.text(from), dim.text(to));
-        return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));
+        return Err(empty_range(dim.name(), &dim.shown(from), &dim.shown(to)));
     }
     Ok(Some(KeyRange::new(from, to)))
+}
+
+fn empty_range(name: &str, lo: &str, hi: &str) -> Error {
+    Error::bounds(format!("dimension {name:?}: the low end {lo} is above the high end {hi}; give the lower one first"))
 }
 
 /// The boxes, each a range per word, that an interval of texts is.
@@ -193,7 +199,7 @@ fn text_ranges(dim: Coordinate<'_>, span: &Span) -> Result<Vec<Vec<KeyRange>>> {
     if let (Some(lo), Some(hi), false) = (lo, hi, span.below)
         && lo > hi
     {
-        return Err(Error::bounds(format!("the range {lo:?}..={hi:?} of dimension {:?} is empty", dim.name())));
+        return Err(empty_range(dim.name(), &format!("{lo:?}"), &format!("{hi:?}")));
     }
     let low = lo.map_or(Bound::Unbounded, |text| Bound::Included(text.as_bytes()));
     let high = match hi {
@@ -214,8 +220,9 @@ fn text_end<'e>(dim: Coordinate<'_>, end: &'e Option<End>) -> Result<Option<&'e 
             dim.name()
         ))),
         Some(End::Text(text)) => Ok(Some(text)),
-        Some(number) => {
-            Err(Error::bounds(format!("dimension {:?} is string: {number} is no coordinate of it", dim.name())))
-        }
+        Some(number) => Err(Error::bounds(format!(
+            "dimension {:?} is of texts: {number} is no coordinate of it; give a text",
+            dim.name()
+        ))),
     }
 }

@@ -203,11 +203,10 @@ impl Array {
         let all = if dim.range().is_empty() { range } else { KeyRange::new(dim.range().lo.min(range.lo), range.hi) };
         if all.count() > u128::from(RELISTED_MAX) {
             return Err(Error::input(format!(
-                "dimension {:?}: the labels go on from {} in steps of {}, and those given do not; {} labels would have to be listed for \
+                "dimension {:?}: the labels go on {}, and those given do not; {} labels would have to be listed for \
                  it. Give labels that go on, or others for all positions: alter(labels={{{:?}: …}})",
                 dim.name(),
-                steps.start(),
-                steps.step(),
+                steps.shown(),
                 all.count(),
                 dim.name()
             )));

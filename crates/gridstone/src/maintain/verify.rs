@@ -391,7 +391,7 @@ fn columns(schema: &Schema, fragment: &Fragment) -> Vec<(usize, String)> {
         Role::Attribute(n) => schema.attr_by_id(n).map(|a| a.name().to_owned()),
     };
     let fields = fragment.root().fields.iter().enumerate();
-    fields.map(|(i, f)| (i, name(f.role).unwrap_or_else(|| format!("{:?}", f.role)))).collect()
+    fields.map(|(i, f)| (i, name(f.role).unwrap_or_else(|| format!("column {i}")))).collect()
 }
 
 /// The number of cells in each block of a tile.

@@ -435,20 +435,20 @@ impl Schema {
     /// A box as a user would write it.
     pub fn describe(&self, sub: &Subarray) -> String {
         let part = |coordinate: Coordinate<'_>| {
-            let (lo, hi) = coordinate.ends(sub.ranges());
+            let (lo, hi) = coordinate.shown_ends(sub.ranges());
             match coordinate.max_bytes() {
-                Some(_) => format!("{}: {lo:?}..={hi:?}", coordinate.name()),
-                None => format!("{}: {lo}..={hi}", coordinate.name()),
+                Some(_) => format!("{} from {lo:?} to {hi:?}", coordinate.name()),
+                None => format!("{} from {lo} to {hi}", coordinate.name()),
             }
         };
-        format!("{{{}}}", self.coordinates().map(part).collect::<Vec<_>>().join(", "))
+        format!("({})", self.coordinates().map(part).collect::<Vec<_>>().join(", "))
     }
 
     /// A cell as a user would write it; `key` returns its key on each axis.
     pub fn describe_cell(&self, key: impl Fn(usize) -> u64) -> String {
         let part = |coordinate: Coordinate<'_>| match coordinate.max_bytes() {
             Some(_) => format!("{}={:?}", coordinate.name(), coordinate.text(&key)),
-            None => format!("{}={}", coordinate.name(), coordinate.text(&key)),
+            None => format!("{}={}", coordinate.name(), coordinate.shown(&key)),
         };
         self.coordinates().map(part).collect::<Vec<_>>().join(", ")
     }

@@ -60,6 +60,22 @@ impl<'s> Coordinate<'s> {
         }
     }
 
+    /// The same as messages show it: a time as its date.
+    pub fn shown(&self, key: impl Fn(usize) -> u64) -> String {
+        match self.number() {
+            Some(axis) => axis.shown(key(self.first)),
+            None => self.text(key),
+        }
+    }
+
+    /// The ends of its part of a box as messages show them.
+    pub fn shown_ends(&self, ranges: &[KeyRange]) -> (String, String) {
+        match (self.number(), ranges.get(self.axes())) {
+            (Some(axis), Some([range])) => (axis.shown(range.lo), axis.shown(range.hi)),
+            _ => self.ends(ranges),
+        }
+    }
+
     /// The ends of its part of a box with these ranges, as text. For a text dimension these are texts such that no cell
     /// in the box lies before the first, or behind the second.
     pub fn ends(&self, ranges: &[KeyRange]) -> (String, String) {

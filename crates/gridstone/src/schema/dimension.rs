@@ -1,7 +1,7 @@
 //! A dimension: name, type, domain and tile extent. A text dimension is several, one axis per word.
 
 use super::key::{self, from_float, to_float};
-use super::scalar::{key_text, text_key};
+use super::scalar::{key_shown, key_text, text_key};
 use super::text::{Word, word_count};
 use super::{Datatype, KeyRange, Labels};
 use crate::base::{Error, Result, limits};
@@ -61,7 +61,7 @@ impl Dimension {
         let [low, high] = ends.map(|end| end.map(parse).transpose());
         let (low, high) = (low?, high?);
         let (lo_key, hi_key) = (low.unwrap_or(all.lo), high.unwrap_or(all.hi));
-        let shown = || format!("({}, {})", key_text(datatype, lo_key), key_text(datatype, hi_key));
+        let shown = || format!("({}, {})", key_shown(datatype, lo_key), key_shown(datatype, hi_key));
         if lo_key > hi_key {
             return Err(wrong(format!("the domain {} is empty; its ends are inclusive, the lower first", shown())));
         }
@@ -105,7 +105,7 @@ impl Dimension {
         };
         match extent {
             Extent::Cells(cells) if u128::from(cells) > range.count() => {
-                let (lo, hi) = (key_text(datatype, range.lo), key_text(datatype, range.hi));
+                let (lo, hi) = (key_shown(datatype, range.lo), key_shown(datatype, range.hi));
                 Err(wrong(format!("the tile extent {cells} is longer than what {datatype} can say, ({lo}, {hi})")))
             }
             extent => Ok(extent),
@@ -300,6 +300,16 @@ impl Dimension {
         key_text(self.datatype, key)
     }
 
+    /// The coordinate of `key` as messages show it: a time as its date.
+    pub fn shown(&self, key: u64) -> String {
+        key_shown(self.datatype, key)
+    }
+
+    /// The domain as messages show it.
+    pub fn shown_domain(&self) -> String {
+        format!("({}, {})", self.shown(self.range.lo), self.shown(self.range.hi))
+    }
+
     /// The key of the coordinate written as `text`.
     pub fn key(&self, text: &str) -> Result<u64> {
         text_key(self.datatype, text)
@@ -365,10 +375,10 @@ impl Dimension {
             return wrong("the closed end of its domain, whose other end is open, stays where it is".to_owned());
         }
         if self.range.joined(before.range) != self.range {
-            let (old, new) = (before.texts(), self.texts());
             return wrong(format!(
-                "the domain ({}, {}) cannot become ({}, {}): a domain only grows; delete cells instead",
-                old.0, old.1, new.0, new.1
+                "the domain {} cannot become {}: a domain only grows; delete cells instead",
+                before.shown_domain(),
+                self.shown_domain()
             ));
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! {"array": "0123456789abcdef0123456789abcdef"}
 //! ```
 
-use super::scalar::{key_text, text_key};
+use super::scalar::{key_shown, key_text, text_key};
 use super::{Datatype, key};
 use crate::base::{Error, Id, Result};
 use serde::{Deserialize, Serialize};
@@ -27,13 +27,28 @@ pub struct Steps {
     step: String,
 }
 
+/// Where labels begin and how far they are apart, with a time as its date. The step of a datetime counts its units.
+fn shown_steps(datatype: Datatype, start: &str, step: &str) -> String {
+    let first = text_key(datatype, start).map_or_else(|_| start.to_owned(), |key| key_shown(datatype, key));
+    let units = match (datatype, step.parse::<i64>()) {
+        (Datatype::Datetime(each) | Datatype::Timedelta(each), Ok(count)) => {
+            format!("{} {}", i128::from(count) * i128::from(each.count()), each.unit().step())
+        }
+        _ => step.to_owned(),
+    };
+    format!("from {first} in steps of {units}")
+}
+
 impl Steps {
     /// Values of `datatype` from `start` on, each `step` after the one before, as text. A step of a datetime counts its units.
     ///
     /// # Errors
     /// Schema if a value has another type, is not finite or, of the step, 0.
     pub fn new(datatype: Datatype, start: &str, step: &str) -> Result<Self> {
-        let wrong = |why: &str| Error::schema(format!("labels from {start:?} in steps of {step:?}: {why}"));
+        let wrong = |why: &str| {
+            let shown = shown_steps(datatype, start, step);
+            Error::schema(format!("labels {shown}: {why}"))
+        };
         if !datatype.can_be_dimension(true) {
             return Err(wrong(&format!("values of type {datatype} have no steps; use numbers or times")));
         }
@@ -54,6 +69,11 @@ impl Steps {
         self.datatype
     }
 
+    /// The labels as messages show them: from where on, and in which steps.
+    pub fn shown(&self) -> String {
+        shown_steps(self.datatype, &self.start, &self.step)
+    }
+
     /// The first label, as text.
     pub fn start(&self) -> &str {
         &self.start
@@ -71,10 +91,7 @@ impl Steps {
     /// Schema: the type does not hold all of them.
     pub fn keys(&self, offset: i128, count: u64) -> Result<Vec<u64>> {
         self.held_keys(offset, count)?.into_iter().collect::<Option<_>>().ok_or_else(|| {
-            Error::schema(format!(
-                "labels from {} in steps of {}: {} does not hold all of them",
-                self.start, self.step, self.datatype
-            ))
+            Error::schema(format!("labels {}: {} does not hold all of them", self.shown(), self.datatype))
         })
     }
 

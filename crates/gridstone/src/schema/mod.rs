@@ -6,6 +6,7 @@
 
 mod array_schema;
 mod attribute;
+pub mod calendar;
 mod categories;
 mod coordinate;
 mod datatype;

@@ -2,6 +2,7 @@
 //! complex numbers are "1.5+2.0j". Strings are unchanged, bytes are hexadecimal, vectors and lists are in brackets,
 //! "[1,2,3]". Schemas store this text form in JSON, where 64-bit numbers would not survive.
 
+use super::calendar::date_text;
 use super::{Datatype, Primitive, key};
 use crate::base::{Element, ElementKind, Error, Result};
 use half::f16;
@@ -135,10 +136,22 @@ pub(super) fn key_text(datatype: Datatype, value: u64) -> String {
     bytes_to_text(datatype, &bytes)
 }
 
+/// The coordinate of an ordered key as messages show it: a time as its date, a length of time with its unit.
+pub(super) fn key_shown(datatype: Datatype, value: u64) -> String {
+    let text = key_text(datatype, value);
+    match (datatype, text.parse::<i64>()) {
+        (Datatype::Datetime(step), Ok(ticks)) => date_text(ticks, step),
+        (Datatype::Timedelta(step), Ok(ticks)) => {
+            format!("{} {}", i128::from(ticks) * i128::from(step.count()), step.unit().step())
+        }
+        _ => text,
+    }
+}
+
 /// The ordered key of the coordinate in `text`.
 pub(super) fn text_key(datatype: Datatype, text: &str) -> Result<u64> {
     let keys = key::encode(datatype, &text_to_bytes(datatype, text)?);
-    let keys = keys.map_err(|e| Error::schema(format!("{text} is no coordinate")).with_source(e))?;
+    let keys = keys.map_err(|e| Error::schema(format!("{text} is no coordinate of type {datatype}")).with_source(e))?;
     keys.first().copied().ok_or_else(|| Error::schema(format!("{text:?} is no coordinate of type {datatype}")))
 }
 

@@ -170,13 +170,6 @@ impl Subarray {
         }
         Some((with(KeyRange::new(range.lo, middle))?, with(KeyRange::new(middle + 1, range.hi))?))
     }
-
-    /// The box as a user would write it, with the dimensions' names and values.
-    pub fn describe(&self, dims: &[Dimension]) -> String {
-        let parts =
-            self.ranges.iter().zip(dims).map(|(r, d)| format!("{}: {}..={}", d.name(), d.text(r.lo), d.text(r.hi)));
-        format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
-    }
 }
 
 impl fmt::Display for Subarray {

@@ -116,7 +116,7 @@ impl StandardRules {
             };
             if newest.node_by_id(needed)?.is_none() && !created.contains(&needed) {
                 return Err(Error::conflict(format!(
-                    "the array or group with the id {needed} was removed by another commit, at the latest in version {}; \
+                    "the array or group that this changes was removed by another commit, at the latest in version {}; \
                      nothing was committed",
                     newest.version()
                 )));
@@ -155,12 +155,13 @@ impl StandardRules {
 
 /// A Conflict error unless the array has the attribute or dimension.
 fn check_field(newest: &Snapshot, array: Id, field: Field) -> Result<()> {
-    if newest.array_by_id(array)?.has_field(field) {
+    let found = newest.array_by_id(array)?;
+    if found.has_field(field) {
         return Ok(());
     }
     Err(Error::conflict(format!(
-        "the {field} of the array with the id {array}, which metadata was set of, was dropped by another commit; nothing was \
-         committed"
+        "the {field} of the array {}, which metadata was set of, was dropped by another commit; nothing was committed",
+        found.path()
     )))
 }
 

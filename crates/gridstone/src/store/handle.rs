@@ -416,9 +416,8 @@ impl Store {
 
     pub(super) fn no_store(&self) -> Error {
         Error::not_found(format!(
-            "there is no Gridstone store in {}: {} was looked for and is not there",
-            self.log.storage.describe(),
-            crate::storage::log_name(1)
+            "there is no Gridstone store in {}; check the place, or create one there",
+            self.log.storage.describe()
         ))
     }
 

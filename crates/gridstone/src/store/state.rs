@@ -451,8 +451,8 @@ impl ArrayState {
         };
         if let Some(wrong) = fragments.iter().find(|d| !known(d)) {
             return Err(Error::input(format!(
-                "array {}: merged fragment {} has the order {:?}, which none of those merged has",
-                self.path, wrong.id, wrong.order
+                "array {}: merged fragment {} has another order than each of those merged",
+                self.path, wrong.id
             )));
         }
         let gone = Arc::make_mut(&mut self.gone);

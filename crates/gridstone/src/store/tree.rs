@@ -420,7 +420,7 @@ impl Tree {
     }
 
     fn existing(&self, id: Id) -> Result<Node> {
-        self.get(id)?.ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))
+        self.get(id)?.ok_or_else(|| Error::not_found("the array or group was removed"))
     }
 
     /// The changed nodes below `path`.
@@ -493,7 +493,7 @@ impl Tree {
     fn array_mut(&mut self, id: Id, why: &str) -> Result<&mut ArrayState> {
         match self.get_mut(id)? {
             Some(Node::Array(state)) => Ok(Arc::make_mut(state)),
-            _ => Err(Error::conflict(format!("the array with the id {id} was removed; {why}"))),
+            _ => Err(Error::conflict(format!("the array was removed; {why}"))),
         }
     }
 
@@ -528,7 +528,7 @@ impl Tree {
             }
             Recorded::SetMetadata { node, changes, ext } => {
                 let found = self.get_mut(*node)?;
-                let node = found.ok_or_else(|| Error::not_found(format!("there is no node with the id {node}")))?;
+                let node = found.ok_or_else(|| Error::not_found("the array or group was removed"))?;
                 node.metadata_mut().set(changes);
                 if ext.is_some() {
                     node.set_ext(ext);

@@ -109,9 +109,11 @@ fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()
             continue;
         }
         let at = portion.iter().position(|k| !range.contains(*k)).unwrap_or(0);
-        let (lo, hi, _) = dim.texts();
-        let found = portion.get(at).map(|k| dim.text(*k)).unwrap_or_default();
-        let ends = if range.is_empty() { ", which has no coordinate yet".into() } else { format!(" ({lo}, {hi})") };
+        let found = portion.get(at).map(|k| dim.shown(*k)).unwrap_or_default();
+        let ends = match range.is_empty() {
+            true => ", which has no coordinate yet".to_owned(),
+            false => format!(" {}", dim.shown_domain()),
+        };
         return Err(Error::bounds(format!(
             "row {}: coordinate {found} of dimension {:?} is outside its domain{ends}; let it grow with the write (grow=True), \
              or leave the row out",

@@ -47,7 +47,7 @@ impl TileGrid {
         let counts: Vec<u64> = last.zip(&first).map(|(l, f)| (l - f).saturating_add(1)).collect();
         let len = counts.iter().try_fold(1u64, |n, c| n.checked_mul(*c)).filter(|n| *n < 1 << 63);
         let len = len.ok_or_else(|| {
-            Error::bounds(format!("the box {} touches 2^63 space tiles or more", bounds.describe(schema.dims())))
+            Error::bounds(format!("the box {} touches 2^63 space tiles or more", schema.describe(bounds)))
         })?;
         let order = schema.options().tile_order;
         Ok(Self { dims: schema.dims().to_vec(), bounds: bounds.clone(), first, counts, order, len })

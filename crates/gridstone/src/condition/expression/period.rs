@@ -91,7 +91,11 @@ impl Period {
             Datatype::Timedelta(step) => (step, false),
             other => return Err(Error::input(format!("periods such as {text:?} are of times, not of {other}"))),
         };
-        let wrong = || Error::input(format!("the period {text:?} is no whole number of ticks of {datatype}"));
+        let wrong = || {
+            Error::input(format!(
+                "the period {text:?} is no whole number of the steps that {datatype} counts in; give a longer one, or a multiple"
+            ))
+        };
         match (length_of(text)?, tick_of(step)) {
             (Length::Attoseconds(_) | Length::Weeks(_), None) => Ok(Self::Tick),
             (Length::Attoseconds(length), Some(tick)) => match length {

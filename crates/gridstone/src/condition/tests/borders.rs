@@ -101,15 +101,15 @@ fn times_of_every_unit() {
 fn boxes_that_conditions_confine_to() {
     let schema = small("int8");
     let bounds = |text: &str| Condition::parse(text).unwrap().bind(&schema).unwrap().bounds(&schema);
-    let found = |text: &str| bounds(text).map(|b| b.describe(schema.dims()));
-    let shown = |x: &str, y: &str| Some(format!("{{x: {x}, y: {y}}}"));
-    assert_eq!(found("x > 3.5 and v == 1"), shown("4..=99", "-1.0..=1.0"));
-    assert_eq!(found("x in (5, 90, 300) or x == 7"), shown("5..=90", "-1.0..=1.0"));
-    assert_eq!(found("x < 5 or v == 1"), shown("0..=99", "-1.0..=1.0"));
-    assert_eq!(found("x < 5 or (x between 7 and 9 and y > 0)"), shown("0..=9", "-1.0..=1.0"));
-    assert_eq!(found("y < 0.1 and y >= 0"), shown("0..=99", "0.0..=0.099999994"));
-    assert_eq!(found("y < 0"), shown("0..=99", "-1.0..=-1e-45"));
-    assert_eq!(found("not x < 98"), shown("98..=99", "-1.0..=1.0"));
+    let found = |text: &str| bounds(text).map(|b| schema.describe(&b));
+    let shown = |x: &str, y: &str| Some(format!("(x from {x}, y from {y})"));
+    assert_eq!(found("x > 3.5 and v == 1"), shown("4 to 99", "-1.0 to 1.0"));
+    assert_eq!(found("x in (5, 90, 300) or x == 7"), shown("5 to 90", "-1.0 to 1.0"));
+    assert_eq!(found("x < 5 or v == 1"), shown("0 to 99", "-1.0 to 1.0"));
+    assert_eq!(found("x < 5 or (x between 7 and 9 and y > 0)"), shown("0 to 9", "-1.0 to 1.0"));
+    assert_eq!(found("y < 0.1 and y >= 0"), shown("0 to 99", "0.0 to 0.099999994"));
+    assert_eq!(found("y < 0"), shown("0 to 99", "-1.0 to -1e-45"));
+    assert_eq!(found("not x < 98"), shown("98 to 99", "-1.0 to 1.0"));
     for nothing in ["x > 99", "false", "x < 3 and x > 3", "x is null", "y > 1 or x < 0", "v == 300"] {
         assert_eq!(found(nothing), None, "{nothing}");
     }

@@ -180,10 +180,7 @@ impl ForeignField {
         if self.leads_to(datatype) {
             return Ok(());
         }
-        Err(Error::input(format!(
-            "foreign values of {:?} with the steps {:?} are no {datatype}",
-            self.value, self.steps
-        )))
+        Err(Error::input(format!("the values of the file are not {datatype} after they are decoded")))
     }
 
     /// Whether the values after all steps are of `datatype`.

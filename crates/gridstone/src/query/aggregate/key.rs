@@ -5,6 +5,7 @@
 
 use super::words::{NanPlace, words_into};
 use crate::base::{Error, Result};
+use crate::schema::calendar::date_text;
 use crate::schema::{Datatype, Sorting, key};
 use crate::tile::ColumnView;
 
@@ -130,7 +131,14 @@ impl GroupKey {
         let value = i128::from(key::to_signed(word.wrapping_add(shift)));
         let edge = value.div_euclid(i128::from(width)) * i128::from(width);
         let edge = i64::try_from(edge).map_err(|_| {
-            Error::input(format!("{:?}: the bin of {value} begins at {edge}, which does not fit 64 bits", self.name))
+            let shown = match (self.datatype, i64::try_from(value)) {
+                (Datatype::Datetime(step), Ok(ticks)) => date_text(ticks, step),
+                _ => value.to_string(),
+            };
+            Error::input(format!(
+                "{:?}: the bin of {shown} begins before what 64 bits hold; give narrower bins",
+                self.name
+            ))
         })?;
         Ok(key::from_signed(edge).wrapping_sub(shift))
     }

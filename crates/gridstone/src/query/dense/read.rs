@@ -78,7 +78,7 @@ pub fn read_dense_into(
 
 fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
     usize::try_from(request.sub.cells()).map_err(|e| {
-        let asked = request.sub.describe(schema.dims());
+        let asked = schema.describe(&request.sub);
         Error::budget(format!(
             "the box {asked} has {} cells; ask for a smaller one, or stream it with scan()",
             request.sub.cells()

@@ -119,7 +119,7 @@ impl Scan {
             (false, _) if u64::try_from(request.sub.cells()).is_err() => {
                 return Err(Error::bounds(format!(
                     "the box {} has {} cells, more than can be numbered; stream smaller boxes, or in global order",
-                    request.sub.describe(schema.dims()),
+                    schema.describe(&request.sub),
                     request.sub.cells()
                 )));
             }

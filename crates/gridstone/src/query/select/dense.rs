@@ -79,7 +79,7 @@ pub(super) fn check_size(context: &ReadContext, target: &Target, request: &Reque
     let fills = fills(&target.schema, &filter);
     let verdict = verdict_within(&filter, &request.sub, &fills);
     // Of several boxes no more cells than they hold.
-    let (cells, asked) = (condition.cells_max(&request.sub), request.sub.describe(target.schema.dims()));
+    let (cells, asked) = (condition.cells_max(&request.sub), target.schema.describe(&request.sub));
     if verdict != Verdict::None && cells > u128::from(u32::MAX) {
         return Err(Error::budget(format!(
             "the condition may select cells that were never written, and what is asked for of the box {asked} has {cells} cells; ask for a smaller box, \

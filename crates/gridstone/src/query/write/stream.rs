@@ -171,7 +171,7 @@ impl CellStream {
             return Err(Error::input(format!(
                 "{} cells were appended, the box {} holds {}",
                 u128::from(self.rows) + cells as u128,
-                self.sub.describe(self.schema.dims()),
+                self.schema.describe(&self.sub),
                 self.sub.cells()
             )));
         }
@@ -264,7 +264,7 @@ impl CellStream {
                 "{} of the {} cells of the box {} were appended; nothing was written",
                 self.rows,
                 self.sub.cells(),
-                self.sub.describe(self.schema.dims())
+                self.schema.describe(&self.sub)
             )));
         }
         cancel.check()?;
