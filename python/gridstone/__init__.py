@@ -38,6 +38,7 @@ from .errors import (
 )
 from .maintain.health import Repair, Report, repair, verify
 from .maintain.retention import tag, untag
+from .maintain.usage import Usage
 from .query.box import prefix
 from .query.condition import Expression, col
 from .result.damage import DamageWarning, Skipped
@@ -51,6 +52,7 @@ from .stores.copies import copy, move, upgrade
 from .stores.group import Group
 from .stores.store import array, create, delete, exists, group, ls, open
 from .stores.transaction import Transaction, commit, transaction
+from .stores.usage import du
 from .version.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ __all__ = [
     "Stream",
     "Transaction",
     "UnsupportedError",
+    "Usage",
     "__version__",
     "advise",
     "array",
@@ -114,6 +117,7 @@ __all__ = [
     "create",
     "delete",
     "diff",
+    "du",
     "errors",
     "exists",
     "group",

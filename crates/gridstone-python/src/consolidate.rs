@@ -3,6 +3,7 @@
 use crate::boxes::{Boxes, region};
 use crate::errors::raise;
 use crate::interrupt::look;
+use crate::journal::deliver;
 use gridstone::base::Id;
 use gridstone::engine::{Array, ConsolidateReport, Consolidating, MergeChoice, Strategy};
 use pyo3::prelude::*;
@@ -63,6 +64,7 @@ impl Upkeep {
 
     fn wait(&self, py: Python<'_>, milliseconds: u64) -> PyResult<Option<String>> {
         let outcome = py.detach(|| self.inner.wait(Duration::from_millis(milliseconds)));
+        deliver(py);
         outcome.map(|o| o.as_ref().as_ref().map(report_json).map_err(|e| raise(py, e))).transpose()
     }
 }

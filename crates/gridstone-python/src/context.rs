@@ -1,6 +1,7 @@
 //! The context: budget, threads, cache, durability, keys.
 
 use crate::errors::{input, raise};
+use crate::journal;
 use crate::keys::Keys;
 use gridstone::engine::{self, AutoConsolidate, Durability, Options, StorageOptions};
 use pyo3::prelude::*;
@@ -51,6 +52,7 @@ impl Context {
             auto_consolidate,
             storage_options,
             sources,
+            events: Some(journal::events()),
             ..Options::default()
         };
         let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;

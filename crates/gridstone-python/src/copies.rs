@@ -29,7 +29,7 @@ pub(crate) fn copy(
     let (from, to) = ((&context.inner, source), (&target_context.inner, target));
     let done = interrupt::run(py, &context.inner, progress, |call| engine::copy(from, to, &options, call))?;
     let report = json!({"source_version": done.source_version, "version": done.version, "arrays": done.arrays,
-        "fragments": done.fragments, "bytes": done.bytes});
+        "fragments": done.fragments, "bytes": done.bytes, "objects": done.objects, "versions": done.versions});
     Ok(report.to_string())
 }
 

@@ -7,6 +7,7 @@
 //! waited for, in which nothing is asked.
 
 use crate::errors::raise;
+use crate::journal::{deliver, listen};
 use gridstone::base::{Cancel, Progress, Result};
 use gridstone::engine::{Array, Call, CancelFlag, Context, is_remote};
 use pyo3::prelude::*;
@@ -98,6 +99,7 @@ pub(crate) fn run<R: Send>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Call) -> Result<R> + Send,
 ) -> PyResult<R> {
+    listen(py);
     let how = if context.threads() == 1 { How::Itself } else { How::Beside };
     run_how(py, context, how, progress, work)
 }
@@ -179,13 +181,16 @@ pub(crate) fn commit<R: Send>(
     context: &Context,
     work: impl FnOnce() -> Result<R> + Send,
 ) -> PyResult<R> {
+    listen(py);
     let outcome = py.detach(work);
     warn(py, context);
     outcome.map_err(|e| raise(py, &e))
 }
 
-/// Warns of what a call noticed. What is done is done: a warning that was made an error is told, and takes no outcome's place.
+/// Warns of what a call noticed, and logs what happened. What is done is done: a warning that was made an error is told, and takes no
+/// outcome's place.
 fn warn(py: Python<'_>, context: &Context) {
+    deliver(py);
     for text in context.take_notices() {
         let category = py.import("gridstone.errors").and_then(|errors| errors.getattr("ClockWarning"));
         let warned = category.and_then(|category| py.import("warnings")?.call_method1("warn", (text, category, 2)));
@@ -206,6 +211,7 @@ pub(crate) fn ask<R: Send>(
     if is_remote(uri) {
         return run(py, context, None, |_| work());
     }
+    listen(py);
     let outcome = run_quick(py, |_| work());
     warn(py, context);
     outcome

@@ -19,6 +19,7 @@ mod filters;
 mod group;
 mod health;
 mod interrupt;
+mod journal;
 mod keys;
 mod labels;
 mod listings;
@@ -83,6 +84,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;
     module.add_function(wrap_pyfunction!(copies::copy, module)?)?;
     module.add_function(wrap_pyfunction!(copies::move_node, module)?)?;
+    module.add_function(wrap_pyfunction!(retention::forget_copied, module)?)?;
+    module.add_function(wrap_pyfunction!(retention::store_usage, module)?)?;
+    module.add_function(wrap_pyfunction!(journal::log_events, module)?)?;
     module.add_function(wrap_pyfunction!(copies::upgrade, module)?)?;
     module.add_function(wrap_pyfunction!(health::verify_store, module)?)?;
     module.add_function(wrap_pyfunction!(health::repair, module)?)?;

@@ -1,7 +1,7 @@
 """The commands that copy, move, upgrade and compare arrays, groups and stores."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..base.printable import printable
 from ..compare.diff import diff
 from ..stores.copies import copy, move, upgrade
 from . import options
-from .output import emit_json
+from .output import bytes_text, emit_json
 
 
 @click.command("copy")
@@ -20,7 +20,10 @@ from .output import emit_json
 @click.option("--path", default="/", show_default=True, help="What is copied; /: all that the store holds.")
 @click.option("--to", "target_path", default="/", show_default=True, help="Where it is put in the target.")
 @click.option("--version", callback=options.version_of, help="Copy this version: its number, or its tag.")
-@click.option("--history", is_flag=True, help="Copy a whole store with all its versions, to where there is none.")
+@click.option(
+    "--history", is_flag=True, help="Copy a whole store with all its versions; onto an earlier copy what is new."
+)
+@click.option("--keep", metavar="AGE", help='With --history: forget versions of the copy that are older: "30d".')
 @click.option("--overwrite", is_flag=True, help="Replace what lies there.")
 @click.option("--type", "types", multiple=True, metavar="NAME=DTYPE", help="A wider type; writes the cells anew.")
 @click.option("--max-bytes", multiple=True, metavar="DIM=N", help="Longer texts of a dimension; likewise.")
@@ -34,6 +37,7 @@ def copy_command(
     version: int | str | None,
     history: bool,
     overwrite: bool,
+    keep: str | None,
     types: Sequence[str],
     max_bytes: Sequence[str],
     memory: str,
@@ -50,12 +54,21 @@ def copy_command(
         version=version,
         history=history,
         overwrite=overwrite,
+        keep=keep,
         types=options.pairs_of(types, "--type"),
         max_bytes={name: options.count_of(text, "--max-bytes") for name, text in lengths.items()},
         context=options.context_of(memory, threads),
         progress=True if sys.stderr.isatty() else None,
     )
-    _tell({"uri": made.uri, "path": made.path, "version": made.version}, repr(made), json_out)
+    stats = made.stats
+    text = f"{made!r}\n{_copied(stats)}" if history else repr(made)
+    _tell({"uri": made.uri, "path": made.path, "version": made.version, **stats}, text, json_out)
+
+
+def _copied(stats: Mapping[str, int]) -> str:
+    """What a copy of a history sent."""
+    size = bytes_text(stats["bytes_copied"])
+    return f"{stats['versions_copied']:,} new versions in {stats['objects_copied']:,} objects, {size}"
 
 
 @click.command("move")

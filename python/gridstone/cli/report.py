@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,25 +77,32 @@ def version(found: Version) -> dict[str, Any]:
         "version": found.version,
         "timestamp": found.timestamp,
         "message": found.message,
+        "kind": found.kind,
+        "fragments": found.fragments,
+        "cells": found.cells,
+        "bytes": found.bytes,
+        "deleted_cells": found.deleted_cells,
+        "removed": found.removed,
+        "removed_bytes": found.removed_bytes,
         "operations": list(found.operations),
         "commit_id": found.commit_id,
         "tags": list(found.tags),
     }
 
 
-def operations(found: Version) -> str:
-    """What a version did, in a few words."""
-    counted = Counter(str(operation.get("op", "?")) for operation in found.operations)
-    return ", ".join(name if count == 1 else f"{count} x {name}" for name, count in counted.items())
-
-
-VERSION_HEADER = ("version", "time (UTC)", "message", "operations", "tags")
+VERSION_HEADER = ("version", "time (UTC)", "what", "fragments", "cells", "size", "message", "tags")
 
 
 def version_row(found: Version) -> tuple[Any, ...]:
     """A version in a table."""
     when = time_text(found.time_us).removesuffix(" UTC")
-    return (str(found.version), when, found.message, operations(found), ", ".join(found.tags))
+    fragments = f"+{found.fragments:,}" if found.fragments else ""
+    fragments += f" -{found.removed:,}" if found.removed else ""
+    cells = f"{found.cells:,}" if found.cells else ""
+    cells += f" -{found.deleted_cells:,}" if found.deleted_cells else ""
+    size = bytes_text(found.bytes) if found.bytes else ""
+    tags = ", ".join(found.tags)
+    return (str(found.version), when, found.kind, fragments.strip(), cells.strip(), size, found.message, tags)
 
 
 def show_entries(entries: Sequence[Entry]) -> None:

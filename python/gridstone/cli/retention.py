@@ -1,4 +1,4 @@
-"""The commands for tags and vacuum."""
+"""The commands for tags and vacuum, and what a store takes."""
 
 from dataclasses import asdict
 
@@ -6,8 +6,9 @@ import click
 
 from ..maintain import retention
 from ..stores.store import open as open_store
+from ..stores.usage import du
 from . import options
-from .output import emit_json, emit_table, on_terminal
+from .output import bytes_text, emit_json, emit_table, on_terminal
 
 
 @click.command()
@@ -33,6 +34,32 @@ def vacuum(uri: str, keep: str | None, versions: int | None, safety_age: str, dr
         emit_json({**asdict(report), "versions": report.versions, "objects": report.objects, "bytes": report.bytes})
         return
     click.echo(str(report))
+
+
+@click.command("du")
+@click.argument("uri")
+@click.option("--keep", help='What a vacuum would free that keeps this: "1h", "7d".  [default: 1h]')
+@click.option("--versions", type=click.IntRange(min=1), help="So many versions, instead of an age.")
+@options.as_json
+def du_command(uri: str, keep: str | None, versions: int | None, json_out: bool) -> None:
+    """Show what a store takes: per array, for the newest and older versions, and what a vacuum would free."""
+    found = du(uri, keep=keep, versions=versions)
+    freed = found.reclaimable
+    if json_out:
+        parts = {"total": asdict(found.total), "attached_bytes": found.attached_bytes}
+        emit_json(
+            {**asdict(found), **parts, "reclaimable": {**asdict(freed), "bytes": freed.bytes, "objects": freed.objects}}
+        )
+        return
+    arrays = [
+        (a.path, a.fragments, a.cells, bytes_text(a.bytes), bytes_text(a.attached_bytes) if a.attached_files else "")
+        for a in found.arrays
+    ]
+    emit_table("arrays", ("path", "fragments", "cells", "size", "attached, outside"), arrays)
+    rows = [(name, part.objects, bytes_text(part.bytes)) for name, part in found.parts.items()]
+    rows.append(("total", found.total.objects, bytes_text(found.total.bytes)))
+    emit_table("store", ("what", "objects", "size"), rows)
+    click.echo(f"a vacuum now would free {bytes_text(freed.bytes)} in {freed.objects:,} objects")
 
 
 @click.command()
@@ -62,4 +89,4 @@ def tag(uri: str, name: str | None, version: int | None, replace: bool, delete: 
     click.echo(f"{name!r} named version {named:,}" if delete else f"{name!r} names version {named:,}")
 
 
-COMMANDS: tuple[click.Command, ...] = (vacuum, tag)
+COMMANDS: tuple[click.Command, ...] = (vacuum, du_command, tag)

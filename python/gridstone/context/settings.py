@@ -1,5 +1,6 @@
 """`Context`: budget, threads, cache, durability and keys shared by everything that is opened with it."""
 
+import atexit
 import math
 import os
 import re
@@ -12,6 +13,9 @@ from ..base.arguments import Settings, among, known, several
 from ..base.printable import brief
 from ..errors import AccessError, InputError, UnsupportedError
 from .storage_options import Given, given_options
+
+# What the background did since the last call is logged when the process ends.
+atexit.register(_native.log_events)
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 

@@ -1,5 +1,6 @@
 """Copies arrays, groups and whole stores to another place, and moves them within their store."""
 
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +11,12 @@ from ..base.arguments import checked, mapping, place
 from ..base.progress import Progress, reporting
 from ..context.settings import Context, default
 from ..errors import InputError, UnsupportedError
+from ..maintain.retention import Duration, microseconds
 from . import store
 from .group import Group
+
+# How old objects of a copy are that nothing names and that go: those of copies that were cut short.
+_SAFETY_US = 86_400_000_000
 
 
 def _source(what: str, value: Any) -> None:
@@ -30,6 +35,7 @@ def copy(
     version: int | str | None = None,
     history: bool = False,
     overwrite: bool = False,
+    keep: Duration | None = None,
     types: Mapping[str, Any] | None = None,
     max_bytes: Mapping[str, int] | None = None,
     context: Context | None = None,
@@ -49,8 +55,13 @@ def copy(
         target_path: where it is put.
         version: copy this version of the source, by its number or its tag; None: the newest.
         history: copy all versions that the source keeps, up to that one, with their times, messages and tags, so that
-            each opens under the number that it has. For whole stores, to where there is none.
+            each opens under the number that it has. For whole stores, to where there is none, or onto an earlier copy
+            of the same store, which gets what it lacks: new versions, and the files that they need. What the copy has
+            of versions that the source has forgotten stays. A copy that was committed to is not touched.
         overwrite: replace what lies at `target_path` (its history stays).
+        keep: with `history`, an age such as "30d": versions of the copy that were its newest at some moment of this
+            time stay, and tagged ones; older ones are forgotten, and what only they needed is deleted. Ages count
+            from when a version arrived in the copy. None: nothing is forgotten.
         types: wider types by name of dimension or attribute of one array: `{"sog": "float64"}`. Its cells are read and
             written anew, each value checked: integers and floats become wider ones, times finer ones, any of them text.
         max_bytes: the bytes of the longest text by name of dimension of one array, `{"gene": 64}`; likewise.
@@ -59,21 +70,31 @@ def copy(
         progress: True for a bar, or a callable `f(done, total)`: bytes; with `history` objects.
 
     Returns:
-        The copy, opened for reading and writing.
+        The copy, opened for reading and writing. `stats` of it says what was copied: "versions_copied",
+        "objects_copied" (of a history), "fragments_copied", "bytes_copied".
 
     Raises:
         NotFoundError: no store, no such version, nothing at the path.
-        ExistsError: something lies at `target_path`, or, with `history`, there is a store.
+        ExistsError: something lies at `target_path`, or, with `history`, there is another store.
+        ConflictError: with `history`, the copy there has commits of its own, or the source lost some that it has.
         InputError: a place within itself, or a part of a store with its history; `path` or `version` beside an array or
             a group, which have their own; a type that does not hold a value.
-        SnapshotExpiredError: a vacuum of the source forgot the version while it was copied.
+        SnapshotExpiredError: a vacuum of the source forgot the version while it was copied, or versions that an
+            earlier copy lacks.
         CorruptionError: what is copied is damaged.
+
+    Example:
+        >>> gs.copy("sea.gs", "backup.gs", history=True, keep="30d").stats["versions_copied"]
+        12
     """
     if not isinstance(source, str | os.PathLike):
         context = context or source._context
         source, path, version = _place_of(source, path, version)
     used = context or default()
     aimed = target_context or used
+    if keep is not None and not history:
+        raise InputError("keep= says how long a copy with its history keeps versions; give history=True with it")
+    age = None if keep is None else microseconds(keep, "keep")
     if types or max_bytes:
         from .recast import recast
 
@@ -91,7 +112,7 @@ def copy(
             progress=progress,
         )
     with reporting(progress, "copying", "objects" if history else "bytes") as report:
-        _native.copy(
+        done = _native.copy(
             used.native,
             os.fspath(source),
             path,
@@ -103,7 +124,17 @@ def copy(
             overwrite,
             report,
         )
-    return store.open(target, path=target_path, mode="r+", context=aimed)
+    if age is not None:
+        _native.forget_copied(aimed.native, os.fspath(target), age, None, _SAFETY_US, None)
+    made = store.open(target, path=target_path, mode="r+", context=aimed)
+    made._noted_stats(_counted(json.loads(done), history))
+    return made
+
+
+def _counted(done: dict[str, int], history: bool) -> dict[str, int]:
+    """What a copy counted, as `stats` tells it."""
+    names = ("versions", "objects", "bytes") if history else ("fragments", "bytes")
+    return {f"{name}_copied": done[name] for name in names}
 
 
 def _place_of(source: "Array | Group", path: str, version: int | str | None) -> tuple[str, str, int]:

@@ -49,6 +49,7 @@ class Group(Retained):
         self._native: _native.Group | None = native
         self._context, self._mode, self._is_pinned = context, mode, pinned
         self._uri, self._path = native.uri, native.path
+        self._stats: dict[str, int] = {}
 
     # What it is.
 
@@ -279,6 +280,14 @@ class Group(Retained):
             progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments.
         """
         return health.verify(self.native.uri, context=self._context, progress=progress)
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """What the copy that gave this handle has copied; else nothing."""
+        return dict(self._stats)
+
+    def _noted_stats(self, stats: Mapping[str, int]) -> None:
+        self._stats = dict(stats)
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         native = self.native if dry_run else self._writable("vacuum its store")

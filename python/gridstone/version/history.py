@@ -25,10 +25,51 @@ class Version:
     """When it was committed: microseconds since 1970, UTC."""
     message: str | None
     operations: tuple[dict[str, Any], ...]
-    """What it did; each has a key `op`."""
+    """What it did; each has a key `op`. Those about fragments have also `fragments`, `cells` and `bytes` added,
+    `deleted_cells`, `deleted_boxes`, and what was `removed`: fragments, with `removed_cells` and `removed_bytes`."""
     commit_id: str
     tags: tuple[str, ...] = ()
     """The names that the version has."""
+
+    @property
+    def kind(self) -> str:
+        """What it did, in words: "create", "write", "delete", "merge", "vacuum", "tag" … joined by commas."""
+        words = [word for operation in self.operations for word in _words(operation)]
+        return ", ".join(dict.fromkeys(words)) or "fold"
+
+    @property
+    def fragments(self) -> int:
+        """Fragments added."""
+        return self._sum("fragments")
+
+    @property
+    def cells(self) -> int:
+        """Cells written; those of a merge are written anew."""
+        return self._sum("cells")
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the fragments added."""
+        return self._sum("bytes")
+
+    @property
+    def deleted_cells(self) -> int:
+        """Single cells deleted; boxes and conditions that delete count no cells."""
+        return self._sum("deleted_cells")
+
+    @property
+    def removed(self) -> int:
+        """Fragments that others took the place of."""
+        return self._sum("removed")
+
+    @property
+    def removed_bytes(self) -> int | None:
+        """Bytes of these; None if a vacuum forgot the versions that added them."""
+        found = [operation["removed_bytes"] for operation in self.operations if "removed_bytes" in operation]
+        return None if None in found else sum(found)
+
+    def _sum(self, name: str) -> int:
+        return sum(operation.get(name, 0) for operation in self.operations)
 
     @property
     def timestamp(self) -> dt.datetime:
@@ -39,8 +80,31 @@ class Version:
         parts = [time_text(self.time_us)]
         parts += [] if self.message is None else [reprlib.repr(self.message)]
         parts += [f"tagged {', '.join(map(repr, self.tags))}"] if self.tags else []
-        done = list(dict.fromkeys(str(operation.get("op")) for operation in self.operations))
-        return f"<gridstone.Version {self.version}: {', '.join([*parts, *done])}>"
+        return f"<gridstone.Version {self.version}: {', '.join([*parts, self.kind])}>"
+
+
+_WORDS = {
+    "create_group": "create",
+    "create_array": "create",
+    "alter_array": "alter",
+    "set_metadata": "metadata",
+    "condemn": "vacuum",
+    "keep": "files beside",
+    "release": "files beside",
+    "set_base": "base",
+}
+
+
+def _words(operation: dict[str, Any]) -> list[str]:
+    """What an operation is called by those who asked for it."""
+    name = str(operation.get("op", "?"))
+    if name == "replace_fragments":
+        return ["merge"]
+    if name != "add_fragments":
+        return [_WORDS.get(name, name)]
+    deletes = operation.get("deleted_cells", 0) or operation.get("deleted_boxes", 0)
+    writes = operation.get("cells", 0) or not deletes
+    return ["delete"] * bool(deletes) + ["write"] * bool(writes)
 
 
 def version_of(text: str) -> Version:

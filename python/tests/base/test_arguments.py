@@ -152,6 +152,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "ls": lambda w: (gs.ls, {"uri": w.uri}),
     "move": lambda w: (gs.move, {"uri": w.uri, "path": "/loose", "target_path": "/tight"}),
     "upgrade": lambda w: (gs.upgrade, {"uri": w.uri}),
+    "du": lambda w: (gs.du, {"uri": w.uri}),
     "open": lambda w: (gs.open, {"uri": w.uri}),
     "prefix": lambda w: (gs.prefix, {"text": "a"}),
     "register_filter": lambda w: (

@@ -271,7 +271,7 @@ _ARRAY_WRITES: Uses = {
 }
 
 _GROUP_READS: Uses = {
-    **_attributes(lambda w: w.group, *_words("key_id meta mode native path tags uri version")),
+    **_attributes(lambda w: w.group, *_words("key_id meta mode native path stats tags uri version")),
     **_calls(lambda w: w.group, *_words("children close history items keys refreshed values verify walk")),
     **_calls(lambda w: w.group, *_words("__bool__ __len__ __repr__ _repr_html_")),
     "__contains__": lambda w: "dense" in w.group,

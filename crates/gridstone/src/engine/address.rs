@@ -42,6 +42,7 @@ fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<Process
     let store = Store::new(Arc::new(sealed), context.clock.clone(), Arc::new(SystemEntropy));
     let notices = Arc::clone(&context.notices);
     let store = store.with_fold_versions(context.fold_versions).with_queues(queue).with_notices(notices);
+    let store = store.with_events(context.events.clone());
     Arc::new(store.with_foreign(Arc::clone(&context.foreign)))
 }
 

@@ -3,7 +3,8 @@
 use super::address::{At, look_at};
 use super::boxes::{ReadBox, hull_of, parse_box};
 use super::claim::Claim;
-use super::listing::{FragmentListing, VersionListing};
+use super::history::{Historian, VersionListing};
+use super::listing::FragmentListing;
 use super::session::{Direct, Session, settled};
 use super::{Call, Context};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
@@ -210,11 +211,12 @@ impl Array {
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let (snapshot, mut versions) = (self.snapshot(), Vec::new());
         let (snapshot, tags) = self.store.settling(&snapshot, |snapshot| snapshot.retained().tags())?;
+        let mut historian = Historian::new(&self.store, tags);
         for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
             let record = record?;
             if record.touches(self.id) {
-                versions.push(VersionListing::of(&record, Some(self.id), &tags));
+                versions.push(historian.version(&record, Some(self.id)));
             }
         }
         Ok(versions)

@@ -33,6 +33,7 @@ impl Array {
             let call = Call { cancel: Arc::new(flag.clone()), ..Call::default() };
             let outcome = array.consolidate_claimed(&strategy, target_bytes, &call);
             array.context().upkeep().finished(place, &outcome);
+            array.tell_background(&outcome);
             drop(claim);
             outcome
         };

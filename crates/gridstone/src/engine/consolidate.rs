@@ -124,6 +124,7 @@ impl Array {
                 Ok(None) => continue,
                 Ok(written) => listing.written = written,
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => {
+                    self.tell_given_up(&listing, &e);
                     report.overtaken += 1;
                     if merge.is_of_cells() {
                         continue;
@@ -133,6 +134,7 @@ impl Array {
                 }
                 Err(e) => return Err(e),
             }
+            self.tell_merge(&listing, merging.seen());
             report.merges.push(listing);
         }
         if merging.total > 0 {

@@ -4,7 +4,7 @@ use super::Call;
 use super::lease_terms::LeaseTerms;
 use super::upkeep::{AutoConsolidate, Upkeep};
 use crate::base::limits::{self, BlockCells};
-use crate::base::{Budget, Cache, Clock, Counters, Error, Files, Id, Keys, Notices, Result};
+use crate::base::{Budget, Cache, Clock, Counters, Error, Events, Files, Id, Keys, Notices, Result};
 use crate::fragment::{AsStored, TileSources};
 use crate::query::ReadContext;
 use crate::runtime::{Arena, LruCache, Pool, SystemClock};
@@ -49,6 +49,8 @@ pub struct Options {
     /// Folders and URLs under which files of other formats may be read that stores refer to. What lies in the folder of a store, or below,
     /// is always allowed to it. `None`: those in `GRIDSTONE_SOURCES`, separated by `;`.
     pub sources: Option<Vec<String>>,
+    /// Where events of the stores go: commits, merges, conflicts. `None`: nowhere, at no cost.
+    pub events: Option<Arc<dyn Events>>,
 }
 
 impl Default for Options {
@@ -68,6 +70,7 @@ impl Default for Options {
             auto_consolidate: None,
             storage_options: StorageOptions::default(),
             sources: None,
+            events: None,
         }
     }
 }
@@ -100,6 +103,7 @@ pub struct Context {
     pub(super) foreign: Arc<ForeignFiles>,
     pub(super) upkeep: Arc<Upkeep>,
     pub(super) notices: Arc<Notices>,
+    pub(super) events: Option<Arc<dyn Events>>,
 }
 
 impl Context {
@@ -150,6 +154,7 @@ impl Context {
             foreign: Arc::new(ForeignFiles::new(sources_of(options), options.storage_options.clone())?),
             upkeep: Arc::default(),
             notices: Arc::default(),
+            events: options.events.clone(),
         })
     }
 

@@ -9,7 +9,7 @@ use super::claim::Claim;
 use super::retention::tagged;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Staged};
-use crate::base::{Entropy, Error, ErrorKind, FileRef, Id, Result};
+use crate::base::{Detail, Entropy, Error, ErrorKind, FileRef, Id, Level, Result};
 use crate::fragment::Description;
 use crate::maintain::{Copier, HistoryCopier, KeptCopier};
 use crate::runtime::SystemEntropy;
@@ -30,7 +30,8 @@ pub struct CopyOptions<'a> {
     pub at: At,
     /// The version's tag, instead of `at`.
     pub tag: Option<&'a str>,
-    /// Whether all kept versions up to that one are copied; for whole stores, to a place where there is none.
+    /// Whether all kept versions up to that one are copied; for whole stores, to a place where there is none, or onto an
+    /// earlier copy, which gets what it lacks.
     pub history: bool,
     /// Whether what lies at the target's path is replaced.
     pub overwrite: bool,
@@ -49,6 +50,10 @@ pub struct CopyReport {
     pub fragments: u64,
     /// Bytes copied.
     pub bytes: u64,
+    /// Of a history: objects copied, and versions.
+    pub objects: u64,
+    /// Versions copied, of a history.
+    pub versions: u64,
 }
 
 /// An end of a copy: a store, and the context that reaches it.
@@ -62,7 +67,7 @@ struct End<'a> {
 ///
 /// # Errors
 /// NotFound (no store, no such path or version), Exists (something lies at the target's path), Input (into itself; a history of
-/// less than a store), SnapshotExpired (a vacuum forgot the version meanwhile), Corruption, Storage, Access, Cancelled,
+/// less than a store), Conflict (a copy with commits of its own), SnapshotExpired (a vacuum forgot the version meanwhile), Corruption, Storage, Access, Cancelled,
 /// CommitUnknown. But for the last, there is nothing new to be seen in the target then.
 pub fn copy(
     from: (&Context, &str),
@@ -105,7 +110,7 @@ fn copy_in(from: End<'_>, to: End<'_>, options: &CopyOptions<'_>, call: &Call) -
         arrays: nodes.arrays.len() as u64,
         fragments: nodes.arrays.iter().map(|a| a.fragments.len() as u64).sum(),
         bytes: nodes.bytes(),
-        version: 0,
+        ..CopyReport::default()
     };
     let source = from.store.storage().describe();
     let message = format!("copy of version {} of {} in {source}", snapshot.version(), options.path);
@@ -380,7 +385,19 @@ fn copy_history(
     let (_, (arrays, fragments)) = from.store.settling(snapshot, counted)?;
     let done = copier.copy(snapshot.version())?;
     let (source_version, version) = (snapshot.version(), done.newest);
-    Ok(CopyReport { source_version, version, arrays, fragments, bytes: done.bytes })
+    let (bytes, objects, versions) = (done.bytes, done.objects, done.versions);
+    to.store.tell((Level::Info, "copy", "copied a history"), || {
+        let number = Detail::Number;
+        let source = Detail::Text(from.store.storage().describe());
+        vec![
+            ("source", source),
+            ("version", number(version)),
+            ("versions", number(versions)),
+            ("objects", number(objects)),
+            ("bytes", number(bytes)),
+        ]
+    });
+    Ok(CopyReport { source_version, version, arrays, fragments, bytes, objects, versions })
 }
 
 /// How many arrays and fragments a version has.

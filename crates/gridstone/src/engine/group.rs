@@ -1,7 +1,7 @@
 //! A group at one version of its store.
 
 use super::address::{At, look_at};
-use super::listing::VersionListing;
+use super::history::{Historian, VersionListing};
 use super::sorted_copies::commit_copying;
 use super::{Call, Context};
 use crate::base::{Error, ErrorKind, Id, Result};
@@ -157,10 +157,10 @@ impl Group {
 
     fn listed(&self, snapshot: &Arc<Snapshot>, call: &Call) -> Result<Vec<VersionListing>> {
         let (_, tags) = self.store.settling(snapshot, |snapshot| snapshot.retained().tags())?;
-        let mut versions = Vec::new();
+        let (mut historian, mut versions) = (Historian::new(&self.store, tags), Vec::new());
         for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
-            versions.push(VersionListing::of(&record?, None, &tags));
+            versions.push(historian.version(&record?, None));
         }
         Ok(versions)
     }

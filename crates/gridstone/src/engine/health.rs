@@ -2,7 +2,7 @@
 
 use super::address::{store_at, store_on};
 use super::{Array, Call, Context};
-use crate::base::{Id, Result};
+use crate::base::{Detail, Id, Level, Result};
 use crate::maintain::{self, RepairOptions, RepairReport, StoreReport, VerifyReport, verify, verify_store};
 use crate::storage::Storage;
 use std::sync::Arc;
@@ -44,7 +44,17 @@ pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> R
 /// readable is.
 pub fn repair(context: &Context, uri: &str, options: RepairOptions, call: &Call) -> Result<RepairReport> {
     let store = store_at(context, uri)?;
-    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), options)
+    let done = maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), options)?;
+    if !options.dry_run {
+        store.tell((Level::Info, "repair", "repaired"), || {
+            vec![
+                ("actions", Detail::Number(done.actions.len() as u64)),
+                ("remaining", Detail::Number(done.remaining.len() as u64)),
+                ("versions_lost", Detail::Number(done.lost.len() as u64)),
+            ]
+        });
+    }
+    Ok(done)
 }
 
 /// As [`repair`], of the store on `storage`.

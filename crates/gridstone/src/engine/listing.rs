@@ -1,56 +1,11 @@
-//! What users see of versions, fragments and tiles.
+//! What users see of fragments and tiles.
 
 use crate::base::{AlignedBuf, FileRef, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind};
 use crate::query::ReadContext;
 use crate::schema::{Coordinate, Datatype, Schema, Subarray, key};
-use crate::store::{Record, Recorded};
 use crate::tile::Column;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A version of a store, as the history of one array, or of the store, tells it.
-#[derive(Debug, Clone)]
-pub struct VersionListing {
-    /// The version.
-    pub version: u64,
-    /// When: UTC in microseconds.
-    pub time_us: i64,
-    /// The writer's line.
-    pub message: Option<String>,
-    /// The commit's random id.
-    pub commit_id: Id,
-    /// Operation names with a count each: fragments added, metadata keys changed, 1 otherwise.
-    pub operations: Vec<(&'static str, u64)>,
-    /// The tags that name it, sorted.
-    pub tags: Vec<String>,
-}
-
-impl VersionListing {
-    /// Of what was done to `node`; `None`: all that was done.
-    pub(super) fn of(record: &Record, node: Option<Id>, tags: &BTreeMap<String, u64>) -> Self {
-        let count = |op: &Recorded| match op {
-            Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
-                fragments.len() as u64
-            }
-            Recorded::SetMetadata { changes, .. } | Recorded::SetFieldMetadata { changes, .. } => changes.len() as u64,
-            _ => 1,
-        };
-        let mine = record.operations.iter().filter(|op| node.is_none() || op.node() == node);
-        Self {
-            version: record.version,
-            time_us: record.time_us,
-            message: record.message.clone(),
-            commit_id: record.commit_id,
-            operations: mine.map(|op| (op.name(), count(op))).collect(),
-            tags: tags
-                .iter()
-                .filter(|(_, version)| **version == record.version)
-                .map(|(name, _)| name.clone())
-                .collect(),
-        }
-    }
-}
 
 /// A fragment of an array.
 #[derive(Debug, Clone)]

@@ -25,9 +25,11 @@ mod evolution;
 mod first_committer;
 mod group;
 mod health;
+mod history;
 mod labels;
 mod lease_terms;
 mod listing;
+mod merge_events;
 mod merge_report;
 mod moves;
 mod noted;
@@ -53,6 +55,7 @@ mod write;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
+pub use crate::base::{Detail, Event, Events, Level};
 pub use crate::codec::{
     FilterFamily, UserFilter, register as register_filter, register_family as register_filter_family,
     registered_ids as registered_filters,
@@ -62,8 +65,8 @@ pub use crate::condition::{
     Selection, Verdict, When,
 };
 pub use crate::maintain::{
-    AffectedCells, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
-    StoreReport, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
+    AffectedCells, ArrayUsage, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
+    StoreReport, StoreUsage, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
 };
 pub use crate::query::{
     Aggregate, Answer, AxisPositions, By, Chosen, Dedup, Mask, OutColumn, PartialTable, Portions, Question, ReadOrder,
@@ -90,7 +93,8 @@ pub use copy::{CopyOptions, CopyReport, copy, copy_on};
 pub use group::Group;
 pub use health::{repair, repair_on, verify_on, verify_uri};
 pub use labels::Listed;
-pub use listing::{FragmentListing, TileListing, VersionListing, tile_ends};
+pub use history::{CellChange, Change, VersionListing};
+pub use listing::{FragmentListing, TileListing, tile_ends};
 pub use merge_report::{ConsolidateReport, MergeListing};
 pub use moves::{move_node, move_node_on};
 pub use open::{
@@ -98,7 +102,7 @@ pub use open::{
 };
 pub use portions::PortionsOf;
 pub use receipts::{Receipt, commit_receipts, commit_receipts_on, commit_receipts_once};
-pub use retention::{open_tagged, tag, untag};
+pub use retention::{forget_copied, open_tagged, store_usage, tag, untag};
 pub use staged::Staged;
 pub use transaction::{Isolation, Transaction};
 pub use upgrade::{upgrade, upgrade_on};

@@ -4,7 +4,7 @@ use super::address::{look_at, store_at};
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Group, Opened, open};
 use crate::base::{Error, ErrorKind, Result};
-use crate::maintain::{VacuumOptions, VacuumReport, vacuum};
+use crate::maintain::{StoreUsage, VacuumOptions, VacuumReport, forget, usage, vacuum};
 use crate::store::{Changes, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
@@ -27,9 +27,16 @@ impl Array {
         Ok(report)
     }
 
-    /// The store's tags at this version: names with the versions that they keep, sorted.
+    /// The store's tags at this version: names with the versions that they keep, sorted. Of a handle that is writable, and in no
+    /// transaction, at the newest version: tags are about the store, and such a handle follows it.
     pub fn tags(&self) -> Result<Vec<(String, u64)>> {
-        tags_of(self.store(), &self.snapshot())
+        let (store, snapshot) = (self.store(), self.snapshot());
+        if self.writable() && !self.in_transaction() {
+            let newest = store.refresh(&snapshot)?;
+            let (_, tags) = store.settling_newest(newest, |newest| newest.retained().tags())?;
+            return Ok(tags.into_iter().collect());
+        }
+        tags_of(store, &snapshot)
     }
 }
 
@@ -133,4 +140,29 @@ impl Array {
         self.refresh()?;
         Ok(version)
     }
+}
+
+/// Forgets old versions of the copy of a history at `uri`, without a commit, so that it can be brought up to date afterwards.
+///
+/// # Errors
+/// Those of [`Array::vacuum`]; NotFound if there is no store.
+pub fn forget_copied(context: &Context, uri: &str, options: &VacuumOptions, call: &Call) -> Result<VacuumReport> {
+    let store = store_at(context, uri)?;
+    forget(&store, options, call.cancel.as_ref(), call.progress.as_ref())
+}
+
+/// What the store at `uri` takes, and what a vacuum with these options would free. Nothing is written but a temporary object, to ask
+/// for the storage's time.
+///
+/// # Errors
+/// NotFound (no store), Corruption (the log or the manifest cannot be read), Storage, Cancelled.
+pub fn store_usage(
+    context: &Context,
+    uri: &str,
+    options: &VacuumOptions,
+    call: &Call,
+) -> Result<(StoreUsage, VacuumReport)> {
+    let (store, options) = (store_at(context, uri)?, VacuumOptions { dry_run: true, ..*options });
+    let taken = usage(&store, call.cancel.as_ref())?;
+    Ok((taken, vacuum(&store, &options, call.cancel.as_ref(), call.progress.as_ref())?))
 }

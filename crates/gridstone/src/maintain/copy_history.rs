@@ -6,6 +6,8 @@
 //!    anew.
 //! 3. The floor of the source replaces the mark, or, if it has none, the mark is deleted: in one step the store exists.
 //!
+//! If the target is a copy already, it is brought up to date ([`super::copy_onward`]).
+//!
 //! Ids are kept, including the store's: it is the same history at another place. If a vacuum of the source deletes
 //! something meanwhile, the copy fails with SnapshotExpired; the caller's lease prevents that.
 
@@ -30,6 +32,8 @@ pub struct HistoryCopied {
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Versions copied.
+    pub versions: u64,
 }
 
 /// The source, the target and the resources of a history copy.
@@ -55,11 +59,13 @@ impl std::fmt::Debug for HistoryCopier<'_> {
 }
 
 impl HistoryCopier<'_> {
-    /// Copies the versions up to `newest`.
+    /// Copies the versions up to `newest`; onto a copy of the same store those that it lacks.
     ///
     /// # Errors
-    /// Exists if the target has anything of a store; SnapshotExpired if a vacuum of the source forgot versions
-    /// meanwhile; Corruption, Storage, Access, Cancelled. There is no store in the target then.
+    /// Exists if the target has another store, or what is left of one; Conflict if it is a copy that has versions of its
+    /// own; SnapshotExpired if a vacuum of the source forgot versions
+    /// meanwhile; Corruption, Storage, Access, Cancelled. There is no store in the target then, or the copy as it was,
+    /// or at one of the versions that it lacked.
     pub fn copy(&self, newest: u64) -> Result<HistoryCopied> {
         let to = self.target.storage();
         let there = self.target.exists().map_err(|e| match e.kind() {
@@ -68,9 +74,12 @@ impl HistoryCopier<'_> {
             }
             _ => e,
         })?;
-        if there || !to.list(LOG)?.is_empty() {
+        if there {
+            return self.copy_onward(newest);
+        }
+        if !to.list(LOG)?.is_empty() {
             return Err(Error::exists(format!(
-                "there is a store in {} already, or what is left of one; a copy with its history needs a place of its own",
+                "there is what is left of a store in {}; a copy with its history needs a place of its own: delete that first",
                 to.describe()
             )));
         }
@@ -135,18 +144,18 @@ impl HistoryCopier<'_> {
         let manifest: Vec<String> = named.manifest().map(manifest_name).collect();
         let records: Vec<String> = (oldest..=newest).map(log_name).collect();
         let total = (data.len() + copies.len() + manifest.len() + records.len()) as u64;
-        let count = Count { done: AtomicU64::new(0), bytes: AtomicU64::new(0), total, progress: self.progress };
+        let count = Count::new(total, self.progress);
         self.pool.map(data, self.cancel, |name| self.large(&name, &count))?;
         self.pool.map(copies, self.cancel, |name| self.sorted_copy(&name, &count))?;
         self.pool.map(manifest, self.cancel, |name| self.small(&name, &count))?;
         // In order: an incomplete history is the beginning of the whole one.
         records.iter().try_for_each(|name| self.cancel.check().and_then(|()| self.small(name, &count)))?;
         self.finish(floor, newest)?;
-        Ok(HistoryCopied { oldest, newest, objects: total, bytes: count.bytes.load(Ordering::Relaxed) })
+        Ok(HistoryCopied { oldest, newest, objects: total, bytes: count.bytes(), versions: newest - oldest + 1 })
     }
 
     /// The existing sorted copies, if both ends are storages that have them.
-    fn copies(&self, named: &Names) -> Result<Vec<String>> {
+    pub(super) fn copies(&self, named: &Names) -> Result<Vec<String>> {
         let from = self.source.storage();
         if !from.is_near() || !self.target.storage().is_near() {
             return Ok(Vec::new());
@@ -167,7 +176,7 @@ impl HistoryCopier<'_> {
         Ok(named)
     }
 
-    fn large(&self, name: &str, count: &Count<'_>) -> Result<()> {
+    pub(super) fn large(&self, name: &str, count: &Count<'_>) -> Result<()> {
         (self.alive)();
         let source = self.source.storage().open(name)?;
         let mut sink = self.target.storage().create(name)?;
@@ -185,7 +194,7 @@ impl HistoryCopier<'_> {
     }
 
     /// A sorted copy that cannot be read is omitted: nothing depends on it, and its fragments are copied in their pack.
-    fn sorted_copy(&self, name: &str, count: &Count<'_>) -> Result<()> {
+    pub(super) fn sorted_copy(&self, name: &str, count: &Count<'_>) -> Result<()> {
         (self.alive)();
         let read = || {
             let source = self.source.storage().open(name)?;
@@ -208,7 +217,7 @@ impl HistoryCopier<'_> {
         }
     }
 
-    fn small(&self, name: &str, count: &Count<'_>) -> Result<()> {
+    pub(super) fn small(&self, name: &str, count: &Count<'_>) -> Result<()> {
         (self.alive)();
         let bytes = self.source.storage().read_all(name)?;
         if self.target.storage().put_if_absent(name, &bytes)? == PutOutcome::Exists {
@@ -220,7 +229,7 @@ impl HistoryCopier<'_> {
     }
 
     /// The copy is durable once it is a store, whatever its context leaves to the system.
-    fn sync_deferred(&self, name: &str) -> Result<()> {
+    pub(super) fn sync_deferred(&self, name: &str) -> Result<()> {
         let to = self.target.storage();
         if to.defers_sync() { to.sync(name) } else { Ok(()) }
     }
@@ -251,13 +260,18 @@ impl HistoryCopier<'_> {
         if !made.map_err(|e| self.in_doubt(e, floor))? {
             return Err(somebody_else(to.as_ref()));
         }
-        // The hint only saves readers a few steps.
+        self.hint(newest);
+        Ok(())
+    }
+
+    /// Writes the hint, which only saves readers a few steps.
+    pub(super) fn hint(&self, newest: u64) {
+        let to = self.target.storage();
         let opened = if to.is_near() { None } else { self.target.latest().ok() };
         match opened {
             Some(newest) => self.target.renew_hint(&newest),
             None => drop(to.put_hint(LATEST, newest.to_string().as_bytes())),
         }
-        Ok(())
     }
 }
 
@@ -269,16 +283,33 @@ fn somebody_else(to: &dyn Storage) -> Error {
     ))
 }
 
+/// The outcome, where an error of this kind says that nothing is left to do.
+pub(super) fn within(outcome: Result<()>, done: ErrorKind) -> Result<()> {
+    match outcome {
+        Err(e) if e.kind() == done => Ok(()),
+        outcome => outcome,
+    }
+}
+
 /// The progress of a copy.
-struct Count<'a> {
+pub(super) struct Count<'a> {
     done: AtomicU64,
     bytes: AtomicU64,
     total: u64,
     progress: &'a dyn Progress,
 }
 
-impl Count<'_> {
-    fn add(&self, bytes: u64) {
+impl<'a> Count<'a> {
+    pub(super) fn new(total: u64, progress: &'a dyn Progress) -> Self {
+        Self { done: AtomicU64::new(0), bytes: AtomicU64::new(0), total, progress }
+    }
+
+    /// Bytes copied so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.progress.report(self.done.fetch_add(1, Ordering::Relaxed) + 1, self.total);
     }

@@ -48,7 +48,7 @@ pub use hook::HookedStorage;
 pub use layer::Operation;
 pub use local::{DiskCalls, Durability, LocalStorage, SystemCalls};
 pub use memory::MemoryStorage;
-pub use names::{DATA, LEASE, LOG, MANIFEST};
+pub use names::{DAMAGED, DATA, LEASE, LOG, MANIFEST};
 #[cfg(feature = "object-stores")]
 pub use object::ObjectStorage;
 pub use options::StorageOptions;

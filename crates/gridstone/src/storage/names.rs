@@ -13,7 +13,7 @@ pub const MANIFEST: &str = "_manifest";
 /// The folder of leases.
 pub const LEASE: &str = "_lease";
 /// The folder of damaged objects that a repair has replaced.
-pub(super) const DAMAGED: &str = "_damaged";
+pub const DAMAGED: &str = "_damaged";
 /// How many damaged objects of one name are kept.
 const ASIDE_MAX: u32 = 10_000;
 /// The name of the log while the store is being deleted.

@@ -16,6 +16,7 @@
 //! that a record names exists. Where the storage defers syncs, a commit that must be durable requests them
 //! ([`super::durability`]).
 
+use super::commit_events::Tries;
 use super::commit_key::{CommitKey, Keyed, KeyedCommit};
 use super::committed::Committed;
 use super::conflict::{Queueing, Rebase, StandardRules};
@@ -28,13 +29,11 @@ use super::line::FORMAT;
 use super::log::{Before, Log};
 use super::operation::{Changes, Operation, Recorded};
 use super::outcome::{self, Draft, Fate};
+use super::presence::{check_once, count_added};
 use super::record::{self, Head, Record};
 use super::snapshot::Snapshot;
-use super::state::ArrayState;
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
-use crate::fragment::Staged;
 use crate::storage::{data_name, patiently};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How many versions in between are held in memory at once.
@@ -101,7 +100,8 @@ impl Store {
         changes: Changes,
         rebase: &mut dyn Rebase,
     ) -> Result<Committed> {
-        patiently(|| self.commit_folding(read_version, base, changes, rebase, self.fold_versions))
+        let outcome = patiently(|| self.commit_folding(read_version, base, changes, rebase, self.fold_versions));
+        outcome.inspect_err(|error| self.tell_failed(read_version, error))
     }
 
     /// Folds the records since the newest root, and names the new root in a version without changes. Returns the same
@@ -173,6 +173,7 @@ impl Store {
     ) -> Result<Committed> {
         let mut newest = Arc::clone(base);
         let (mut is_checked, mut passed_floor) = (false, false);
+        let mut tries = Tries::begun(self);
         loop {
             let (draft, next) = match self.next_step(&mut newest, attempts, &changes, rebase, &mut is_checked) {
                 Ok(Step::Put(draft, next)) => (draft, next),
@@ -187,7 +188,9 @@ impl Store {
                 }
             };
             self.log.check_end(newest.version(), self.seen())?;
-            match self.publish(&draft)? {
+            let fate = self.publish(&draft)?;
+            tries.tell(self, &draft, &next, fate);
+            match fate {
                 Fate::Committed => {
                     self.saw(draft.record.version);
                     self.log.put_hint(&next);
@@ -533,68 +536,4 @@ fn check_kept_files(log: &Log, kept: &Kept) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A Conflict error if a fragment that came by data file is in its array already, or one to be removed is not. Ids of
-/// inline fragments are checked only against recent versions, when the record is applied: they were made for this one
-/// commit and cannot be older.
-fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
-    for operation in &changes.operations {
-        let (array, fragments, removed) = match operation {
-            Operation::AddFragments { array, fragments } => (array, fragments, &[][..]),
-            Operation::ReplaceFragments { array, removed, fragments } => (array, fragments, removed.as_slice()),
-            _ => continue,
-        };
-        let Some(state) = newest.find_array(*array)? else { continue };
-        let by_file = |f: &&Staged| f.body.is_none() && f.description.location.file != FileRef::Nowhere;
-        check_pages(&state, fragments.iter().filter(by_file))?;
-        state.check_masked(changes.added_to(*array))?;
-        state.check_present(removed)?;
-    }
-    Ok(())
-}
-
-fn check_pages<'a>(array: &ArrayState, staged: impl Iterator<Item = &'a Staged>) -> Result<()> {
-    find_described(array, &staged.collect::<Vec<_>>())?.map_or(Ok(()), |known| Err(array.twice(known)))
-}
-
-/// One of these fragments, if the array's pages describe it.
-fn find_described(array: &ArrayState, staged: &[&Staged]) -> Result<Option<Id>> {
-    let ids: HashSet<Id> = staged.iter().map(|f| f.description.id).collect();
-    // A fragment has the same box wherever it is described, so only pages that touch the box can describe it.
-    let touched = |bounds: &crate::schema::Subarray| staged.iter().any(|f| f.description.bounds.intersects(bounds));
-    for shelf in array.shelves.iter().filter(|s| touched(&s.info().bounds)) {
-        if let Some(known) = shelf.load()?.iter().find(|d| ids.contains(&d.id)) {
-            return Ok(Some(known.id));
-        }
-    }
-    Ok(None)
-}
-
-/// How many of the fragments that `changes` add `newest` contains, and how many there are.
-fn count_added(newest: &Snapshot, changes: &Changes) -> Result<(usize, usize)> {
-    let (mut found, mut all) = (0, 0);
-    for operation in &changes.operations {
-        let (Operation::AddFragments { array, fragments } | Operation::ReplaceFragments { array, fragments, .. }) =
-            operation
-        else {
-            continue;
-        };
-        all += fragments.len();
-        if let Some(state) = newest.find_array(*array)? {
-            found += count_present(&state, fragments)?;
-        }
-    }
-    Ok((found, all))
-}
-
-/// How many of these fragments the array contains.
-fn count_present(array: &ArrayState, staged: &[Staged]) -> Result<usize> {
-    let ids: HashSet<Id> = staged.iter().map(|f| f.description.id).collect();
-    let mut present: HashSet<Id> = array.recent().map(|d| d.id).filter(|id| ids.contains(id)).collect();
-    let touched = |bounds: &crate::schema::Subarray| staged.iter().any(|f| f.description.bounds.intersects(bounds));
-    for shelf in array.shelves.iter().filter(|s| touched(&s.info().bounds)) {
-        present.extend(shelf.load()?.iter().map(|d| d.id).filter(|id| ids.contains(id)));
-    }
-    Ok(present.len())
 }

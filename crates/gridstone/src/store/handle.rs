@@ -15,7 +15,7 @@ use super::path;
 use super::record::Record;
 use super::snapshot::{Made, Snapshot};
 use super::times::Times;
-use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Notices, Result, limits};
+use crate::base::{Clock, Entropy, Error, ErrorKind, Events, Files, Notices, Result, limits};
 use crate::storage::{ForeignFiles, Storage, StoreFiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,6 +58,8 @@ pub struct Store {
     /// The queues that join commits of this process, if any.
     pub(super) queues: Option<Arc<dyn Queues>>,
     pub(super) times: Times,
+    /// Where events go, if anywhere.
+    pub(super) events: Option<Arc<dyn Events>>,
     /// What files of other formats its arrays may read.
     foreign: Arc<ForeignFiles>,
     /// The newest version seen, from which the search for the newest starts.
@@ -69,7 +71,7 @@ impl Store {
     pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
         let (times, seen) = (Times::default(), AtomicU64::new(0));
-        Self { log, clock, entropy, fold_versions, queues: None, times, foreign: Arc::default(), seen }
+        Self { log, clock, entropy, fold_versions, queues: None, times, events: None, foreign: Arc::default(), seen }
     }
 
     /// The same store, folding when the newest root is `versions` (at least one) behind.

@@ -12,6 +12,7 @@
 mod bases;
 mod cell_set;
 mod commit;
+mod commit_events;
 mod commit_key;
 mod committed;
 mod conflict;
@@ -51,6 +52,7 @@ mod overlap;
 mod page;
 mod page_parts;
 mod path;
+mod presence;
 mod provisional;
 mod rebuild;
 mod recall;

@@ -108,7 +108,7 @@ impl Store {
     fn settled_late(&self, draft: &Draft) -> Result<Fate> {
         let version = draft.record.version;
         self.log.storage.sync(&log_name(version)).map_err(|e| unknown(version, e))?;
-        self.settled(draft, Puts::Several)
+        self.settled(draft, Puts::Several).inspect(|_| self.tell_found(version))
     }
 
     /// Whether an existing record counts. A record that certainly does not is removed.

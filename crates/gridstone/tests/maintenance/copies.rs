@@ -121,7 +121,7 @@ fn a_history_is_copied_version_for_version_whatever_was_vacuumed() {
         let mut writer = Writer::open(&target);
         assert_eq!(writer.commit(&Write::new(Kind::ManyCells, 5)).unwrap(), newest + 1, "it goes on");
         let again = copied(&source, &target, &HISTORY).unwrap_err();
-        assert_eq!(again.kind(), ErrorKind::Exists, "{again}");
+        assert_eq!(again.kind(), ErrorKind::Conflict, "it has a commit of its own: {again}");
     }
 }
 

@@ -4,6 +4,7 @@ mod consolidate;
 mod consolidate_dense;
 mod copies;
 mod copies_beside;
+mod copies_onward;
 mod covered;
 mod high_water;
 mod leftover;

@@ -21,18 +21,20 @@
 mod deletion;
 mod fate;
 mod floor;
+mod forget;
 mod listing;
 mod report;
 mod spare;
 
+pub use forget::forget;
 pub use report::{Holder, Tally, VacuumReport};
 
 use super::plan::{HIDDEN_BYTES_MAX, hidden};
-use crate::base::{Cancel, Error, ErrorKind, Id, Progress, Result};
+use crate::base::{Cancel, Detail, Error, ErrorKind, Id, Level, Progress, Result};
 use crate::storage::{DATA, LEASE, LOG, MANIFEST, data_name, log_name, manifest_name};
 use crate::store::{
     ArrayState, Changes, Condemned, Floor, HiddenRules, Names, Node, Operation, RECORD_GRACE_US, Removed, Retained,
-    Snapshot, Store,
+    RootRef, Snapshot, Store,
 };
 use deletion::Deletion;
 use fate::{Going, fate};
@@ -80,6 +82,7 @@ pub fn vacuum(
     progress: &dyn Progress,
 ) -> Result<VacuumReport> {
     check(options)?;
+    let begun_us = store.now_us();
     let (mut overtaken, mut report) = (None, VacuumReport::default());
     for _ in 0..ATTEMPTS {
         cancel.check()?;
@@ -88,11 +91,33 @@ pub fn vacuum(
         match attempt.run(published, Arc::clone(&newest), &mut report) {
             Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => overtaken = Some(e),
             Err(e) if e.may_be_missing() && is_overtaken(store, published, &newest)? => overtaken = Some(e),
-            outcome => return outcome.map_err(|e| told(e, report.freed())).map(|()| report),
+            outcome => {
+                outcome.map_err(|e| told(e, report.freed()))?;
+                tell(store, options, &report, ("vacuumed", begun_us));
+                return Ok(report);
+            }
         }
     }
     Err(overtaken
         .unwrap_or_else(|| Error::conflict("the store changes faster than it can be vacuumed; try again later")))
+}
+
+/// Tells the caller's log what was deleted.
+fn tell(store: &Store, options: &VacuumOptions, report: &VacuumReport, (what, begun_us): (&'static str, i64)) {
+    if options.dry_run {
+        return;
+    }
+    store.tell((Level::Info, "vacuum", what), || {
+        let (freed, seconds) = (report.freed(), store.now_us().saturating_sub(begun_us).max(0) as f64 / 1e6);
+        vec![
+            ("version", Detail::Number(report.committed.unwrap_or(report.newest))),
+            ("oldest", Detail::Number(report.oldest)),
+            ("versions", Detail::Number(report.oldest.saturating_sub(report.oldest_before))),
+            ("objects", Detail::Number(freed.objects)),
+            ("bytes", Detail::Number(freed.bytes)),
+            ("seconds", Detail::Seconds(seconds)),
+        ]
+    });
 }
 
 /// An error of the storage, with the amount deleted before it.
@@ -199,7 +224,11 @@ impl Attempt<'_> {
         match newest.retained().floor().filter(|root| root.version > published && !self.options.dry_run) {
             None => Ok(published),
             Some(root) => match self.store.publish_floor(Floor { version: root.version, root }) {
-                Ok(()) => Ok(root.version),
+                Ok(()) => {
+                    let oldest = || vec![("oldest", Detail::Number(root.version))];
+                    self.store.tell((Level::Info, "vacuum", "recovered: an earlier one had stopped"), oldest);
+                    Ok(root.version)
+                }
                 Err(e) if e.kind() == ErrorKind::Storage => Ok(published),
                 Err(e) => Err(e),
             },
@@ -326,7 +355,10 @@ impl Attempt<'_> {
         if self.options.dry_run || (floor == oldest && floor == base) {
             return Ok((floor, self.store.at_version(floor)?));
         }
-        match (self.store.rooted(floor, newest.retained().floor()), newest.root()) {
+        // Of a copy of a history the root may never have come along.
+        let is_there = |root: &RootRef| self.store.storage().exists(&manifest_name(root.id)).unwrap_or(true);
+        let known = newest.retained().floor().filter(|root| root.version != floor || is_there(root));
+        match (self.store.rooted(floor, known), newest.root()) {
             (Err(e), Some(root)) if e.kind() == ErrorKind::Storage && (base + 1..floor).contains(&root.version) => {
                 Ok((root.version, self.store.rooted(root.version, Some(root)).map_err(|_| e)?))
             }

@@ -12,7 +12,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, bytes: u64) {
+    pub(in crate::maintain) fn add(&mut self, bytes: u64) {
         *self = Self { objects: self.objects + 1, bytes: self.bytes + bytes };
     }
 
@@ -22,7 +22,7 @@ impl Tally {
 
     /// The sum of both.
     #[must_use]
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(in crate::maintain) fn and(self, other: Self) -> Self {
         Self { objects: self.objects + other.objects, bytes: self.bytes + other.bytes }
     }
 }
