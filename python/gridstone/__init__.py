@@ -39,7 +39,7 @@ from .errors import (
 from .maintain.health import Repair, Report, repair, verify
 from .maintain.retention import tag, untag
 from .query.box import prefix
-from .query.condition import Expression, col
+from .query.condition import Expression, col, lit
 from .result.damage import DamageWarning, Skipped
 from .result.nat import NatWarning
 from .schema.array_schema import Schema
@@ -118,6 +118,7 @@ __all__ = [
     "exists",
     "group",
     "io",
+    "lit",
     "ls",
     "move",
     "open",
