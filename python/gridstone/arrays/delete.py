@@ -116,7 +116,7 @@ class Erasable(Noting):
             commit_key: as in `write`. A delete that finds nothing commits nothing, and keeps no key.
             count: whether the cells that go are counted. They are those of the version before the commit: with `where`
                 of the newest one, to which the handle moves first. If others change some of them meanwhile, all is
-                counted and deleted anew. Of a dense array unwritten cells count too, as they read.
+                counted and deleted anew. Unwritten cells of a dense array count too, as they read.
             dry_run: only count what would be deleted of what this handle sees; nothing is changed.
 
         Returns:

@@ -27,7 +27,7 @@ class Period(NamedTuple):
 def written(what: str, text: str) -> Period:
     """The period of a text; an `InputError` that begins with `what` if it is no date or time."""
     try:
-        begin = np.datetime64(datatype.hyphenated(text))
+        begin = datatype.moment(text)
     except ValueError:
         begin = np.datetime64("NaT")
     if np.isnat(begin):

@@ -77,7 +77,7 @@ def held(a: gs.Array) -> Rows:
 
 
 def newest(rows: Rows) -> Rows:
-    """Of rows at one place the last."""
+    """The last of the rows at each place."""
     return list({row[:2]: row for row in rows}.values())
 
 
