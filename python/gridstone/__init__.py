@@ -40,7 +40,7 @@ from .maintain.health import Repair, Report, repair, verify
 from .maintain.retention import tag, untag
 from .maintain.usage import Usage
 from .query.box import prefix
-from .query.condition import Expression, col
+from .query.condition import Expression, col, lit
 from .result.damage import DamageWarning, Skipped
 from .result.nat import NatWarning
 from .schema.array_schema import Schema
@@ -122,6 +122,7 @@ __all__ = [
     "exists",
     "group",
     "io",
+    "lit",
     "ls",
     "move",
     "open",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, flag, mapping, place, several, utf8
+from ..base.arguments import checked, flag, mapping, place, several, utf8, whole
 from ..base.extras import needed
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
@@ -269,13 +269,6 @@ def texts_of(aggregates: Mapping[Any, Any]) -> list[tuple[str, str]]:
         utf8("aggregates", name)
         utf8("aggregates", text)
     return list(aggregates.items())
-
-
-def whole(what: str, value: Any) -> int:
-    """A whole number from 0 on."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
-        raise InputError(f"{what}= is a whole number from 0 on, not {brief(value)}")
-    return int(value)
 
 
 def orders_of(order: str | Sequence[str] | None) -> list[tuple[str, bool]] | None:

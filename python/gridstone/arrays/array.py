@@ -36,7 +36,6 @@ from ..write.input import coordinate_columns
 from . import conversion, display, pickling
 from .aggregate import Askable
 from .attached import Attached
-from .delete import Erasable
 from .evolution import Evolvable
 from .explain import Explainable
 from .filtering import Filterable
@@ -45,6 +44,7 @@ from .labelled import Labelled
 from .metadata import Metadata
 from .reduce import ReducibleArray
 from .source import ArraySource
+from .update import Updatable
 from .view import AttrView, Loc
 from .write import Writable
 
@@ -63,7 +63,7 @@ class Array(
     Evolvable,
     Retained,
     Mergeable,
-    Erasable,
+    Updatable,
     Checked,
     Writable,
     Stored,

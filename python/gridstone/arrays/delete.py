@@ -1,18 +1,26 @@
 """Deletes cells by box, by condition or by coordinates."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from .. import _native
-from ..base.arguments import checked
+from ..base.arguments import checked, flag
 from ..base.progress import Progress, reporting
+from ..column import decode
+from ..column.columns import Column
+from ..column.datatype import AnyArray
 from ..errors import InputError
 from ..query.box import BoxLike, Room, region_of
 from ..query.condition import condition_of
+from ..result.cells import Result
 from ..schema.array_schema import Schema
+from ..version.change import Change
 from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, closing, key_of, message_of
 from ..write.input import coordinate_columns
+from . import attempt
 from .noting import Noting
 
 
@@ -29,6 +37,29 @@ class Erasable(Noting):
     @abstractmethod
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
 
+    @property
+    @abstractmethod
+    def version(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def stats(self) -> dict[str, int]: ...
+
+    @abstractmethod
+    def refresh(self) -> int: ...
+
+    @abstractmethod
+    def _begun(self, key: tuple[bytes, bool] | None) -> "tuple[Any, _native.Transaction] | None": ...
+
+    @abstractmethod
+    def _noted_stats(self, stats: Mapping[str, int]) -> None: ...
+
+    @abstractmethod
+    def points(self, coords: Any, attrs: Sequence[str] | str | None = ..., *, progress: Progress = ...) -> Result: ...
+
+    @abstractmethod
+    def count(self, box: BoxLike = ..., where: Any = ..., *, progress: Progress = ...) -> int: ...
+
     @overload
     def delete(
         self,
@@ -40,7 +71,9 @@ class Erasable(Noting):
         progress: Progress = ...,
         commit: Literal[True] = ...,
         commit_key: CommitKey = ...,
-    ) -> int: ...
+        count: bool = ...,
+        dry_run: bool = ...,
+    ) -> Change: ...
     @overload
     def delete(
         self,
@@ -51,7 +84,7 @@ class Erasable(Noting):
         progress: Progress = ...,
         commit: Literal[False],
     ) -> Receipt: ...
-    @checked()
+    @checked(count=flag)
     def delete(
         self,
         box: BoxLike = None,
@@ -62,7 +95,9 @@ class Erasable(Noting):
         progress: Progress = None,
         commit: bool = True,
         commit_key: CommitKey = None,
-    ) -> int | Receipt:
+        count: bool = False,
+        dry_run: bool = False,
+    ) -> Change | Receipt:
         """Deletes cells. A deleted dense cell reads as never written.
 
         Args:
@@ -80,9 +115,16 @@ class Erasable(Noting):
             commit: as in `write`. A receipt for a delete by condition is refused where the fragments that it looked at
                 have been merged by then (of a dense array: with newer ones): `refresh()` and make it again.
             commit_key: as in `write`. A delete that finds nothing commits nothing, and keeps no key.
+            count: whether the cells that go are counted. They are those of the version before the commit: with `where`
+                of the newest one, to which the handle moves first. If others change some of them meanwhile, all is
+                counted and deleted anew. Unwritten cells of a dense array count too, as they read.
+            dry_run: only count what would be deleted of what this handle sees; nothing is changed.
 
         Returns:
-            The version committed; the present one if there is nothing to delete.
+            The version committed, an `int`; the present one if there is nothing to delete. Its `cells` is their number,
+            or None if they were not counted.
+
+                a.delete(where="sog > 100", count=True).cells
 
         Raises:
             InputError: nothing is named, coords together with another argument, or a condition that does not fit the
@@ -90,16 +132,26 @@ class Erasable(Noting):
             ConflictError: the key was given to other content.
         """
         ending = closing(message, commit, commit_key)
+        _check_named(box, where, coords)
+        if dry_run:
+            if not commit:
+                raise InputError("dry_run=True changes nothing, so that there is no receipt: leave commit=False out")
+            return Change(self.version, self._count_of(box, where, coords))
+        if count:
+
+            def counted(array: Any, closes: Closing) -> Change:
+                cells = array._count_of(box, where, coords)
+                return Change(array._deleted(box, where, coords, closes, progress), cells)
+
+            return attempt.committed(self, ending, counted)
+        made = self._deleted(box, where, coords, ending, progress)
+        return made if isinstance(made, Receipt) else Change(made)
+
+    def _deleted(self, box: BoxLike, where: Any, coords: Any, ending: Closing, progress: Progress) -> int | Receipt:
+        """Deletes, as `delete` does."""
         key = key_of(ending)
         if coords is not None:
-            if box is not None or where is not None:
-                raise InputError("coords say all of what is deleted; give them without box and where")
             return self._delete_at(coords, ending, progress)
-        if box is None and where is None:
-            raise InputError(
-                "say what to delete: box=, where= or coords=; a box of every cell is (...,), an array is removed with "
-                "its store by gridstone.delete(uri)"
-            )
         native = self._writable(judged=where is not None)
         if where is None:
             # As it was asked: it holds for cells, too, that other commits have made room for meanwhile.
@@ -123,3 +175,29 @@ class Erasable(Noting):
             places = [column.native() for column in dims.values()]
             staged = native.stage_delete(places, report, key_of(ending))
         return self._commit([staged], ending)
+
+    def _count_of(self, box: BoxLike, where: Any, coords: Any) -> int:
+        """How many cells these arguments of `delete` choose."""
+        if coords is None:
+            return self.count(box, where)
+        places = _distinct(coordinate_columns(self._schema, coords))
+        return len(self.points(places, [] if self._schema.sparse else self._schema.attrs[0].name))
+
+
+def _check_named(box: BoxLike, where: Any, coords: Any) -> None:
+    """An `InputError` unless it is said what to delete, once."""
+    if coords is not None and (box is not None or where is not None):
+        raise InputError("coords say all of what is deleted; give them without box and where")
+    if coords is None and box is None and where is None:
+        raise InputError(
+            "say what to delete: box=, where= or coords=; a box of every cell is (...,), an array is removed with "
+            "its store by gridstone.delete(uri)"
+        )
+
+
+def _distinct(dims: Mapping[str, Column]) -> dict[str, AnyArray]:
+    """Coordinates, each place once."""
+    given = {name: decode.numpy_of(column) for name, column in dims.items()}
+    codes = np.array([np.unique(values, return_inverse=True)[1].ravel() for values in given.values()])
+    _, firsts = np.unique(codes, axis=1, return_index=True)
+    return {name: values[firsts] for name, values in given.items()}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _native
-from ..base.arguments import checked, flag, known, mapping, text
+from ..base.arguments import checked, flag, known, mapping, text, whole
 from ..base.printable import brief
 from ..errors import InputError
 from ..query.box import Region, region_of
@@ -28,7 +28,6 @@ from .aggregate import (
     orders_of,
     quoted,
     texts_of,
-    whole,
 )
 from .filtering import check_names
 from .noting import Looking
@@ -211,7 +210,7 @@ def _answered(source: Any, question: str, given: Mapping[str, Any]) -> dict[str,
             "attrs",
             "where",
             "progress",
-            *(("order", "batch_bytes", "damaged") if question == "scan" else ()),
+            *(("order", "batch_bytes", "damaged", "limit") if question == "scan" else ()),
         )
         options = {"order": "global", **{name: given[name] for name in shared}}
         with closing(source.scan(**options)) as stream:

@@ -12,7 +12,6 @@ from .. import _native
 from ..base.arguments import checked, flag, place
 from ..base.naming import target
 from ..base.progress import Progress
-from ..column.columns import Column
 from ..context.settings import Context
 from ..errors import CommitUnknownError, GridstoneError, InputError
 from ..query.box import BoxLike, Region, box_of, region_of
@@ -127,29 +126,14 @@ def _copy_cells(
     """Streams cells with their coordinates in global order, values as they are stored: NaT stays NaT."""
     if region.empty or limit == 0:
         return
-    left = limit
     # Tiles and orders are the same in both arrays, so that nothing is sorted.
     with (
-        closing(source.scan(box, names, where, order="global")) as stream,
+        closing(source.scan(box, names, where, order="global", limit=limit)) as stream,
         new.writer(attrs=names, progress=progress) as writer,
     ):
         while (found := stream._next_columns()) is not None:
-            if left is not None:
-                found = {name: _first(column, left) for name, column in found.items()}
             dims = [found[dim.name] for dim in source._schema.dims]
             writer.append_columns(dims, {name: found[name] for name in names})
-            left = None if left is None else left - len(dims[0])
-            if left == 0:
-                break
-
-
-def _first(column: Column, count: int) -> Column:
-    """The first cells of a column, at most so many."""
-    validity = None if column.validity is None else column.validity[:count]
-    if column.offsets is None:
-        return Column(column.dtype, column.values[:count], None, validity, categories=column.categories)
-    offsets = column.offsets[: count + 1]
-    return Column(column.dtype, column.values[: offsets[-1]], offsets, validity)
 
 
 def _copy_box(source: Any, new: Any, box: BoxLike, names: Sequence[str], progress: Progress) -> None:

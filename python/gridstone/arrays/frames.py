@@ -1,9 +1,14 @@
 """Arrays as the data sets and lazy frames of other libraries."""
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base.arguments import checked, known
 from ..base.extras import needed
+from ..base.progress import Progress
+from ..query.box import BoxLike
+from ..query.condition import Where
 from .noting import Noting
 
 if TYPE_CHECKING:
@@ -57,6 +62,46 @@ class Tabled(Noting):
         from ..datasets.source import Cells
 
         return lazy_of(Cells(self._at_one_version(), "keep", self._title))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """All cells as a stream of Arrow batches, in bounded memory: coordinates, then attributes.
+
+        pyarrow.table(a) · polars.DataFrame(a) · duckdb.sql("from a") · pandas.DataFrame.from_arrow(a)
+        """
+        found: Any = self._at_one_version()
+        return found.scan().__arrow_c_stream__(requested_schema)
+
+    @checked()
+    def count(self, box: BoxLike = None, where: Where | None = None, *, progress: Progress = None) -> int:
+        """The number of cells: of a sparse array those that are there, of a dense one all positions.
+
+            a.count() · a.count({"x": (0, 99)}) · a.count(where="sog > 20")
+
+        Where the index of the array knows the answer of a whole tile, the tile is not read. `len(a)` is another number:
+        `a.shape[0]`.
+
+        Args:
+            box: as for `read`.
+            where: as for `read`; an unwritten dense cell is judged as what it reads as.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Raises:
+            InputError: a condition that does not fit the schema.
+            BoundsError: the box is not inside the domain.
+        """
+        found = self.aggregate({"cells": "count(*)"}, None, box, where, progress=progress)
+        return int(found["cells"][0])
+
+    @abstractmethod
+    def aggregate(
+        self,
+        aggregates: Mapping[str, str],
+        by: Any = ...,
+        box: BoxLike = ...,
+        where: Where | None = ...,
+        *,
+        progress: Progress = ...,
+    ) -> Any: ...
 
     @property
     def _title(self) -> str:

@@ -2,24 +2,25 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from .. import _native
-from ..base.arguments import checked, known, mapping, several
+from ..base.arguments import checked, known, mapping, several, whole
 from ..base.printable import brief
 from ..base.progress import Progress, Reporter, reporting
 from ..column import decode
 from ..column.datatype import AnyArray
 from ..context.settings import size_bytes
 from ..errors import BoundsError, GridstoneError, InputError
-from ..query.box import Box, BoxLike, Clip, Region, region_of, room_of
+from ..query.box import Box, BoxLike, Clip, Region, Room, region_of, room_of
 from ..query.condition import Where, condition_of
 from ..result import damage
 from ..result.cells import Result, from_cells, of_nothing, of_selected
 from ..result.damage import CHOICES, Damaged
 from ..result.out import fill_out, needs_dense, of_targets, targets_of
 from ..schema.array_schema import Schema
-from ..schema.fields import asked_of_core, attr_field, column_of
+from ..schema.fields import asked_of_core, attr_field, bytes_of_first, column_of
 from .noting import Looking
 from .source import ArraySource
 
@@ -50,6 +51,7 @@ class Readable(Looking):
         *,
         clip: Clip = True,
         damaged: Damaged = "error",
+        limit: int | None = None,
     ) -> Result:
         """Reads a box whole, or those of its cells for which a condition is true.
 
@@ -76,6 +78,8 @@ class Readable(Looking):
                 `DamageWarning`, and `result.damage` says what: cells of sparse arrays are absent there, those of dense
                 ones fill, or null. Older cells under a damaged newer fragment are left out too, since what was written
                 last is not known.
+            limit: at most so many cells, the first ones in the order asked for, as a list of cells with their
+                coordinates. Little more than these is read with the orders "any" and "global".
 
         Raises:
             BoundsError: a single coordinate or period outside the domain; with `clip="error"` a box that is not inside.
@@ -85,6 +89,8 @@ class Readable(Looking):
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)
         room = room_of(clip)
+        if limit is not None:
+            return self._first(limit, box, room, attrs, where, order, out, progress, damaged)
 
         def look(schema: Schema) -> Result:
             region = region_of(schema, box, room)
@@ -162,6 +168,40 @@ class Readable(Looking):
             fill_out(made, out)
         return made
 
+    def _first(
+        self,
+        limit: int,
+        box: BoxLike,
+        room: Room,
+        attrs: Sequence[str] | str | None,
+        where: Where | None,
+        order: str,
+        out: AnyArray | Mapping[str, AnyArray] | None,
+        progress: Progress,
+        damaged: Damaged,
+    ) -> Result:
+        """The first cells of `read`, whose arguments these are."""
+        if out is not None:
+            raise InputError("out= takes a whole box, and limit= makes a list of cells; read without one of them")
+
+        def look(schema: Schema) -> Result:
+            region = region_of(schema, box, room)
+            with closing(
+                self.scan(region, attrs, where, order, damaged=damaged, progress=progress, limit=limit)
+            ) as stream:
+                made = stream._result()
+            self._stats = made.stats
+            return made
+
+        return self._retry_if_schema_moved(look)
+
+    def head(self, n: int = 10, attrs: Sequence[str] | str | None = None) -> Result:
+        """Some cells to look at, with their coordinates: the first `n` in global order. Few tiles are read for them.
+
+        print(a.head().to_pandas())
+        """
+        return self.read(None, attrs, order="global", limit=whole("n", n))
+
     def _read_box(self, schema: Schema, box: Box, names: list[str]) -> dict[str, AnyArray]:
         """What `read` gives of a box of a dense array as NumPy; what is asked for is known to be right."""
         if box.empty:
@@ -208,10 +248,12 @@ class Readable(Looking):
         clip: Clip = True,
         damaged: Damaged = "error",
         progress: Progress = None,
+        limit: int | None = None,
     ) -> "Stream":
         """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`. With
         `where` a batch may be smaller. `damaged="skip"` reads the box once before the first batch; `stream.damage` says
-        what is left out. `progress` is called with the number of cells given, and their total at the end."""
+        what is left out. `progress` is called with the number of cells given, and their total at the end. After `limit`
+        cells the stream ends."""
         from ..result.stream import Stream
 
         names, region = self._names(attrs), region_of(self._schema, box, room_of(clip))
@@ -219,6 +261,8 @@ class Readable(Looking):
         known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_of(where)
         size = size_bytes(batch_bytes, "batch_bytes")
+        if limit is not None:
+            size = bytes_of_first(self._schema, names, whole("limit", limit), size)
         self._note_cut(region)
         if region.empty and condition is not None:
             condition.check(self._schema.to_json())
@@ -226,7 +270,7 @@ class Readable(Looking):
         start = self.native.scan if damaged == "error" else self.native.scan_around
         scan = None if region.empty else start(region.native, asked, order, size, condition)
         left_out = () if scan is None else damage.skipped_parts(self._schema, scan.damage, 2)
-        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out, progress)
+        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out, progress, limit)
 
     @checked(buffers=mapping)
     def read_into(

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..write.input import coordinate_columns
 from . import conversion
 from .metadata import Metadata
 from .reduce import Found, Question, Reducible
+
+if TYPE_CHECKING:
+    from ..result.stream import Stream
 
 
 class Viewed(Handle, Protocol):
@@ -46,6 +49,8 @@ class Viewed(Handle, Protocol):
     def _cells_held(self) -> int: ...
 
     def _pinned(self) -> "Viewed": ...
+
+    def scan(self, *, attrs: str) -> "Stream": ...
 
     def _no_membership(self, name: str) -> TypeError: ...
 
@@ -192,6 +197,11 @@ class AttrView(Reducible):
         """The values; an `UnsupportedError` if there are nulls among them, which NumPy has no place for."""
         masked = conversion.is_for_masked_array(self)
         return conversion.plain(f"a[{self.name!r}]", self[...], dtype, copy, masked=masked)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The cells with this attribute as a stream of Arrow batches: coordinates, then values."""
+        array = self._array if self._array.native.in_transaction else self._array._pinned()
+        return array.scan(attrs=self.name).__arrow_c_stream__(requested_schema)
 
     @property
     def _mask(self) -> Any:

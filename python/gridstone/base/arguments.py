@@ -103,6 +103,13 @@ def version(what: str, value: Any) -> None:
         number(what, value)
 
 
+def whole(what: str, value: Any) -> int:
+    """A whole number from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
+        raise InputError(f"{what}= is a whole number from 0 on, not {brief(value)}")
+    return int(value)
+
+
 def flag(what: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, bool | np.bool_):

@@ -92,6 +92,17 @@ def empty(dtype: str, shape: tuple[int, ...], nullable: bool) -> Column:
     return Column(dtype, np.empty(0, datatype.cell_of(dtype)), None, validity, shape)
 
 
+def first(column: Column, count: int) -> Column:
+    """The first cells of a flat column, at most so many."""
+    if len(column) <= count:
+        return column
+    validity = None if column.validity is None else column.validity[:count]
+    if column.offsets is None:
+        return Column(column.dtype, column.values[:count], None, validity, categories=column.categories)
+    offsets = column.offsets[: count + 1]
+    return Column(column.dtype, column.values[: offsets[-1]], offsets, validity)
+
+
 def joined(runs: "list[Column]") -> Column:
     """Flat columns of one type, one behind the other."""
     first = runs[0]

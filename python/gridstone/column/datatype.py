@@ -365,6 +365,30 @@ def time_value(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
     return None
 
 
+_ZONED = re.compile(r"(.+[T ]\d\d.*?) ?([+-])(\d\d)(?::?(\d\d))?")
+
+
+def moment(text: str) -> np.datetime64:
+    """A written date or time, UTC, in the unit of its last written field; one with an offset in that of the offset if
+    this is finer.
+
+    Raises:
+        ValueError: the text is none.
+    """
+    if text[-1:] in ("Z", "z"):
+        return np.datetime64(hyphenated(text[:-1].rstrip()))
+    found = _ZONED.fullmatch(text)
+    if found is None:
+        return np.datetime64(hyphenated(text))
+    hours, minutes = int(found[3]), int(found[4] or 0)
+    if hours > 23 or minutes > 59:
+        raise ValueError(f"{text!r} has an offset of more than a day")
+    offset = np.timedelta64(hours, "h") if not minutes else np.timedelta64(60 * hours + minutes, "m")
+    local = np.datetime64(hyphenated(found[1]))
+    zoned: np.datetime64 = local - offset if found[2] == "+" else local + offset
+    return zoned
+
+
 def hyphenated(text: str) -> str:
     """A written date with hyphens between year, month and day: NumPy takes 20260302 for the year 20,260,302. A
     `ValueError` for a year of more than four digits without a sign.
@@ -395,7 +419,7 @@ def time_of(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
     kind: Any = np.datetime64 if name.startswith("datetime64") else np.timedelta64
     try:
         if isinstance(value, str) and kind is np.datetime64:
-            value = hyphenated(value)
+            return moment(value)
         return _as_time(kind(value))
     except (ValueError, TypeError, OverflowError):
         return None

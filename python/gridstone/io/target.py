@@ -73,7 +73,7 @@ def _time_for(dtype: str, value: Any) -> str:
     if not isinstance(value, str) or not dtype.startswith("datetime64"):
         return "string"
     try:
-        unit = np.datetime_data(np.datetime64(value))[0]
+        unit = np.datetime_data(datatype.moment(value))[0]
     except ValueError:
         return "string"
     units = ("D", "h", "m", "s", "ms", "us", "ns")

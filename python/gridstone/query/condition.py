@@ -156,6 +156,27 @@ class Column(Expression):
         return self._compared("==", self)
 
 
+@final
+class Literal:
+    """A value as it is, where a text would be an expression: `gs.lit("moored")`. Immutable, picklable."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        """The value."""
+        return self._value
+
+    def __reduce__(self) -> tuple[type["Literal"], tuple[Any]]:
+        return Literal, (self._value,)
+
+    def __repr__(self) -> str:
+        return f"gridstone.lit({brief(self._value)})"
+
+
 Where: TypeAlias = str | Expression
 """What `where=` takes: a text or an expression."""
 
@@ -163,6 +184,16 @@ Where: TypeAlias = str | Expression
 def col(name: str) -> Column:
     """The dimension or attribute called `name`, to build a condition: `gs.col("sog") > 3`."""
     return Column(name)
+
+
+def lit(value: Any) -> Literal:
+    """The value itself, where `Array.update` takes texts for expressions.
+
+        a.update({"status": gs.lit("moored")}, where="sog < 0.2")
+
+    Conditions take it too: `gs.col("status") == gs.lit("moored")`.
+    """
+    return Literal(value)
 
 
 def condition_of(where: Any) -> "_native.Condition":
@@ -233,6 +264,8 @@ def _literal(value: Any) -> "_native._Literal":
 
 def _unwrapped(value: Any) -> Any:
     """The plain value of a pandas time, an Arrow scalar or an array without dimensions."""
+    if isinstance(value, Literal):
+        value = value.value
     for method in ("to_datetime64", "to_timedelta64", "as_py"):
         if hasattr(value, method):
             return getattr(value, method)()

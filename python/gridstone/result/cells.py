@@ -202,7 +202,10 @@ class Result(interop.Tabular):
     def _only(self, what: str) -> AnyArray:
         """The values of the one attribute of a dense box, none of them null."""
         if self._shape is None:
-            raise UnsupportedError(f"{what} needs the shape of a dense box; make one with to_dense()")
+            raise UnsupportedError(
+                f"{what} needs the shape of a dense box, and this is a list of cells; make arrays with to_numpy() or "
+                f"to_dense(), a data frame with to_pandas()"
+            )
         name = interop.only_attribute(self, what)
         values = self._dense_column(name)
         if np.ma.isMaskedArray(values):

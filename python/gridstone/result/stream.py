@@ -56,6 +56,7 @@ class Stream(Tabular):
         budget: int,
         damage: tuple[Skipped, ...] = (),
         progress: Progress = None,
+        limit: int | None = None,
     ) -> None:
 
         self._box, self._budget, self._damage = box, budget, damage
@@ -65,6 +66,8 @@ class Stream(Tabular):
         self._arrow_schema = schema._arrow_of(names)
         self._stats: dict[str, int] = {}
         self._lost = False
+        self._left_over = limit
+        """How many cells may still be given; None: all."""
         self._nat = nat.WARN
 
     def _with_nat(self, how: str) -> "Stream":
@@ -105,7 +108,7 @@ class Stream(Tabular):
             raise InputError("an exception of progress= ended this stream, and cells went with it; read again")
         try:
             # A scan that an error has ended says so again.
-            cells = None if self._scan is None else self._scan.next()
+            cells = None if self._scan is None or self._left_over == 0 else self._scan.next()
         except InputError:
             # Another thread reads: the work goes on.
             raise
@@ -126,6 +129,9 @@ class Stream(Tabular):
         schema, dims, attrs = self._array_schema, cells.dims, cells.attrs
         found = {dim.name: columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims}
         found |= {name: column_of(schema.attr(name), attrs[name]) for name in self._names}
+        if self._left_over is not None:
+            found = {name: columns.first(column, self._left_over) for name, column in found.items()}
+            self._left_over -= min(self._left_over, cells.count)
         return found
 
     def to_numpy(self) -> dict[str, AnyArray]:

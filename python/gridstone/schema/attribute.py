@@ -14,7 +14,7 @@ from ..column.category import Categories, codes_type
 from ..column.category import made as enumerated
 from ..column.datatype import Value
 from ..errors import SchemaError
-from .filters import Filters, rounding_first
+from .filters import Filters, check_filters, rounding_first
 from .frozen import Frozen
 
 _VALUE_BYTES_MAX = 65_536
@@ -93,6 +93,7 @@ class Attr(Frozen):
         value = blank if fill is None else datatype.scalar(kind, fill, f"{what}: the fill")
         self._put(name=str(name), dtype=kind, nullable=bool(nullable), fill=value, filters=rounding_first(filters))
         self._put(enumeration=known)
+        check_filters(what, self.filters)
 
     @property
     def categories(self) -> tuple[Value, ...] | None:

@@ -64,6 +64,18 @@ def asked_of_core(schema: Schema, names: Sequence[str]) -> list[str]:
     return list(names) or [min(schema.attrs, key=width).name]
 
 
+_VAR_BYTES = 64
+"""What a value of variable length takes, about."""
+
+
+def bytes_of_first(schema: Schema, names: Sequence[str], count: int, most: int) -> int:
+    """How many bytes a batch of the first so many cells takes, about; no more than `most`."""
+    kinds = [dim.dtype for dim in schema.dims]
+    kinds += [attr.codes or attr.dtype for attr in schema.attrs if attr.name in names]
+    width = sum(_VAR_BYTES if datatype.is_var(kind) else datatype.cell_bytes(kind) for kind in kinds)
+    return max(1, min(most, count * width))
+
+
 def column_of(attr: Attr, column: "_native._OutColumn") -> Column:
     """The values of an attribute over the core's buffers."""
     known = attr.enumeration

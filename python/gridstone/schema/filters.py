@@ -1,5 +1,6 @@
 """Filters as schemas name them, and user-defined ones: a pair of functions under a name."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,3 +67,24 @@ def rounding_first(filters: Any) -> str:
     """The filters of an attribute as text; rounding by itself goes in front of "auto"."""
     text = filters_text(filters)
     return f"{text},auto" if text.startswith("bitround") and "," not in text else text
+
+
+_KNOWN: set[str] = set()
+_ANY = {"name": "v", "dtype": "uint8", "nullable": False, "fill": None}
+
+
+def check_filters(what: str, text: str) -> None:
+    """A `SchemaError` that lists all names of filters if one is unknown. Whether they take the type of values is known
+    once there is a schema."""
+    for one in text.split(","):
+        name = one.partition(":")[0]
+        if name in _KNOWN or name in ("auto", "bitround") or "." in name:
+            continue
+        dim = {"name": "x", "dtype": "int64", "domain": ["0", "1"], "tile": "2"}
+        dims_and_attrs = {"dims": [dim], "attrs": [{**_ANY, "filters": name}]}
+        try:
+            _native.check_schema(json.dumps(dims_and_attrs))
+        except SchemaError as error:
+            if "is not known" in str(error):
+                raise SchemaError(f"{what}: {str(error).partition(': ')[2]}") from None
+        _KNOWN.add(name)

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _native
 from ..arrays.array import Array
 from ..arrays.view import AttrView
-from ..base.arguments import checked, known, several
+from ..base.arguments import checked, several
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype, encode, masked
@@ -27,6 +27,7 @@ from ..version import history
 from .at_once import create_at_once
 from .given import given_of, named
 from .group import Group
+from .modes import check_mode
 from .nodes import Entry, entries
 from .transaction import transaction
 
@@ -67,19 +68,20 @@ def create(
 @checked()
 def open(
     uri: Uri,
+    mode: str = "r",
     *,
     path: str = "/",
-    mode: str = "r",
     version: int | str | None = None,
     timestamp: Any = None,
     context: Context | None = None,
 ) -> Array | Group:
-    """Opens an array or group.
+    """Opens an array or group: `gs.open("m.gs", "r+")`.
 
     Args:
         uri: a path, `file://`, `mem://`, `s3://`, `gs://` or `az://`.
+        mode: "r", or "r+" to write. Arrays are made by `gridstone.create` and `gridstone.array`, groups by
+            `gridstone.group`.
         path: the place in the store.
-        mode: "r", or "r+" to write.
         version: read this version of the store, by its number or its tag (mode "r").
         timestamp: read the last version not after this time: a datetime (naive: UTC), `numpy.datetime64`, ISO text or
             microseconds since 1970 (mode "r").
@@ -88,7 +90,7 @@ def open(
     Raises:
         NotFoundError: no store, nothing at the path, or no such version.
     """
-    known("mode", mode, ("r", "r+"))
+    check_mode("open", mode, ("r", "r+"))
     if version is not None and timestamp is not None:
         raise InputError("open() takes version= or timestamp=, not both")
     pinned = version is not None or timestamp is not None
@@ -262,9 +264,16 @@ def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, wid
 
 
 @checked()
-def exists(uri: Uri, *, context: Context | None = None) -> bool:
-    """Whether there is a store."""
-    return _native.exists((context or default()).native, _text(uri))
+def exists(uri: Uri, path: str = "/", *, context: Context | None = None) -> bool:
+    """Whether there is a store, and an array or group at `path` in it: `gs.exists("m.gs", "/ships")`."""
+    used = context or default()
+    if not path.strip("/") or not _native.exists(used.native, _text(uri)):
+        return _native.exists(used.native, _text(uri))
+    try:
+        _native.open(used.native, _text(uri), path, False, None, None)
+    except NotFoundError:
+        return False
+    return True
 
 
 @checked()
@@ -311,21 +320,21 @@ def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Ent
 
 
 @checked()
-def group(uri: Uri, *, path: str = "/", mode: str = "r", context: Context | None = None) -> Group:
+def group(uri: Uri, mode: str = "r", *, path: str = "/", context: Context | None = None) -> Group:
     """Opens the group at `path`, or creates it: `gs.group("seas.gs", path="/north", mode="a")`.
 
     Args:
         uri: the store.
-        path: its place in the store; "/" is the root.
         mode: "r" to read; "r+" to write; "a" to write, and to create the group, those above it and the store if they
             are missing.
+        path: its place in the store; "/" is the root.
         context: budget, threads and durability; None: the process's default.
 
     Raises:
         NotFoundError: no store, or nothing at the path (modes "r" and "r+").
         InputError: there is an array at the path.
     """
-    known("mode", mode, ("r", "r+", "a"))
+    check_mode("group", mode, ("r", "r+", "a"))
     used = context or default()
     try:
         found = open(uri, path=path, mode="r" if mode == "r" else "r+", context=used)

@@ -228,3 +228,65 @@ def test_many_deletes_agree_with_a_set(stores: Stores, steps: list[tuple[int, in
         if number % 4 == 3:
             a.consolidate("all")
         assert held(a) == sorted(left)
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_a_delete_says_how_many_cells_went(stores: Stores, duplicates: bool) -> None:
+    a = points(stores("a"), duplicates=duplicates, count=1_000)
+    reader = gs.open(a.uri)
+    for chosen, wanted in (
+        ({"where": "v == 3"}, 100),
+        ({"box": {"x": (0, 49)}, "where": "v != 3"}, 45),
+        ({"box": [{"x": (0, 99)}, {"x": (90, 109)}]}, 54),
+        ({"coords": {"x": [500, 501, 501, 9_000, 503]}}, 2),
+        ({"where": "v == 77"}, 0),
+        ({"box": []}, 0),
+    ):
+        before, rows = a.version, len(held(a))
+        tried = a.delete(**chosen, dry_run=True)
+        assert (tried, tried.cells, a.version, len(held(a))) == (before, wanted, before, rows)
+        made = a.delete(**chosen, count=True, message="counted")
+        assert made.cells == wanted and len(held(a)) == rows - wanted
+        assert made == a.version == (before + 1 if wanted else made)
+    assert reader.delete(where="v == 0", dry_run=True).cells == 100, "of the version that the handle shows"
+    assert a.delete({"x": (0, 9)}).cells is None
+    with pytest.raises(gs.InputError, match="receipt"):
+        a.delete({"x": (0, 9)}, count=True, commit=False)
+    with pytest.raises(gs.InputError, match="say what to delete"):
+        a.delete(dry_run=True)
+    with gs.transaction(a.uri) as tx:
+        inner = tx["/"]
+        inner.write_cells({"x": [7]}, {"v": [1], "w": [None]})
+        assert inner.delete({"x": (0, 9)}, count=True).cells == 1
+        assert inner.delete({"x": (0, 9)}, count=True).cells == 0
+
+
+def test_all_positions_of_a_dense_array_are_cells(stores: Stores) -> None:
+    a = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 9)), gs.Dim("y", (0, 4))], [gs.Attr("v", "int64")]))
+    a.write(np.ones((2, 5), np.int64), {"x": (0, 1)})
+    assert a.delete(where="v == 0", dry_run=True).cells == 40 == a.count(where="v == 0")
+    assert a.delete({"x": (1, 2)}, count=True).cells == 10
+    assert a.delete(coords={"x": [0, 0], "y": [1, 1]}, count=True).cells == 1
+    assert int(a[...].sum()) == 4
+
+
+@pytest.mark.parametrize("chosen", [{"box": {"x": (0, 99)}}, {"where": "v < 5"}], ids=["box", "where"])
+def test_a_count_is_of_what_went_beside_other_writers(memory_uri: str, chosen: Any) -> None:
+    a = points(memory_uri, duplicates=True, count=0)
+    counted, written, quick = [], [], gs.Context(durability="close")
+
+    def write(number: int) -> None:
+        mine = gs.open(memory_uri, mode="r+", context=quick)
+        for step in range(10):
+            mine.write_cells({"x": [number, step, 50]}, {"v": [1, 2, 3], "w": [0.5, None, 1.5]})
+            written.append(3)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        counted.append(a.delete(**chosen, count=True).cells)
+    for thread in threads:
+        thread.join()
+    counted.append(a.delete(**chosen, count=True).cells)
+    assert sum(counted) == sum(written) == 90 and a.count() == 0

@@ -212,6 +212,12 @@ _ARRAY_READS: Uses = {
     "__deepcopy__": lambda w: copy.deepcopy(w.dense),
     "to_numpy": lambda w: w.dense.to_numpy(),
     "read": lambda w: w.dense.read(where="v > 5"),
+    "read, a few": lambda w: w.sparse.read(limit=1),
+    "head": lambda w: (w.dense.head(3), w.sparse.head()),
+    "count": lambda w: (w.dense.count(where="v > 5"), w.sparse.count()),
+    "__arrow_c_stream__": lambda w: w.sparse.__arrow_c_stream__(),
+    "delete, a dry run": lambda w: w.sparse.delete(where="v > 0", dry_run=True),
+    "update, a dry run": lambda w: w.dense.update({"v": "v + 1"}, dry_run=True),
     "read_into": lambda w: _filling(w).submit(),
     "scan": lambda w: list(w.sparse.scan()),
     "tiles": lambda w: w.sparse.tiles(),
@@ -256,7 +262,10 @@ _ARRAY_WRITES: Uses = {
     "delete, where": lambda w: w.sparse.delete(where="v > 0"),
     "delete, at points": lambda w: w.sparse.delete(coords={"x": [1], "y": [3]}),
     "delete, uncommitted": lambda w: w.dense.delete(box={"x": (0, 1)}, commit=False),
+    "delete, counted": lambda w: w.sparse.delete(where="v > 0", count=True),
     "resize": lambda w: w.dense.resize(x=(0, 20)),
+    "update": lambda w: w.dense.update({"v": "v + 1"}, where="v > 5"),
+    "update, of nothing": lambda w: w.sparse.update({"v": 3}, where="v > 1000"),
     "vacuum": lambda w: w.dense.vacuum(versions=1, safety_age=0),
     "write": lambda w: w.dense.write(np.ones((10, 10), np.int64)),
     "write, with a receipt": lambda w: w.dense.write(np.ones((10, 10), np.int64), commit=False),
@@ -334,7 +343,7 @@ _VIEW_READS: Uses = {
         lambda w: w.dense["v"],
         *_words("array chunks dtype fill loc name nbytes ndim nullable oindex shape size sparse vindex"),
     ),
-    **_calls(lambda w: w.dense["v"], "__array__", "__len__", "__repr__", "to_numpy"),
+    **_calls(lambda w: w.dense["v"], "__arrow_c_stream__", "__array__", "__len__", "__repr__", "to_numpy"),
     **_calls(lambda w: w.dense["v"], *_words("sum mean min max any all var std")),
     "__copy__": lambda w: copy.copy(w.dense["v"]),
     "__iter__": lambda w: list(w.dense["v"]),
@@ -437,6 +446,7 @@ WRITERS: dict[type, set[str]] = {
 
 NO_HANDLES = set(
     _words(
+        "Updatable Assignment Rewritten Changeable Change "
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
         "Attached Attaching Read Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
         "Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
