@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import gridstone as gs
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -29,6 +31,8 @@ def test_there_is_a_guide() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # Processes that a page starts find the package that is tested.
+    monkeypatch.setenv("PYTHONPATH", str(Path(gs.__file__).parents[1]))
     # A module that can be found by name, so that functions of the page can go to other processes.
     module = types.ModuleType(f"guide_{page.stem}")
     monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -1,6 +1,6 @@
 """The command line: `gridstone create load export info ls read sql query aggregate filter write delete history …`.
 
-Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
+Exit codes are those of `outcome`.
 """
 
 import sys
@@ -21,17 +21,27 @@ from . import (
     evolution,
     files,
     grouping,
+    outcome,
     places,
     retention,
+    streams,
     upkeep,
 )
-from .output import error_text
+from .outcome import CODES, PipeClosedError, failed, is_asked_for_json
 
-_INTERRUPTED = 130
-_STOPPED = "interrupted: what was not committed by then is not in the store"
+_HELP_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.Group):
+    """The commands. What one printed is written when it ends, while a failure can be told."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        found = super().invoke(ctx)
+        sys.stdout.flush()
+        return found
+
+
+@click.group(cls=_Commands, context_settings=_HELP_NAMES, epilog=CODES)
 @click.version_option(__version__, prog_name="gridstone")
 def cli() -> None:
     """Dense and sparse multi-dimensional arrays, stored."""
@@ -59,23 +69,19 @@ attach.allowing_sources(cli)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
-    sys.exit(run(arguments))
+    streams.complete()
+    code = run(arguments)
+    streams.end()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code."""
+    """Runs the command line and returns its exit code (see `outcome`)."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = cli.main(args=arguments, prog_name="gridstone", standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo(_STOPPED, err=True)
-        return _INTERRUPTED
-    except KeyboardInterrupt:
-        click.echo(_STOPPED, err=True)
-        return _INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (GridstoneError, OSError) as error:
-        click.echo(error_text(error), err=True)
-        return 1
+        code = cli.main(args=given, prog_name="gridstone", standalone_mode=False)
+    except PipeClosedError:
+        return outcome.PIPE_CLOSED
+    except (click.ClickException, click.Abort, KeyboardInterrupt, GridstoneError, OSError) as error:
+        return failed(error, as_json=is_asked_for_json(given))
     return code if isinstance(code, int) else 0

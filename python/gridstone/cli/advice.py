@@ -1,10 +1,13 @@
 """The command that proposes a schema."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 from ..advice.advise import advise
+from ..base.printable import printable
+from ..errors import NotFoundError
 from . import options
 from .output import emit_json
 
@@ -27,6 +30,8 @@ def advise_command(
 
     context = options.context_of(memory, threads)
     is_store = store.exists(source, context=context)
+    if not is_store and "://" not in source and not Path(source).exists():
+        raise NotFoundError(f"there is neither a store nor a file {printable(source)!r}")
     data = store.open_array(source, path=path, context=context) if is_store else source
     names = None if dims is None else [name.strip() for name in dims.split(",")]
     found = advise(data, dims=names, sample=sample, context=context)

@@ -1,8 +1,6 @@
 """The commands that ask: `sql`, `query` and `filter`."""
 
-import functools
 import itertools
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,16 +12,14 @@ import click
 
 from ..arrays.array import Array
 from ..context.settings import default
-from ..errors import ConflictError, ExistsError, GridstoneError, InputError, NotFoundError, SchemaError
+from ..errors import InputError
 from ..result.plan import Plan
 from . import export, forms, options
 from .dots import DotCommands, Settings
-from .output import emit_json, emit_table, error_text, note
+from .outcome import error_text
+from .output import emit_json, emit_table, note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_CODES: tuple[tuple[type[GridstoneError], int], ...] = (
-    (NotFoundError, 4), (ExistsError, 5), (ConflictError, 5), (InputError, 2), (SchemaError, 2),
-)  # fmt: skip
 _ROWS_SHOWN = 100
 _TABLE = "cells"
 """What the array of `query` is called in SQL."""
@@ -39,24 +35,6 @@ class _Ending:
     limit: int | None
     to: str | None
     dims: list[str] | None
-
-
-def telling_errors(command: _Command) -> _Command:
-    """Exit codes of what can go wrong: 2 a mistake in the question, 4 nothing there, 5 something there, else 1."""
-
-    @functools.wraps(command)
-    def told(*arguments: Any, **named: Any) -> int:
-        try:
-            return command(*arguments, **named) or 0
-        except (GridstoneError, OSError) as error:
-            if named.get("form") == "json":
-                told = {"error": type(error).__name__, "message": str(error)}
-                click.echo(json.dumps(told, ensure_ascii=False), err=True)
-            else:
-                click.echo(error_text(error), err=True)
-            return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
-
-    return told  # type: ignore[return-value]
 
 
 def as_form(command: _Command) -> _Command:
@@ -91,7 +69,6 @@ def as_plan(command: _Command) -> _Command:
 @as_plan
 @_as_target
 @as_form
-@telling_errors
 def sql_command(
     query: str | None,
     params: Sequence[str],
@@ -163,7 +140,6 @@ def _typed(asked: dict[str, Any], ending: _Ending) -> int:
 @as_plan
 @_as_target
 @as_form
-@telling_errors
 def query_command(
     uri: str,
     question: str,
@@ -213,7 +189,6 @@ def query_command(
 @options.at_path
 @options.at_version
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
-@telling_errors
 def filter_command(
     uri: str,
     condition: str | None,

@@ -15,7 +15,7 @@ from ..stores.group import Group
 from . import files, options, report
 from .output import bytes_text, emit_json, emit_table
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = options.InputFile()
 
 
 @click.command()
@@ -184,7 +184,7 @@ def _written(array: Array, json_out: bool) -> None:
     is_flag=True,
     help="Delete the whole store, every version; with --path what lies there, from now on.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @click.option("--message", "-m", help="Kept with the version.")
 @options.at_path
 @options.as_json
@@ -223,9 +223,7 @@ def delete(
 
 def _delete_node(uri: str, path: str, yes: bool, message: str | None, json_out: bool) -> None:
     store.open(uri, path=path)
-    if not yes:
-        question = f"Remove {printable(path)} and all below it from {uri}? Earlier versions keep it."
-        click.confirm(question, abort=True, err=True)
+    options.confirm(f"Remove {printable(path)} and all below it from {uri}? Earlier versions keep it.", yes)
     version = store.removed(uri, path, message, None)
     if json_out:
         emit_json({"removed": path, "version": version})
@@ -239,8 +237,7 @@ def _delete_store(uri: str, yes: bool, message: str | None, json_out: bool) -> N
         raise click.UsageError("a store that is deleted keeps no message; leave out --message, or give --path")
     if not store.exists(uri):
         store.delete(uri)
-    if not yes:
-        click.confirm(f"Delete {uri} and every version of it, for good?", abort=True, err=True)
+    options.confirm(f"Delete {uri} and every version of it, for good?", yes)
     store.delete(uri)
     if json_out:
         emit_json({"deleted": uri})

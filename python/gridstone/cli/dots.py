@@ -11,7 +11,8 @@ import click
 from ..base.printable import printable
 from ..errors import GridstoneError, InputError
 from .forms import FORMS
-from .output import error_text, note, seconds_text
+from .outcome import error_text
+from .output import note, seconds_text
 
 if TYPE_CHECKING:
     from ..queries.console import Console

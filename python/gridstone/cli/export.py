@@ -1,7 +1,6 @@
 """Cells of a scan as a table, CSV, JSON lines or an Arrow stream."""
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from ..base.progress import Progress
 from ..io.csv.write import csv_into, csv_options
+from .outcome import json_text
 from .output import emit_table, note, plain
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> N
         if form == "json":
             for batch in batches:
                 for row in batch.to_pylist():
-                    file.write((json.dumps(plain(row), ensure_ascii=False) + "\n").encode())
+                    file.write((json_text(plain(row)) + "\n").encode())
         elif form == "csv":
             csv_into(file, stream.schema, batches, csv_options(",", ""), None)
         else:

@@ -16,7 +16,7 @@ from ..stores import store
 from . import options, report
 from .output import bytes_text, emit_json, note, on_terminal
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = options.InputFile()
 _ENDS = {
     **dict.fromkeys(("", ".csv", ".tsv", ".tab", ".txt", ".dat"), "csv"),
     ".parquet": "parquet",

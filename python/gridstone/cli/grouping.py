@@ -12,7 +12,7 @@ from ..arrays.aggregate import unquoted
 from ..arrays.array import Array
 from ..errors import InputError
 from . import options
-from .asking import Batches, as_form, as_plan, check_ending, show, show_plan, tell, telling_errors
+from .asking import Batches, as_form, as_plan, check_ending, show, show_plan, tell
 from .output import emit_json
 
 _NAMED = re.compile(r"\s*([^()'\"=<>!]+?)\s*=(?!=)\s*(.+)", re.DOTALL)
@@ -40,7 +40,6 @@ _PERIODS = frozenset(f"{_UNITS}quarter quarters Y y year years".split())
 @options.at_version
 @as_plan
 @as_form
-@telling_errors
 def aggregate_command(
     uri: str,
     aggregates: Sequence[str],

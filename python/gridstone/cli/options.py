@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any, TypeVar
 import click
 
 from ..arrays.array import Array
+from ..base.printable import printable
 from ..column import datatype
 from ..context.settings import Context
-from ..errors import GridstoneError, InputError
+from ..errors import GridstoneError, InputError, NotFoundError
 from ..io import numbers
 from ..result.damage import CHOICES, DamageWarning
 from ..result.nat import NatWarning
@@ -23,6 +25,33 @@ from ..stores.store import open_array
 from .output import note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class InputFile(click.Path):
+    """A file that is read. One that is not there is no mistake of usage, but not found."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not Path(value).exists():
+            raise NotFoundError(f"there is no file {printable(str(value))!r}; it was to be read")
+        return super().convert(value, param, ctx)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks whether to go on, unless `--yes` says so.
+
+    Raises:
+        click.UsageError: there is no terminal to ask at.
+        click.ClickException: the answer is no.
+    """
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError(f"{question} Standard input is no terminal, so there is no answer: give --yes to do it")
+    if not click.confirm(question, err=True):
+        raise click.ClickException("not done: the answer was no")
 
 
 def version_of(_context: click.Context, _option: click.Parameter, text: str | None) -> int | str | None:

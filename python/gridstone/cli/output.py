@@ -1,8 +1,8 @@
 """Output of the commands: tables, JSON, and progress on a terminal only."""
 
 import base64
+import contextlib
 import datetime as dt
-import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +12,7 @@ import click
 import numpy as np
 
 from ..base.printable import printable
-
-
-def error_text(error: BaseException) -> str:
-    """The line that a failed command ends with."""
-    return f"{click.style('error:', fg='red', bold=True)} {error}"
+from .outcome import json_text
 
 
 def on_terminal() -> bool:
@@ -26,12 +22,13 @@ def on_terminal() -> bool:
 
 def note(text: str) -> None:
     """A remark beside the output proper."""
-    click.echo(text, err=True)
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
 
 
 def emit_json(value: Any) -> None:
     """One JSON document on standard output."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False))
+    click.echo(json_text(plain(value)))
 
 
 def plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from ..base.printable import printable
 from ..compare.diff import diff
 from ..stores.copies import copy, move, upgrade
 from . import options
+from .outcome import FOUND
 from .output import bytes_text, emit_json
 
 
@@ -118,7 +119,7 @@ def diff_command(
     cells: bool,
     json_out: bool,
 ) -> int:
-    """Compare two arrays, or without B two versions of A; exit status 1 if they differ."""
+    """Compare two arrays, or without B two versions of A; exit code 3 if they differ."""
     if b is None and version == version_b and path_b is None:
         raise click.UsageError("give B, or two versions of A: --version and --version-b")
     first = options.opened(a, path, "r", version)
@@ -135,7 +136,7 @@ def diff_command(
         emit_json({"equal": found.equal, "cells_equal": found.cells_equal, **asdict(found)})
     else:
         click.echo(str(found))
-    return 0 if (found.cells_equal if cells else found.equal) else 1
+    return 0 if (found.cells_equal if cells else found.equal) else FOUND
 
 
 def _tell(found: dict[str, Any], text: str, json_out: bool) -> None:

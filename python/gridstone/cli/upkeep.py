@@ -1,5 +1,6 @@
 """The commands that merge, check and repair."""
 
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -7,8 +8,10 @@ import click
 
 from ..maintain import health
 from . import options
+from .outcome import FOUND
 from .output import emit_json, emit_table, on_terminal
 
+_ID = re.compile("[0-9a-f]{32}")
 _STRATEGIES = ["tiered", "all", "updates", "manifest"]
 
 
@@ -32,6 +35,11 @@ def consolidate(
     json_out: bool,
 ) -> None:
     """Merge the fragments of an array; reads give the same as before."""
+    wrong = next((one for one in fragments if not _ID.fullmatch(one)), None)
+    if wrong is not None:
+        raise click.BadParameter(
+            f"{wrong!r} is no id; info --json lists them: 32 digits of 0-9a-f", param_hint="--fragment"
+        )
     array = options.opened(uri, path, "r" if dry_run else "r+")
     report = array.consolidate(
         strategy,
@@ -56,19 +64,19 @@ def consolidate(
 @options.at_path
 @options.as_json
 def verify(uri: str, store: bool, path: str, json_out: bool) -> int:
-    """Check every stored byte; exit status 1 if something is damaged."""
+    """Check every stored byte; exit code 3 if something is damaged."""
     shown = True if on_terminal() and not json_out else None
     report = health.verify(uri, progress=shown) if store else options.opened(uri, path).verify(progress=shown)
     if json_out:
         emit_json(report)
-        return 0 if report.ok else 1
+        return 0 if report.ok else FOUND
     click.echo(str(report).splitlines()[0])
     if store:
         _show_damage(report["damage"])
     elif not report.ok:
         rows = [(d["fragment"], d["tile"], d["attribute"], _box(d), d["message"]) for d in report["damage"]]
         emit_table("damaged", ("fragment", "tile", "column", "cells", "what"), rows)
-    return 0 if report.ok else 1
+    return 0 if report.ok else FOUND
 
 
 def _show_damage(damage: list[dict[str, Any]]) -> None:
@@ -94,7 +102,7 @@ def _spans(damage: dict[str, Any]) -> str:
 @click.option("--cut", is_flag=True, help="Cut the log at its last sound version; what is lost is listed first.")
 @options.as_json
 def repair(uri: str, yes: bool, cut: bool, json_out: bool) -> int:
-    """Make lost and damaged objects again where the rest tells how; exit status 1 if damage remains."""
+    """Make lost and damaged objects again where the rest tells how; exit code 3 if damage remains."""
     done = health.repair(uri, dry_run=not yes, cut=cut, progress=True if on_terminal() and not json_out else None)
     if json_out:
         emit_json(asdict(done))
@@ -107,7 +115,7 @@ def repair(uri: str, yes: bool, cut: bool, json_out: bool) -> int:
             lost = [(v["version"], ", ".join(v["operations"]) or "unknown", v["message"] or "") for v in done.lost]
             emit_table("lost" if yes else "would be lost", ("version", "what it did", "message"), lost)
         _show_damage(done.remaining)
-    return 1 if done.remaining else 0
+    return FOUND if done.remaining else 0
 
 
 COMMANDS: tuple[click.Command, ...] = (consolidate, verify, repair)

@@ -134,7 +134,7 @@ def test_exit_codes(call, arguments: list[str], code: int, message: str) -> None
 
 def test_errors_as_json(call) -> None:
     code, out, err = call("sql", "from 'no.gs'", "--json")
-    assert code == 4 and out == "" and json.loads(err)["error"] == "NotFoundError"
+    assert code == 4 and out == "" and json.loads(err)["error"]["kind"] == "NotFound"
 
 
 def test_a_query_from_a_pipe() -> None:

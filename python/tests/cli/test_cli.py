@@ -1,5 +1,6 @@
 """The command line: what it prints, its exit codes, and that interrupting it changes nothing."""
 
+import io
 import json
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_create(tmp_path: Path, stores: Stores, call) -> None:
     assert schema == gs.open(uri).schema
     assert schema.dim("x").tile == 100 and schema.attr("v").nullable and schema.attr("n").fill == -1
     code, _, err = call("create", uri, "--dim", "x:int64:0:9", "--attr", "v:int8")
-    assert code == 1 and "error:" in err
+    assert code == 5 and "error:" in err
     curve = ["create", stores("h"), "--dim", "x:int64:0:9", "--dim", "y:float64:0:9", "--attr", "v:int8"]
     assert call(*curve, "--sparse", "--cell-order", "hilbert")[0] == 0
     assert gs.open(stores("h")).schema.cell_order == "hilbert"
@@ -61,10 +62,10 @@ def test_usage_mistakes_exit_with_2(tmp_path: Path, monkeypatch, call, arguments
     assert list(tmp_path.iterdir()) == []
 
 
-def test_failures_exit_with_1(tmp_path: Path, stores: Stores, call) -> None:
+def test_what_is_not_there_exits_with_4(tmp_path: Path, stores: Stores, call) -> None:
     for arguments in (["info", stores("no")], ["load", stores("u"), tmp_path / "no.csv", "--dims", "x"]):
         code, out, err = call(*arguments)
-        assert code == 1 and out == "" and "no" in err
+        assert code == 4 and out == "" and "no" in err
 
 
 def test_interrupt_exits_with_130(loaded: str, monkeypatch, call) -> None:
@@ -129,7 +130,7 @@ def test_ls_of_all_below(tree: str, loaded: str, call) -> None:
     code, out, err = call("ls", tree, "-r", "--path", "/a")
     assert (code, err) == (0, "") and all(path in out for path in below[1:4]) and "/e" not in out
     assert call("ls", loaded, "-r", "--json")[1] == call("ls", loaded, "--json")[1]
-    assert call("ls", tree, "-r", "--path", "/zz")[0] == 1
+    assert call("ls", tree, "-r", "--path", "/zz")[0] == 4
 
 
 def test_history_of_a_group(tree: str, call) -> None:
@@ -145,13 +146,13 @@ def test_history_of_a_group(tree: str, call) -> None:
     assert json.loads(call("history", tree, "--path", "/e", "--json")[1]) == found
     code, out, _ = call("history", tree, "--path", "/a/g")
     assert code == 0 and "both" in out and "numbers" in out and "create" in out
-    assert call("history", tree, "--path", "/zz")[0] == 1
+    assert call("history", tree, "--path", "/zz")[0] == 4
 
 
 def test_what_needs_an_array_names_those_in_a_group(tree: str, call) -> None:
     for command in (["read", tree], ["consolidate", tree], ["verify", tree]):
         code, out, err = call(*command)
-        assert (code, out) == (1, "") and "its arrays: ['/a/b', '/a/g/c']" in err
+        assert (code, out) == (4, "") and "its arrays: ['/a/b', '/a/g/c']" in err
 
 
 def test_read(loaded: str, tmp_path: Path, call) -> None:
@@ -167,9 +168,9 @@ def test_read(loaded: str, tmp_path: Path, call) -> None:
     code, out, _ = call("read", loaded, "--where", "v > 1 and x < 9", "--format", "csv")
     assert code == 0 and out.splitlines()[1:] == ['3,4,1.5,"c"']
     code, out, err = call("read", loaded, "--box", "x=3:9", "--where", "velocity > 1")
-    assert code == 1 and "velocity" in err and out == ""
+    assert code == 2 and "velocity" in err and out == ""
     for box in ("x", "x=a:b", "q=1:2"):
-        assert call("read", loaded, "--box", box)[0] in (1, 2)
+        assert call("read", loaded, "--box", box)[0] == 2
 
 
 def test_write_and_delete(loaded: str, tmp_path: Path, call) -> None:
@@ -180,7 +181,7 @@ def test_write_and_delete(loaded: str, tmp_path: Path, call) -> None:
     assert gs.open(loaded).read()["x"].tolist() == [1, 5, 9]
     assert call("delete", loaded, "--csv", tmp_path / "b.csv")[0] == 0
     assert call("delete", loaded, "--box", "x=3:4", "--where", "y > 1000000")[0] == 0
-    assert call("delete", loaded, "--where", "nobody > 3")[0] == 1
+    assert call("delete", loaded, "--where", "nobody > 3")[0] == 2
     assert call("delete", loaded, "--where", "x > 3", "--coord", "x=3,y=4")[0] == 2
     assert gs.open(loaded).read()["x"].tolist() == [1, 9]
     history = json.loads(call("history", loaded, "--json")[1])
@@ -195,7 +196,7 @@ def test_write_npy(tmp_path: Path, stores: Stores, call) -> None:
     assert call("write", stores("d"), tmp_path / "v.npy", "--box", "d0=1:2")[0] == 0
     assert gs.open(stores("d"))[...].sum(axis=1).tolist() == [0, 5, 5, 0]
     code, _, err = call("write", stores("d"), tmp_path / "v.npy")
-    assert code == 1 and "(2, 5)" in err
+    assert code == 2 and "(2, 5)" in err
     schema = gs.Schema([gs.Dim("x", (0, 19), 5)], [gs.Attr("v", "float32"), gs.Attr("w", "int32", fill=-1)])
     gs.create(stores("two"), schema)
     np.save(tmp_path / "n.npy", np.arange(20))
@@ -203,18 +204,31 @@ def test_write_npy(tmp_path: Path, stores: Stores, call) -> None:
     assert gs.open(stores("two"))["v"][...].tolist() == list(range(20))
     assert gs.open(stores("two"))["w"][...].tolist() == [-1] * 20
     code, _, err = call("write", stores("two"), tmp_path / "n.npy")
-    assert code == 1 and "say which one" in err
+    assert code == 2 and "say which one" in err
     (tmp_path / "bad.npy").write_bytes(b"no array")
-    assert call("write", stores("d"), tmp_path / "bad.npy")[0] == 1
+    assert call("write", stores("d"), tmp_path / "bad.npy")[0] == 2
+
+
+class Terminal(io.StringIO):
+    """Standard input that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def test_delete_a_store(loaded: str, call, monkeypatch) -> None:
+    code, _, err = call("delete", loaded, "--all")
+    assert code == 2 and "give --yes" in err and gs.exists(loaded)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("click.confirm", lambda *_, **__: False)
+    code, _, err = call("delete", loaded, "--all")
+    assert code == 1 and "the answer was no" in err and gs.exists(loaded)
     monkeypatch.setattr("click.confirm", lambda *_, **__: (_ for _ in ()).throw(cli.click.Abort()))
     assert call("delete", loaded, "--all")[0] == 130
     assert gs.exists(loaded)
     assert call("delete", loaded, "--all", "--yes", "--json")[0] == 0
     assert not gs.exists(loaded)
-    assert call("delete", loaded, "--all", "--yes")[0] == 1
+    assert call("delete", loaded, "--all", "--yes")[0] == 4
 
 
 def test_plot(loaded: str, tmp_path: Path, stores: Stores, call) -> None:
@@ -225,4 +239,4 @@ def test_plot(loaded: str, tmp_path: Path, stores: Stores, call) -> None:
         assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     gs.array(stores("d"), np.arange(2000).reshape(40, 50))
     assert call("plot", stores("d"), tmp_path / "d.png", "--fragments")[0] == 0
-    assert call("plot", stores("d"), tmp_path / "no" / "d.png")[0] == 1
+    assert call("plot", stores("d"), tmp_path / "no" / "d.png")[0] == 2

@@ -43,8 +43,8 @@ def test_a_file_that_knows_its_schema_needs_no_dims(tmp_path: Path, stores: Stor
     assert gs.open(stores("b")).schema == gs.open(store).schema and len(gs.open(stores("b")).read()) == 2
     pq.write_table(TABLE, tmp_path / "plain.parquet")
     code, _, err = call("load", stores("c"), tmp_path / "plain.parquet")
-    assert code == 1 and "dims" in err and not gs.exists(stores("c"))
-    assert call("load", stores("c"), tmp_path / "plain.parquet", "--dims", "x,y", "--no-duplicates")[0] == 1
+    assert code == 2 and "dims" in err and not gs.exists(stores("c"))
+    assert call("load", stores("c"), tmp_path / "plain.parquet", "--dims", "x,y", "--no-duplicates")[0] == 2
 
 
 def test_numpy_and_matrices(tmp_path: Path, stores: Stores, call) -> None:
@@ -102,7 +102,7 @@ def test_csv_options(tmp_path: Path, stores: Stores, call) -> None:
 
 def test_rows_that_are_left_out(tmp_path: Path, stores: Stores, call) -> None:
     (tmp_path / "a.csv").write_text("x,v\n1,2\n1,2,3\n,5\n7,8\n")
-    assert call("load", stores("a"), tmp_path / "a.csv", "--dims", "x")[0] == 1
+    assert call("load", stores("a"), tmp_path / "a.csv", "--dims", "x")[0] == 2
     code, out, err = call("load", stores("a"), tmp_path / "a.csv", "--dims", "x", "--on-error", "skip", "--json")
     assert code == 0 and json.loads(out)["rows_rejected"] == 2 and json.loads(out)["cells_written"] == 2
     rejected = tmp_path / "bad.csv"
@@ -120,21 +120,21 @@ def test_rows_that_are_left_out(tmp_path: Path, stores: Stores, call) -> None:
     ("arguments", "code", "word"),
     [
         (["load", "u.gs", "a.csv"], 2, "--dims"),
-        (["load", "u.gs", "missing.parquet"], 1, "no file"),
+        (["load", "u.gs", "missing.parquet"], 4, "no file"),
         (["load", "u.gs", "a.parquet", "--delimiter", ";"], 2, "--delimiter is for CSV"),
         (["load", "u.gs", "a.parquet", "--name", "v"], 2, "--name is for npy"),
         (["load", "u.gs", "a.parquet", "a.csv"], 2, "several formats"),
         (["load", "u.gs", "a.parquet", "--format", "xml"], 2, "xml"),
-        (["load", "u.gs", "a.parquet", "--format", "npy"], 1, "a.parquet is no .npy file"),
-        (["load", "u.gs", "a.csv", "--format", "parquet"], 1, "a.csv is no Parquet file"),
+        (["load", "u.gs", "a.parquet", "--format", "npy"], 2, "a.parquet is no .npy file"),
+        (["load", "u.gs", "a.csv", "--format", "parquet"], 2, "a.csv is no Parquet file"),
         (["export", "t.gs", "o.parquet", "--delimiter", ";"], 2, "--delimiter"),
         (["export", "t.gs", "o.csv", "--compression", "zstd"], 2, "--compression"),
-        (["export", "t.gs", "o.parquet", "--compression", "tar"], 1, "compression"),
+        (["export", "t.gs", "o.parquet", "--compression", "tar"], 2, "compression"),
         (["export", "t.gs", "o.csv", "--fill", "0"], 2, "--fill"),
         (["export", "t.gs", "o.npy", "--attr", "v", "--attr", "s"], 2, "one attribute"),
-        (["export", "t.gs", "o.npy", "--attr", "v"], 1, "float"),
-        (["export", "t.gs", "no/o.csv"], 1, "no folder 'no'"),
-        (["export", "none.gs", "o.csv"], 1, "none.gs"),
+        (["export", "t.gs", "o.npy", "--attr", "v"], 2, "float"),
+        (["export", "t.gs", "no/o.csv"], 4, "no folder 'no'"),
+        (["export", "none.gs", "o.csv"], 4, "none.gs"),
         (["completion", "tcsh"], 2, "tcsh"),
     ],
 )
@@ -158,7 +158,7 @@ def test_bytes_that_are_no_text(tmp_path: Path, stores: Stores, call, monkeypatc
         ["read", stores("b"), "--format", "csv"],
     ):
         code, _, err = call(*arguments)
-        assert code == 1 and "cannot be written as text" in err
+        assert code == 2 and "cannot be written as text" in err
     assert not (tmp_path / "o.csv").exists()
 
 
@@ -205,7 +205,7 @@ def test_export_takes_a_condition(tmp_path: Path, stores: Stores, store: str, ca
     assert code == 0, err
     assert call("load", stores("b"), tmp_path / name, "--dims", "x,y")[0] == 0
     assert gs.open(stores("b")).read().to_arrow().to_pylist() == [{"x": 3, "y": 1.5, "v": 3, "s": ""}]
-    assert call("export", store, tmp_path / name, "--where", "nonsense >")[0] == 1
+    assert call("export", store, tmp_path / name, "--where", "nonsense >")[0] == 2
     code, _, err = call("export", store, tmp_path / "o.npy", "--where", "v > 1")
     assert code == 2 and "--where is for csv and parquet and feather" in err
 

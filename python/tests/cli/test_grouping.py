@@ -135,7 +135,7 @@ def test_exit_codes(call, arguments: list[str], code: int, message: str) -> None
 
 def test_errors_as_json(call) -> None:
     code, out, err = call("aggregate", "no.gs", "count(*)", "--json")
-    assert code == 4 and out == "" and json.loads(err)["error"] == "NotFoundError"
+    assert code == 4 and out == "" and json.loads(err)["error"]["kind"] == "NotFound"
 
 
 def test_into_an_array(call) -> None:

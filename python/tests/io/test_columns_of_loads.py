@@ -403,7 +403,7 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 
     assert run("load", uri, one, "--dims", "x", "--domain", "x=0:99")[0] == 0
     code, said = run("load", uri, two)
-    assert code == 1 and "column 'w'" in said and "--evolve" in said
+    assert code == 2 and "column 'w'" in said and "--evolve" in said
     assert run("load", uri, two, "--attrs", "v")[0] == 0
     assert run("load", uri, two, "--evolve")[0] == 0
     assert len(cells(gs.open(uri))["w"]) == 6

@@ -185,7 +185,7 @@ def run(capsys, *arguments: str) -> tuple[int, str]:
 
 def test_the_command_line(store, capsys):
     assert run(capsys, "tag", store, "good", "--version", "9") == (0, "'good' names version 9\n")
-    assert run(capsys, "tag", store, "good")[0] == 1
+    assert run(capsys, "tag", store, "good")[0] == 5
     code, out = run(capsys, "tag", store, "--json")
     assert (code, json.loads(out)) == (0, {"good": 9})
     assert "good" in run(capsys, "history", store)[1]
@@ -196,10 +196,10 @@ def test_the_command_line(store, capsys):
     found = json.loads(out)
     assert (code, found["oldest"], found["versions"], found["held_by"]) == (0, 9, 8, [{"tag": "good", "version": 9}])
     assert run(capsys, "info", store, "--version", "good")[0] == 0
-    assert run(capsys, "info", store, "--version", "3")[0] == 1
+    assert run(capsys, "info", store, "--version", "3")[0] == 4
     assert run(capsys, "tag", store, "good", "--delete")[0] == 0
     assert run(capsys, "tag", store, "--replace")[0] == 2
-    assert run(capsys, "vacuum", store, "--keep", "1h", "--versions", "2")[0] == 1
+    assert run(capsys, "vacuum", store, "--keep", "1h", "--versions", "2")[0] == 2
     assert run(capsys, "vacuum", store, "--versions", "0")[0] == 2
 
 
