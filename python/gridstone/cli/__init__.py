@@ -1,4 +1,4 @@
-"""The command line: `gridstone create load export info ls read sql query aggregate filter write delete history …`.
+"""The command line: `gridstone create load export info ls read sql query aggregate filter write update delete …`.
 
 Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
 """
@@ -17,6 +17,7 @@ from . import (
     bench,
     commands,
     completion,
+    corrections,
     drawing,
     evolution,
     files,
@@ -39,6 +40,7 @@ def cli() -> None:
 
 for module in (
     commands,
+    corrections,
     attach,
     asking,
     grouping,

@@ -189,12 +189,8 @@ def test_a_limit_is_of_what_was_asked() -> None:
     for limit in (0, 1, 7, 999, 4_999, 5_000, 10**9):
         got = a.read({"x": (10, 4_000)}, "s", "x % 2 == 0", limit=limit)
         want = [f"s{x}" for x in range(10, 4_001, 2)][:limit]
-        assert (
-            got["s"].tolist()
-            == want
-            == a.scan({"x": (10, 4_000)}, "s", "x % 2 == 0", "row", limit=limit).to_numpy()
+        streamed = a.scan({"x": (10, 4_000)}, "s", "x % 2 == 0", "row", limit=limit).to_numpy()
         assert got["s"].tolist() == want == streamed["s"].tolist()
-        )
     assert a.read(limit=3).to_dense()["s"].tolist()[:3] == ["s0", "s1", "s2"]
     assert list(a.scan(limit=0)) == [] and a.read(where="v > 1", limit=2).to_arrow().num_rows == 2
     assert sum(batch.num_rows for batch in a.scan(limit=4_321, batch_bytes="1KiB")) == 4_321
