@@ -1,4 +1,4 @@
-"""The command line: `gridstone create load export info ls read sql query aggregate filter write delete history …`.
+"""The command line: `gridstone create load export info ls read sql query aggregate filter write update delete …`.
 
 Exit codes are those of `outcome`.
 """
@@ -17,6 +17,7 @@ from . import (
     bench,
     commands,
     completion,
+    corrections,
     drawing,
     evolution,
     files,
@@ -49,6 +50,7 @@ def cli() -> None:
 
 for module in (
     commands,
+    corrections,
     attach,
     asking,
     grouping,

@@ -131,8 +131,10 @@ def read(
         raise click.UsageError("an Arrow stream is not for a terminal; give --out FILE or a pipe")
     array = options.opened(uri, path, "r", version, timestamp)
     with options.telling_losses():
-        stream = array.scan(options.box_of(array, box), list(attrs) or None, where, order, damaged=damaged)
-        export.write(stream, form, out, 20 if limit is None and form == "table" else limit)
+        most = 20 if limit is None and form == "table" else limit
+        box_asked = options.box_of(array, box)
+        stream = array.scan(box_asked, list(attrs) or None, where, order, damaged=damaged, limit=most)
+        export.write(stream, form, out, most)
 
 
 @click.command()
@@ -185,6 +187,7 @@ def _written(array: Array, json_out: bool) -> None:
     help="Delete the whole store, every version; with --path what lies there, from now on.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@click.option("--dry-run", is_flag=True, help="Count the cells that would go, and delete nothing.")
 @click.option("--message", "-m", help="Kept with the version.")
 @options.at_path
 @options.as_json
@@ -196,6 +199,7 @@ def delete(
     where: str | None,
     whole: bool,
     yes: bool,
+    dry_run: bool,
     message: str | None,
     path: str,
     json_out: bool,
@@ -203,22 +207,29 @@ def delete(
     """Delete cells, or with --all the store, or the array or group at --path."""
     if sum((bool(coords), source is not None, bool(box) or where is not None, whole)) != 1:
         raise click.UsageError("give --coord, --csv, --all, or --box and --where: one of them")
+    if whole and dry_run:
+        raise click.UsageError("--dry-run counts cells; with --all everything goes: gridstone info shows what that is")
     if whole:
         if path.strip("/"):
             _delete_node(uri, path, yes, message, json_out)
         else:
             _delete_store(uri, yes, message, json_out)
         return
-    array = options.opened(uri, path, "r+")
-    if box or where is not None:
-        array.delete(options.box_of(array, box), where, message=message)
-    elif source is not None:
+    array = options.opened(uri, path, "r" if dry_run else "r+")
+    chosen: dict[str, Any] = {"box": options.box_of(array, box), "where": where}
+    if source is not None:
         from ..io import read_csv
 
-        array.delete(coords=read_csv(source, array.schema, attrs=[]), message=message)
+        chosen = {"coords": read_csv(source, array.schema, attrs=[])}
+    elif coords:
+        chosen = {"coords": options.coordinates_of(array, coords)}
+    version = array.delete(**chosen, message=message, dry_run=dry_run)
+    if not dry_run:
+        _written(array, json_out)
+    elif json_out:
+        emit_json({"version": int(version), "cells": version.cells, "dry_run": True})
     else:
-        array.delete(coords=options.coordinates_of(array, coords), message=message)
-    _written(array, json_out)
+        click.echo(f"{version.cells:,} cells would go; version {version} stays the newest")
 
 
 def _delete_node(uri: str, path: str, yes: bool, message: str | None, json_out: bool) -> None:

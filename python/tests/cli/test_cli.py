@@ -240,3 +240,24 @@ def test_plot(loaded: str, tmp_path: Path, stores: Stores, call) -> None:
     gs.array(stores("d"), np.arange(2000).reshape(40, 50))
     assert call("plot", stores("d"), tmp_path / "d.png", "--fragments")[0] == 0
     assert call("plot", stores("d"), tmp_path / "no" / "d.png")[0] == 2
+
+
+def test_cells_are_corrected(stores: Stores, loaded: str, call) -> None:
+    code, out, _ = call(
+        "update", loaded, "--set", "v=v * 10", "--set", "s='it''s = 1'", "--where", "x == 3", "--dry-run"
+    )
+    assert code == 0 and out == "2 cells would change; version 2 stays the newest\n"
+    change = ["update", loaded, "--set", "v=v * 10", "--set", "s='it''s = 1'", "--box", "x=3:3", "-m", "wrong unit"]
+    assert call(*change)[:2] == (0, "version 3: 2 cells changed\n")
+    a = gs.open(loaded)
+    assert sorted(a.read(where="x == 3")["v"].filled(-1)) == [-1, 15] and a.history()[-1].message == "wrong unit"
+    assert a.read({"x": (3, 3)})["s"].tolist() == ["it's = 1"] * 2
+    code, out, _ = call("update", loaded, "--set", "v=0", "--where", "x > 100", "--json")
+    assert code == 0 and json.loads(out) == {"version": 3, "cells": 0, "dry_run": False}
+    for mistake, said in (("v", "NAME=VALUE"), ("s=moored", "gs.lit"), ("x=1", "dimension"), ("no=1", "no attribute")):
+        code, _, err = call("update", loaded, "--set", mistake)
+        assert code in (1, 2) and said in err and gs.open(loaded).version == 3
+    for chosen, cells in ((["--where", "v is null"], 1), (["--box", "x=3:9"], 3), (["--coord", "x=3,y=4"], 2)):
+        code, out, _ = call("delete", loaded, *chosen, "--dry-run")
+        assert code == 0 and out == f"{cells} cells would go; version 3 stays the newest\n"
+    assert call("delete", loaded, "--all", "--dry-run")[0] == 2 and gs.open(loaded).count() == 4
