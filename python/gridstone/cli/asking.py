@@ -1,6 +1,5 @@
 """The commands that ask: `sql`, `query` and `filter`."""
 
-import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from ..result.plan import Plan
 from . import export, forms, options
 from .dots import DotCommands, Settings
 from .outcome import error_text
-from .output import emit_json, emit_table, note
+from .output import emit_json
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _ROWS_SHOWN = 100
@@ -35,14 +34,18 @@ class _Ending:
     limit: int | None
     to: str | None
     dims: list[str] | None
+    all_columns: bool = False
+    hint: str | None = None
+    """How columns that a table leaves out are shown."""
 
 
 def as_form(command: _Command) -> _Command:
-    """`--json`, `--csv`, `--out` and `--limit`."""
+    """`--json`, `--csv`, `--all-columns`, `--out` and `--limit`."""
     limit_help = f"At most this many rows.  [default: {_ROWS_SHOWN} in a table]"
     for option in (
-        click.option("--limit", type=click.IntRange(min=0), help=limit_help),
-        click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write rows to this file."),
+        click.option("--limit", "-n", "--head", type=click.IntRange(min=0), help=limit_help),
+        click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write rows to this file."),
+        options.all_columns,
         click.option("--csv", "form", flag_value="csv", help="Print CSV."),
         click.option("--json", "form", flag_value="json", help="Print JSON: an object per row and line."),
     ):
@@ -79,6 +82,7 @@ def sql_command(
     form: str | None,
     out: Path | None,
     limit: int | None,
+    all_columns: bool,
 ) -> int:
     """Answer a question in SQL: gridstone sql "select count(*) from 'ais.gs'".
 
@@ -86,7 +90,7 @@ def sql_command(
     Without QUERY statements are read from a pipe; on a terminal a shell opens. Both know dot commands: try .help
     """
     check_ending(form, out, to, is_plan=explain or analyze)
-    ending = _Ending(form, out, limit, to, _dims_of(dims, to))
+    ending = _Ending(form, out, limit, to, _dims_of(dims, to), all_columns)
     asked = _asked(params, explain, analyze)
     if query is not None:
         _emit(_answer(query, asked), ending)
@@ -102,6 +106,7 @@ def _typed(asked: dict[str, Any], ending: _Ending) -> int:
 
     settings = Settings(ending.form or "table")
     console = Console()
+    ending = replace(ending, hint="--all-columns shows all, and so does .mode line")
     is_full = False
 
     def shown(found: Any) -> None:
@@ -154,6 +159,7 @@ def query_command(
     form: str | None,
     out: Path | None,
     limit: int | None,
+    all_columns: bool,
 ) -> int:
     """Ask one array: for the cells of a condition, or in SQL, where it is the table `cells`.
 
@@ -165,7 +171,7 @@ def query_command(
     check_ending(form, out, to, is_plan=plan is not False)
     array = options.opened(uri, path, "r", version, timestamp)
     if _IS_SQL.match(question):
-        ending = _Ending(form, out, limit, to, _dims_of(dims, to))
+        ending = _Ending(form, out, limit, to, _dims_of(dims, to), all_columns)
         _emit(_answer(question, _asked(params, explain, analyze), {_TABLE: array}), ending)
         return 0
     if params or dims:
@@ -175,7 +181,7 @@ def query_command(
     elif to is not None:
         tell(array._filtered(question, to, limit=limit), form)
     else:
-        show(array.scan(where=question), form, out, limit)
+        show(array.scan(where=question), form, out, limit, all_columns=all_columns)
     return 0
 
 
@@ -249,15 +255,19 @@ def _answer(query: str, asked: dict[str, Any], tables: Any = None) -> Any:
 def _emit(found: Any, ending: _Ending) -> None:
     """Prints or writes what a question gave: rows or a plan; nothing of a statement that gives no rows."""
     if isinstance(found, Batches):
-        show(found, ending.form, ending.out, ending.limit)
+        _show(found, ending)
     elif isinstance(found, Plan):
         show_plan(found, ending.form)
     elif found is not None:
         with found:
             if ending.to is None:
-                show(found, ending.form, ending.out, ending.limit)
+                _show(found, ending)
             else:
                 tell(_written(found, ending), ending.form)
+
+
+def _show(rows: Any, ending: _Ending) -> None:
+    show(rows, ending.form, ending.out, ending.limit, all_columns=ending.all_columns, hint=ending.hint)
 
 
 def _written(rows: Any, ending: _Ending) -> Array:
@@ -283,7 +293,15 @@ class _First:
         self._rows.close()
 
 
-def show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> None:
+def show(
+    rows: Any,
+    form: str | None,
+    out: Path | None,
+    limit: int | None,
+    *,
+    all_columns: bool = False,
+    hint: str | None = None,
+) -> None:
     """Prints rows; as a table not more than fit a screen or two."""
     form = None if form == "table" else form
     if form in forms.FORMS:
@@ -295,14 +313,8 @@ def show(rows: Any, form: str | None, out: Path | None, limit: int | None) -> No
         with options.telling_losses():
             export.write(rows, kind, out, limit)
         return
-    most = _ROWS_SHOWN if limit is None else limit
     with options.telling_losses():
-        found = list(itertools.islice(_rows(rows), most + 1))
-    emit_table(None, rows.schema.names, [[None if cell is None else str(cell) for cell in row] for row in found[:most]])
-    if len(found) > most:
-        note(f"the first {most:,} rows; --limit shows more")
-    elif not found:
-        note("no rows")
+        export.table(rows, _ROWS_SHOWN if limit is None else limit, "rows", all_columns=all_columns, hint=hint)
 
 
 class Batches:
@@ -318,11 +330,6 @@ class Batches:
 
     def __iter__(self) -> Any:
         return self._batches
-
-
-def _rows(batches: Any) -> Iterator[tuple[Any, ...]]:
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def show_plan(plan: Plan, form: str | None) -> None:

@@ -15,6 +15,8 @@ from ..stores.group import Group
 from . import files, options, report
 from .output import bytes_text, emit_json, emit_table
 
+_CELLS_SHOWN = 20
+_ENDS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".arrow": "arrow", ".arrows": "arrow"}
 _FILE = options.InputFile()
 
 
@@ -99,11 +101,22 @@ def ls(uri: str, recursive: bool, path: str, json_out: bool) -> None:
 @click.option("--attr", "attrs", multiple=True, help="An attribute to read; may be given again.  [default: all]")
 @click.option("--where", metavar="CONDITION", help='Cells for which it is true: "sog > 3 and status in (1, 5)".')
 @click.option("--order", type=click.Choice(["row", "col", "global", "any"]), default="row", show_default=True)
-@click.option("--limit", type=click.IntRange(min=0), help="At most this many cells.  [default: 20 in a table]")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "csv", "json", "arrow"]), default="table", show_default=True
+    "--limit",
+    "-n",
+    "--head",
+    type=click.IntRange(min=0),
+    help=f"At most this many cells.  [default: {_CELLS_SHOWN} in a table]",
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file; arrow needs one.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json", "arrow"]),
+    help="Of what is printed.  [default: table; with --out by its name]",
+)
+@click.option("--csv", "csv_out", is_flag=True, help="Print CSV.")
+@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
+@options.all_columns
 @options.around_damage
 @options.at_path
 @options.at_version
@@ -115,8 +128,10 @@ def read(
     where: str | None,
     order: str,
     limit: int | None,
-    form: str,
+    form: str | None,
+    csv_out: bool,
     out: Path | None,
+    all_columns: bool,
     damaged: Damaged,
     path: str,
     version: int | None,
@@ -126,15 +141,35 @@ def read(
     """Read the cells of a box, or those of them that a condition selects."""
     from . import export
 
-    form = "json" if json_out else form
+    form = _form_of(form, csv_out, json_out, out)
     if form == "arrow" and out is None and sys.stdout.isatty():
         raise click.UsageError("an Arrow stream is not for a terminal; give --out FILE or a pipe")
     array = options.opened(uri, path, "r", version, timestamp)
     with options.telling_losses():
-        most = 20 if limit is None and form == "table" else limit
+        shown = _CELLS_SHOWN if limit is None and form == "table" else limit
         box_asked = options.box_of(array, box)
-        stream = array.scan(box_asked, list(attrs) or None, where, order, damaged=damaged, limit=most)
-        export.write(stream, form, out, most)
+        stream = array.scan(box_asked, list(attrs) or None, where, order, damaged=damaged, limit=shown)
+        export.write(stream, form, out, shown, all_columns=all_columns)
+
+
+def _form_of(form: str | None, csv_out: bool, json_out: bool, out: Path | None) -> str:
+    """The form of the cells; a file's, unless it is given, goes by its name."""
+    given = {one for one, is_given in ((form, form), ("csv", csv_out), ("json", json_out)) if one and is_given}
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(sorted(given))} are forms of the same cells: give one")
+    if given:
+        found = str(given.pop())
+    elif out is None:
+        found = "table"
+    elif out.suffix.lower() not in _ENDS:
+        raise click.UsageError(
+            f"{out}: a file is {', '.join(_ENDS)} by its name; give --format, or use gridstone export for other formats"
+        )
+    else:
+        found = _ENDS[out.suffix.lower()]
+    if found == "table" and out is not None:
+        raise click.UsageError("--out takes csv, json or arrow, and a table is for the screen: leave one of them out")
+    return found
 
 
 @click.command()

@@ -6,29 +6,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import click
 import pyarrow as pa
 
 from ..base.progress import Progress
 from ..io.csv.write import csv_into, csv_options
 from .outcome import json_text
-from .output import emit_table, note, plain
+from .output import emit_cells, note, plain
+from .values import json_of
 
 if TYPE_CHECKING:
     from ..result.stream import Stream
 
 
-def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> None:
+def write(stream: "Stream", form: str, out: Path | None, limit: int | None, *, all_columns: bool = False) -> None:
     """Writes the stream's cells, at most `limit` of them."""
-    batches = limited(stream._with_nat("keep") if form == "csv" else stream, limit)
     if form == "table":
-        _table(stream, batches, limit)
+        table(stream, limit, "cells", all_columns=all_columns)
         return
+    batches = limited(stream._with_nat("keep") if form == "csv" else stream, limit)
     with _opened(out) as file:
         if form == "json":
             for batch in batches:
-                for row in batch.to_pylist():
-                    file.write((json_text(plain(row)) + "\n").encode())
+                file.writelines(f"{json_text(plain(row))}\n".encode() for row in json_rows(batch))
         elif form == "csv":
             csv_into(file, stream.schema, batches, csv_options(",", ""), None)
         else:
@@ -65,15 +64,28 @@ def csv_to_standard_output(stream: "Stream", delimiter: str, null: str, progress
         return csv_into(file, stream.schema, stream._with_nat("keep"), options, progress)
 
 
-def _table(stream: "Stream", batches: Iterator[Any], limit: int | None) -> None:
-    rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
-    emit_table(None, stream.schema.names, [tuple(map(_shown, row)) for row in rows])
-    if limit is not None and len(rows) == limit:
-        note(f"the first {limit:,} cells; --limit shows more")
-    elif not rows:
-        click.echo("no cells", err=True)
+def json_rows(batch: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a batch, with the values that JSON has."""
+    names = batch.schema.names
+    for row in zip(*(json_of(column) for column in batch.columns), strict=True):
+        yield dict(zip(names, row, strict=True))
 
 
-def _shown(value: Any) -> Any:
-    """Coordinates and identifiers as they are, without a thousands separator or rounding."""
-    return None if value is None else str(value)
+def table(rows: Any, limit: int | None, what: str, *, all_columns: bool, hint: str | None = None) -> None:
+    """Prints the rows of a stream as a table, at most `limit` of them; says beside it what is not in it.
+
+    Args:
+        rows: a stream, or an answer.
+        limit: the most rows.
+        what: what the rows are.
+        all_columns: leave out no column and cut no text.
+        hint: how columns that are left out are shown.
+    """
+    batches = list(limited(rows, None if limit is None else limit + 1))
+    found = pa.Table.from_batches(batches, rows.schema)
+    shown = found if limit is None else found.slice(0, limit)
+    emit_cells(shown, all_columns=all_columns, **({} if hint is None else {"hint": hint}))
+    if found.num_rows > shown.num_rows:
+        note(f"the first {shown.num_rows:,} {what}; --limit shows more")
+    elif not found.num_rows:
+        note(f"no {what}")

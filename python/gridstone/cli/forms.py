@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 from ..base.printable import printable
+from .values import texts_of
 
 FORMS = ("line", "markdown")
 
 
 def write(form: str, rows: Any, out: Path | None, limit: int | None) -> None:
     """Writes the rows of a stream in a form, at most `limit` of them."""
-    found = itertools.islice((row for batch in rows for row in batch.to_pylist()), limit)
+    found = itertools.islice((row for batch in rows for row in _rows(batch)), limit)
     names = [printable(name) for name in rows.schema.names]
-    values = ([_text(value) for value in row.values()] for row in found)
-    lines = _lines(names, values) if form == "line" else _markdown(names, values)
+    lines = _lines(names, found) if form == "line" else _markdown(names, found)
     if out is None:
         for line in lines:
             click.echo(line)
@@ -25,9 +25,14 @@ def write(form: str, rows: Any, out: Path | None, limit: int | None) -> None:
         out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _text(value: Any) -> str:
-    """A value; one that is null is empty."""
-    return "" if value is None else printable(str(value))
+def _rows(batch: Any) -> Iterator[tuple[str, ...]]:
+    """The texts of the values of a batch; that of one that is null is empty."""
+    columns = []
+    for column in batch.columns:
+        there = column.is_valid().to_pylist()
+        texts = texts_of(column, is_whole=False)
+        columns.append([text if is_there else "" for text, is_there in zip(texts, there, strict=True)])
+    return zip(*columns, strict=True)
 
 
 def _lines(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

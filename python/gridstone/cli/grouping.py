@@ -58,6 +58,7 @@ def aggregate_command(
     form: str | None,
     out: Path | None,
     limit: int | None,
+    all_columns: bool,
 ) -> int:
     """Aggregates of the cells of an array, by groups.
 
@@ -89,7 +90,7 @@ def aggregate_command(
         _draw(array, question, plot, form)
     else:
         found = array.aggregate(**question).to_arrow()
-        show(Batches(found), form, out, limit)
+        show(Batches(found), form, out, limit, all_columns=all_columns)
     return 0
 
 

@@ -81,6 +81,12 @@ def within_box(command: _Command) -> _Command:
     return click.option("--box", "box", multiple=True, metavar="DIM=LOW:HIGH", help=help_text)(command)
 
 
+def all_columns(command: _Command) -> _Command:
+    """`--all-columns`."""
+    help_text = "Leave no column out of a table and cut no text, however wide it gets."
+    return click.option("--all-columns", is_flag=True, help=help_text)(command)
+
+
 def around_damage(command: _Command) -> _Command:
     """`--damaged`."""
     help_text = "skip: leave out what is damaged, and say what that is."

@@ -124,7 +124,7 @@ def show(array: Array) -> None:
     when = time_text(array.native.timestamp_us)
     click.echo(f"{array.uri} {printable(array.path)}: {kind} array, version {array.version} of {when}")
     click.echo(sealed(array))
-    click.echo(array.schema._options_text())
+    click.echo(array.schema._options_text() + "\n")
     found = array.nonempty_domain or (None,) * array.ndim
     labelled = any(d._labels_text for d in array.schema.dims)
     dims = [

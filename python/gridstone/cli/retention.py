@@ -24,8 +24,17 @@ from .output import bytes_text, emit_json, emit_table, on_terminal
     help="Files that no version names go when they are older; 0s if no other process writes: young log records go too.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@click.option("-r", "--recursive", is_flag=True, help="As it is without: a vacuum is of all arrays of the store.")
 @options.as_json
-def vacuum(uri: str, keep: str | None, versions: int | None, safety_age: str, dry_run: bool, json_out: bool) -> None:
+def vacuum(
+    uri: str,
+    keep: str | None,
+    versions: int | None,
+    safety_age: str,
+    dry_run: bool,
+    recursive: bool,
+    json_out: bool,
+) -> None:
     """Forget old versions of a store and delete what only they needed; tagged ones stay."""
     found = open_store(uri, mode="r" if dry_run else "r+")
     progress = True if on_terminal() and not json_out else None
