@@ -148,7 +148,9 @@ def read(
     with options.telling_losses():
         shown = _CELLS_SHOWN if limit is None and form == "table" else limit
         box_asked = options.box_of(array, box)
-        stream = array.scan(box_asked, list(attrs) or None, where, order, damaged=damaged, limit=shown)
+        stream = array.scan(
+            box_asked, list(attrs) or None, where, order, damaged=damaged, limit=None if shown is None else shown + 1
+        )
         export.write(stream, form, out, shown, all_columns=all_columns)
 
 
