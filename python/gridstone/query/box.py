@@ -263,11 +263,11 @@ class Room(Enum):
 Clip = bool | Literal["error"]
 
 
-def room_of(clip: Clip) -> Room:
+def room_of(clip: Any) -> Room:
     """What `clip=` asks for: True cuts boxes to the domain, "error" (or False) refuses those that reach beyond."""
     if clip is True:
         return Room.CLIPPED
-    if clip is False or clip == "error":
+    if clip is False or (isinstance(clip, str) and clip == "error"):
         return Room.DOMAIN
     raise InputError(f'clip= is True, which cuts the box to the domain, or "error", not {brief(clip)}')
 
@@ -410,7 +410,9 @@ def _range(dim: Dim, part: Any, room: Room, *, pairs: _Pairs = ()) -> _Asked:
         several = ends.several_of(dim, part)
         if several is None:
             lo = hi = ends.coordinate(dim, part)
-            _check_reach(dim, Room.DOMAIN if room is Room.CLIPPED else room, part, (lo, hi))
+            least, most = datatype.ends_of(dim.dtype)
+            is_possible = least <= lo <= most
+            _check_reach(dim, Room.DOMAIN if room is Room.CLIPPED or not is_possible else room, part, (lo, hi))
             return _Asked((lo, hi), is_single=True)
         lo, hi = several
         if room is Room.CLIPPED and (hi < first or lo > last):
