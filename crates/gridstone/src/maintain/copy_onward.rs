@@ -20,7 +20,7 @@ use std::collections::HashSet;
 struct Held {
     /// Those that are listed: whole, or what is left of a copy that was cut short.
     listed: HashSet<String>,
-    /// Those that its newest version names.
+    /// Those that its newest version names; its older ones too, where that matters.
     named: HashSet<String>,
 }
 
@@ -118,8 +118,12 @@ impl HistoryCopier<'_> {
 
     fn send(&self, (source, newest_held): (&Snapshot, &Snapshot), oldest: u64) -> Result<HistoryCopied> {
         let (first, newest, to) = (newest_held.version() + 1, source.version(), self.target.storage());
-        let held = self.held(newest_held)?;
+        let mut held = self.held(newest_held)?;
         let named = self.named_since(first, newest, (oldest, &held))?;
+        let mut objects = named.data().map(data_name).chain(named.manifest().map(manifest_name));
+        if objects.any(|name| held.listed.contains(&name) && !held.named.contains(&name)) {
+            self.add_older(&mut held, oldest, newest_held.version())?;
+        }
         let data: Vec<String> = named.data().map(data_name).filter(|name| !held.has(name)).collect();
         let copies: Vec<String> = self.copies(&named)?.into_iter().filter(|name| !held.has(name)).collect();
         let manifest: Vec<String> = named.manifest().map(manifest_name).filter(|name| !held.has(name)).collect();
@@ -192,6 +196,18 @@ impl HistoryCopier<'_> {
             Some(root) => self.target.publish_floor(Floor { version: 1, root }),
             None => Ok(()),
         }
+    }
+
+    /// Adds what the versions of the copy before `newest` name. It is whole, whatever became of it in the source since.
+    fn add_older(&self, held: &mut Held, oldest: u64, newest: u64) -> Result<()> {
+        let mut names = Names::default();
+        for record in self.target.history(oldest.saturating_add(1), newest)? {
+            self.cancel.check()?;
+            names.add_record(self.target, &record?, oldest)?;
+        }
+        names.add_snapshot(self.target, &*self.target.at_version(oldest)?)?;
+        held.named.extend(names.data().map(data_name).chain(names.manifest().map(manifest_name)));
+        Ok(())
     }
 
     /// Copies an object by `copy`. One that is there already may be whole, or what a copy that was cut short has left: it is compared,
