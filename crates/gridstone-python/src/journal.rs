@@ -6,8 +6,7 @@
 //!
 //! Events of the background wait for the next call of the process. A forked child has a queue of its own.
 
-use gridstone::engine::{Detail, Event, Events, Level};
-use gridstone::runtime::PerProcess;
+use gridstone::engine::{Detail, Event, Events, Level, PerProcess};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -43,14 +42,11 @@ impl std::fmt::Debug for Queue {
     }
 }
 
-static JOURNAL: Journal = Journal {
-    wanted: AtomicU8::new(NOTHING),
-    has_some: AtomicBool::new(false),
-    waiting: Queue(PerProcess::new()),
-};
+static JOURNAL: Journal =
+    Journal { wanted: AtomicU8::new(NOTHING), has_some: AtomicBool::new(false), waiting: Queue(PerProcess::new()) };
 
 thread_local! {
-    /// Whether this thread is handing events over: what a handler does is told by the next call.
+    /// Whether this thread is handing events over. What a handler does is logged by the next call.
     static DELIVERING: Cell<bool> = const { Cell::new(false) };
 }
 

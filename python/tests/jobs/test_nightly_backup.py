@@ -63,6 +63,9 @@ class Keeper:
         self.random.shuffle(work)
         for one in work:
             one(draw, number)
+        if number % 3 == 0:
+            depths = draw.random((200, 200), np.float32)
+            self.opened("/sea").write({"depth": depths, "seen": draw.integers(0, 2**31, (200, 200))})
         if number % 4 == 3:
             self.opened("/ships").consolidate("all")
         if number == 6:

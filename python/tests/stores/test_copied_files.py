@@ -11,7 +11,7 @@ import pytest
 import gridstone as gs
 
 QUICK = gs.Context("64MiB", 2, durability="close")
-CELLS = gs.Schema([gs.Dim("x", (0, 9_999), 1_000)], [gs.Attr("v", "int64")], sparse=True)
+CELLS = gs.Schema([gs.Dim("x", (0, 99_999), 10_000)], [gs.Attr("v", "int64")], sparse=True)
 FOLDERS = ("_log", "_manifest", "_data")
 
 
@@ -28,9 +28,9 @@ class Live:
         """Small commits, which lie in records until a fold packs them, and a large one, which is a file."""
         for _ in range(count):
             self.number += 1
-            size = 40_000 if self.number % 25 == 0 else 20
+            size = 30_000 if self.number % 25 == 0 else 20
             random = np.random.default_rng(self.number)
-            x = np.unique(random.integers(0, 10_000, size))
+            x = np.unique(random.integers(0, 100_000, size))
             v = random.integers(0, 2**62, len(x))
             version = self.array.write_cells({"x": x}, {"v": v})
             cells = dict(self.versions[max(self.versions)])
@@ -110,7 +110,7 @@ def test_a_gap_in_the_listing_of_the_log_is_found_and_cut(tmp_path: Path) -> Non
             live.take(folder)
         (live.copy / "_log" / f"{missing:020}").unlink()
         assert live.shown() is None
-        done = gs.repair(live.copy, cut=True, context=QUICK)
+        done = gs.repair(live.copy, dry_run=False, cut=True, context=QUICK)
         assert not done.remaining and live.shown() == missing - 1
 
 
@@ -124,7 +124,7 @@ def test_an_unlucky_copy_is_cut_at_its_last_sound_version(tmp_path: Path) -> Non
     live.write(25)  # one of them a file that the copy has not
     live.take("_log")
     assert live.shown() is None
-    gs.repair(live.copy, cut=True, context=QUICK)
+    gs.repair(live.copy, dry_run=False, cut=True, context=QUICK)
     shown = live.shown()
     assert shown is not None and shown >= before
 

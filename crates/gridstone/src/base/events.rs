@@ -1,6 +1,6 @@
 //! Events: what happened to a store, as plain values for the log of the caller. Nothing is made of them here.
 //!
-//! Whoever receives them must return quickly and call nothing of the engine. An event is only built if it is wanted.
+//! A receiver must return quickly and call nothing of the engine. An event is only built if it is wanted.
 
 use std::fmt::Debug;
 

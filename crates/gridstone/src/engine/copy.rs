@@ -50,9 +50,9 @@ pub struct CopyReport {
     pub fragments: u64,
     /// Bytes copied.
     pub bytes: u64,
-    /// Of a history: objects copied, and versions.
+    /// Objects copied, if it was a history.
     pub objects: u64,
-    /// Versions copied, of a history.
+    /// Versions copied, if it was a history.
     pub versions: u64,
 }
 
@@ -67,8 +67,8 @@ struct End<'a> {
 ///
 /// # Errors
 /// NotFound (no store, no such path or version), Exists (something lies at the target's path), Input (into itself; a history of
-/// less than a store), Conflict (a copy with commits of its own), SnapshotExpired (a vacuum forgot the version meanwhile), Corruption, Storage, Access, Cancelled,
-/// CommitUnknown. But for the last, there is nothing new to be seen in the target then.
+/// less than a store), Conflict (a copy with commits of its own), SnapshotExpired (a vacuum forgot the version meanwhile). Also
+/// Corruption, Storage, Access, Cancelled, CommitUnknown. But for the last, there is nothing new to be seen in the target then.
 pub fn copy(
     from: (&Context, &str),
     to: (&Context, &str),

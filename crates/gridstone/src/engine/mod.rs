@@ -65,14 +65,14 @@ pub use crate::condition::{
     Selection, Verdict, When,
 };
 pub use crate::maintain::{
-    AffectedCells, ArrayUsage, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
-    StoreReport, StoreUsage, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
+    AffectedCells, ArrayUsage, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport,
+    StoreDamage, StoreReport, StoreUsage, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
 };
 pub use crate::query::{
     Aggregate, Answer, AxisPositions, By, Chosen, Dedup, Mask, OutColumn, PartialTable, Portions, Question, ReadOrder,
     ResultColumn, Scan, Width,
 };
-pub use crate::runtime::{Arena, CancelFlag};
+pub use crate::runtime::{Arena, CancelFlag, PerProcess};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
 pub use crate::store::{CommitKey, Field};
 pub use crate::tile::{Cells, Column, ColumnView};
@@ -92,8 +92,8 @@ pub use context::{Context, Options};
 pub use copy::{CopyOptions, CopyReport, copy, copy_on};
 pub use group::Group;
 pub use health::{repair, repair_on, verify_on, verify_uri};
-pub use labels::Listed;
 pub use history::{CellChange, Change, VersionListing};
+pub use labels::Listed;
 pub use listing::{FragmentListing, TileListing, tile_ends};
 pub use merge_report::{ConsolidateReport, MergeListing};
 pub use moves::{move_node, move_node_on};

@@ -27,8 +27,8 @@ impl Array {
         Ok(report)
     }
 
-    /// The store's tags at this version: names with the versions that they keep, sorted. Of a handle that is writable, and in no
-    /// transaction, at the newest version: tags are about the store, and such a handle follows it.
+    /// The store's tags at this version: names with the versions that they keep, sorted. A writable handle that is in no
+    /// transaction shows those of the newest version: tags are about the store, and such a handle follows it.
     pub fn tags(&self) -> Result<Vec<(String, u64)>> {
         let (store, snapshot) = (self.store(), self.snapshot());
         if self.writable() && !self.in_transaction() {

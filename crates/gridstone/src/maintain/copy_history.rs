@@ -19,7 +19,7 @@ use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many bytes of a data file are copied at a time.
-const CHUNK_BYTES: u64 = 4 << 20;
+pub(super) const CHUNK_BYTES: u64 = 4 << 20;
 
 /// The result of copying a history.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -281,14 +281,6 @@ fn somebody_else(to: &dyn Storage) -> Error {
         "somebody else made a store in {} while one was copied there; copy to another place, or delete that one first",
         to.describe()
     ))
-}
-
-/// The outcome, where an error of this kind says that nothing is left to do.
-pub(super) fn within(outcome: Result<()>, done: ErrorKind) -> Result<()> {
-    match outcome {
-        Err(e) if e.kind() == done => Ok(()),
-        outcome => outcome,
-    }
 }
 
 /// The progress of a copy.

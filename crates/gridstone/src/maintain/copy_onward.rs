@@ -7,18 +7,28 @@
 //!    what the copy keeps is its own affair.
 //! 4. The new records are copied, oldest first. So at every moment the copy is the store as of one of its versions.
 //!
-//! Nothing of the copy is replaced or deleted. If it stops anywhere, the next call copies the rest.
+//! Nothing that the copy needs is replaced or deleted. If it stops anywhere, the next call copies the rest. What is left
+//! half written then has a name that no version of the copy names; it is compared with the source before it is used.
 
-use super::copy_history::{Count, HistoryCopied, HistoryCopier, within};
-use crate::base::{Error, ErrorKind, Id, Result};
+use super::copy_history::{CHUNK_BYTES, Count, HistoryCopied, HistoryCopier};
+use crate::base::{ByteRange, Error, ErrorKind, Id, Result};
 use crate::storage::{DATA, MANIFEST, PutOutcome, data_name, log_name, manifest_name};
 use crate::store::{Floor, Names, Record, Snapshot};
 use std::collections::HashSet;
 
 /// The objects that a copy has.
 struct Held {
-    data: HashSet<String>,
-    manifest: HashSet<String>,
+    /// Those that are listed: whole, or what is left of a copy that was cut short.
+    listed: HashSet<String>,
+    /// Those that its newest version names; its older ones too, where that matters.
+    named: HashSet<String>,
+}
+
+impl Held {
+    /// Whether it is there, and whole.
+    fn has(&self, name: &String) -> bool {
+        self.listed.contains(name) && self.named.contains(name)
+    }
 }
 
 impl HistoryCopier<'_> {
@@ -36,7 +46,7 @@ impl HistoryCopier<'_> {
         if held.version() >= newest {
             return Ok(HistoryCopied { oldest, newest: held.version(), ..HistoryCopied::default() });
         }
-        let copied = self.send(&source, held.version() + 1, newest, oldest);
+        let copied = self.send((&source, &held), oldest);
         let copied = copied.map_err(|e| match self.source.floor() {
             Ok(Some(floor)) if floor.version > held.version() + 1 && e.may_be_missing() => {
                 self.passed(held.version(), floor.version).with_source(e)
@@ -106,23 +116,25 @@ impl HistoryCopier<'_> {
         ))
     }
 
-    fn send(&self, source: &Snapshot, first: u64, newest: u64, oldest: u64) -> Result<HistoryCopied> {
-        let to = self.target.storage();
-        let held = Held {
-            data: to.list(DATA)?.into_iter().collect(),
-            manifest: to.list(MANIFEST)?.into_iter().collect(),
-        };
+    fn send(&self, (source, newest_held): (&Snapshot, &Snapshot), oldest: u64) -> Result<HistoryCopied> {
+        let (first, newest, to) = (newest_held.version() + 1, source.version(), self.target.storage());
+        let mut held = self.held(newest_held)?;
         let named = self.named_since(first, newest, (oldest, &held))?;
-        let lacks = |name: &String| !held.data.contains(name);
-        let data: Vec<String> = named.data().map(data_name).filter(lacks).collect();
-        let copies: Vec<String> = self.copies(&named)?.into_iter().filter(lacks).collect();
-        let manifest = named.manifest().map(manifest_name).filter(|name| !held.manifest.contains(name));
-        let manifest: Vec<String> = manifest.collect();
+        let mut objects = named.data().map(data_name).chain(named.manifest().map(manifest_name));
+        if objects.any(|name| held.listed.contains(&name) && !held.named.contains(&name)) {
+            self.add_older(&mut held, oldest, newest_held.version())?;
+        }
+        let data: Vec<String> = named.data().map(data_name).filter(|name| !held.has(name)).collect();
+        let copies: Vec<String> = self.copies(&named)?.into_iter().filter(|name| !held.has(name)).collect();
+        let manifest: Vec<String> = named.manifest().map(manifest_name).filter(|name| !held.has(name)).collect();
         let total = (data.len() + copies.len() + manifest.len()) as u64 + (newest - first + 1);
         let count = Count::new(total, self.progress);
-        self.pool.map(data, self.cancel, |name| self.large_once(&name, &count))?;
-        self.pool.map(copies, self.cancel, |name| within(self.sorted_copy(&name, &count), ErrorKind::Exists))?;
-        self.pool.map(manifest, self.cancel, |name| self.small_once(&name, &count))?;
+        self.pool.map(data, self.cancel, |name| self.over_rest(&name, &held, &count, || self.large(&name, &count)))?;
+        self.pool.map(copies, self.cancel, |name| {
+            self.over_rest(&name, &held, &count, || self.sorted_copy(&name, &count))
+        })?;
+        self.pool
+            .map(manifest, self.cancel, |name| self.over_rest(&name, &held, &count, || self.small(&name, &count)))?;
         self.keep_oldest(source)?;
         (first..=newest).map(log_name).try_for_each(|name| {
             self.cancel.check()?;
@@ -163,8 +175,16 @@ impl HistoryCopier<'_> {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => return Ok(false),
             named => named?,
         }
-        Ok(named.data().map(data_name).all(|name| held.data.contains(&name))
-            && named.manifest().map(manifest_name).all(|name| held.manifest.contains(&name)))
+        let mut all = named.data().map(data_name).chain(named.manifest().map(manifest_name));
+        Ok(all.all(|name| held.listed.contains(&name)))
+    }
+
+    /// The objects that the copy has, and those that its newest version names.
+    fn held(&self, newest: &Snapshot) -> Result<Held> {
+        let (to, mut names) = (self.target.storage(), Names::default());
+        names.add_snapshot(self.target, newest)?;
+        let named = names.data().map(data_name).chain(names.manifest().map(manifest_name)).collect();
+        Ok(Held { listed: to.list(DATA)?.into_iter().chain(to.list(MANIFEST)?).collect(), named })
     }
 
     /// Publishes a floor at the copy's oldest version, if it has none although the versions to come decide on one.
@@ -178,12 +198,58 @@ impl HistoryCopier<'_> {
         }
     }
 
-    fn large_once(&self, name: &str, count: &Count<'_>) -> Result<()> {
-        within(self.large(name, count), ErrorKind::Exists)
+    /// Adds what the versions of the copy before `newest` name. It is whole, whatever became of it in the source since.
+    fn add_older(&self, held: &mut Held, oldest: u64, newest: u64) -> Result<()> {
+        let mut names = Names::default();
+        for record in self.target.history(oldest.saturating_add(1), newest)? {
+            self.cancel.check()?;
+            names.add_record(self.target, &record?, oldest)?;
+        }
+        names.add_snapshot(self.target, &*self.target.at_version(oldest)?)?;
+        held.named.extend(names.data().map(data_name).chain(names.manifest().map(manifest_name)));
+        Ok(())
     }
 
-    fn small_once(&self, name: &str, count: &Count<'_>) -> Result<()> {
-        within(self.small(name, count), ErrorKind::Exists)
+    /// Copies an object by `copy`. One that is there already may be whole, or what a copy that was cut short has left: it is compared,
+    /// and replaced if it differs.
+    fn over_rest(&self, name: &str, held: &Held, count: &Count<'_>, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+        if held.listed.contains(name) {
+            if self.is_same(name)? {
+                count.add(0);
+                return self.sync_deferred(name);
+            }
+            self.target.storage().delete(name)?;
+        }
+        match copy() {
+            // Another process brings the copy up to date too.
+            Err(e) if e.kind() == ErrorKind::Exists => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// Whether an object of the copy has the bytes of the source's.
+    fn is_same(&self, name: &str) -> Result<bool> {
+        let (source, copied) = (self.source.storage().open(name)?, self.target.storage().open(name));
+        let copied = match copied {
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => return Ok(false),
+            copied => copied?,
+        };
+        let (len, mut at) = (source.len(), 0);
+        if copied.len() != len {
+            return Ok(false);
+        }
+        while at < len {
+            self.cancel.check()?;
+            (self.alive)();
+            let part = ByteRange::new(at, CHUNK_BYTES.min(len - at));
+            match copied.read_one(part) {
+                Ok(bytes) if bytes == source.read_one(part)? => at = part.end(),
+                Ok(_) => return Ok(false),
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => return Ok(false),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(true)
     }
 
     /// Copies a record, unless the copy has it already: another process may bring it up to date too.

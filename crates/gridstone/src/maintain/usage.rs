@@ -72,7 +72,8 @@ pub fn usage(store: &Store, cancel: &dyn Cancel) -> Result<StoreUsage> {
         };
         tally.add(bytes);
     })?;
-    let survey = |folder: &str, tally: &mut Tally| store.storage().survey(folder, &mut |listed| tally.add(listed.bytes));
+    let survey =
+        |folder: &str, tally: &mut Tally| store.storage().survey(folder, &mut |listed| tally.add(listed.bytes));
     survey(MANIFEST, &mut found.manifest)?;
     survey(LOG, &mut found.log)?;
     for folder in [LEASE, DAMAGED] {

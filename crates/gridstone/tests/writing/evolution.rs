@@ -444,7 +444,7 @@ fn transactions_change_schemas_and_write_by_them() {
     assert_eq!((names(&array), cells(&array, "p", ReadOrder::Row).len()), (vec![text("v"), text("p")], 3));
     assert_eq!(late.commit(None).unwrap_err().kind(), ErrorKind::Conflict);
     let history = array.history(&Call::default()).unwrap();
-    assert_eq!(history.last().unwrap().operations.iter().filter(|(op, _)| *op == "alter_array").count(), 2);
+    assert_eq!(history.last().unwrap().operations.iter().filter(|change| change.name == "alter_array").count(), 2);
 }
 
 #[test]

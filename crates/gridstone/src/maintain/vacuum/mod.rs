@@ -322,13 +322,13 @@ impl Attempt<'_> {
         named.add_snapshot(self.store, &rooted)?;
         self.add_records(&mut named, floor, newest.version(), floor)?;
         let mut dropped = Names::default();
-        if self.options.dry_run && floor == newest.version() {
-            // Includes what would be removed before.
-            dropped.add_snapshot(self.store, &*self.store.at_version(floor)?)?;
-        }
         if floor > oldest {
             dropped.add_snapshot(self.store, &*self.store.at_version(oldest)?)?;
             self.add_records(&mut dropped, oldest, floor, oldest)?;
+        }
+        if self.options.dry_run && floor == newest.version() {
+            // Includes what would be removed before. Last, since pages are looked at once, without what is gone.
+            dropped.add_snapshot(self.store, &*self.store.at_version(floor)?)?;
         }
         let retained = newest.retained();
         let (condemned_data, condemned_manifest) = (retained.condemned_data()?, retained.condemned_manifest()?);
@@ -355,7 +355,7 @@ impl Attempt<'_> {
         if self.options.dry_run || (floor == oldest && floor == base) {
             return Ok((floor, self.store.at_version(floor)?));
         }
-        // Of a copy of a history the root may never have come along.
+        // The root may never have come along with a copy of a history.
         let is_there = |root: &RootRef| self.store.storage().exists(&manifest_name(root.id)).unwrap_or(true);
         let known = newest.retained().floor().filter(|root| root.version != floor || is_there(root));
         match (self.store.rooted(floor, known), newest.root()) {
