@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from ..arrays.array import Array
 from ..io import content
-from ..io.files import ending_of
+from ..io.files import compression_of, ending_of
 from ..result.damage import Damaged
 from ..schema.array_schema import Schema
 from ..stores import store
@@ -307,6 +307,8 @@ def export(
     """Write the cells of a box to a file: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market; "-" is CSV on standard
     output."""
     piped = str(target) == "-"
+    if compression_of(target) == "zip":
+        raise click.UsageError(f"{target}: zip archives are read, not written; for text name it .csv.gz")
     kind = "csv" if piped and form is None else kind_of([target], form)
     _check_export(kind, piped, json_out, some)
     array = store.open_array(

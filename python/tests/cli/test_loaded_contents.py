@@ -143,3 +143,12 @@ def test_standard_input_that_cannot_be_loaded(tmp_path: Path, call) -> None:
         assert made.stdout is not None
         with pytest.raises(gs.InputError, match=r"is a pipe or a device.*gridstone load -"):
             io.from_csv(tmp_path / "a.gs", f"/dev/fd/{made.stdout.fileno()}", dims=["x"])
+
+
+@pytest.mark.parametrize("name", ["o.zip", "o.csv.zip", "o.npy.zip"])
+def test_zip_archives_are_not_written(tmp_path: Path, call, name: str) -> None:
+    a = gs.array(tmp_path / "a.gs", np.arange(4))
+    with pytest.raises(gs.InputError, match=r"read, not written; name it \.csv\.gz"):
+        io.to_csv(a, tmp_path / name)
+    code, _, err = call("export", tmp_path / "a.gs", tmp_path / name)
+    assert code == 2 and "not written" in err and list(tmp_path.iterdir()) == [tmp_path / "a.gs"]
