@@ -1,15 +1,20 @@
 """Loading files of any known format, and exporting to them."""
 
+import contextlib
 import glob
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 from click.core import ParameterSource
 
 from ..arrays.array import Array
-from ..io.files import ending_of
+from ..io import content
+from ..io.files import compression_of, ending_of
 from ..result.damage import Damaged
 from ..schema.array_schema import Schema
 from ..stores import store
@@ -97,6 +102,30 @@ def _kind_of(file: Path) -> str:
     return kind
 
 
+@contextlib.contextmanager
+def _files_of(sources: Sequence[str]) -> Iterator[list[str]]:
+    """The sources, with what pipes hold ("-" is standard input) in files for as long as the block goes on."""
+    if list(sources).count("-") > 1:
+        raise click.UsageError("- is standard input, which can be read once; give it once")
+    with tempfile.TemporaryDirectory(prefix="gridstone-", ignore_cleanup_errors=True) as folder:
+        files = []
+        for number, source in enumerate(sources):
+            path = Path(source)
+            if source != "-" and (path.is_file() or path.is_dir() or not path.exists()):
+                files.append(source)
+                continue
+            with contextlib.ExitStack() as stack:
+                raw: IO[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))
+                head = raw.read(64)
+                name = "standard-input" if source == "-" else f"{path.name}-{number}"
+                kept = Path(folder) / f"{name}{content.ending_of(head)}"
+                with kept.open("wb") as out:
+                    out.write(head)
+                    shutil.copyfileobj(raw, out, 1 << 20)
+            files.append(str(kept))
+        yield files
+
+
 @click.command()
 @click.argument("uri")
 @click.argument("sources", nargs=-1, required=True, metavar="FILE...", type=click.Path())
@@ -145,7 +174,9 @@ def load(
     json_out: bool,
     **rest: Any,
 ) -> None:
-    """Load files into a new array, or append them to one: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market."""
+    """Load files into a new array, or append them to one: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market; "-" is
+    standard input."""
+    sources = context.with_resource(_files_of(sources))
     kind = kind_of(sources, form)
     csv = {key: rest.pop(key) for key in _CSV_NAMES}
     _check_use(context, kind)
@@ -276,6 +307,8 @@ def export(
     """Write the cells of a box to a file: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market; "-" is CSV on standard
     output."""
     piped = str(target) == "-"
+    if compression_of(target) == "zip":
+        raise click.UsageError(f"{target}: zip archives are read, not written; for text name it .csv.gz")
     kind = "csv" if piped and form is None else kind_of([target], form)
     _check_export(kind, piped, json_out, some)
     array = store.open_array(

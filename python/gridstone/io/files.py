@@ -8,6 +8,7 @@ import lzma
 import os
 import shutil
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +28,10 @@ _SUFFIXES = {
     ".zst": "zstd",
     ".zstd": "zstd",
     ".lz4": "lz4",
+    ".zip": "zip",
 }
+
+_MEMBERS_SHOWN = 10
 
 
 def expand(source: Any) -> list[Path]:
@@ -48,6 +52,11 @@ def expand(source: Any) -> list[Path]:
         if Path(text).is_dir():
             raise InputError(
                 f"{text!r} is a folder; give the files in it: a pattern such as {text.rstrip('/') + '/*'!r}"
+            )
+        if Path(text).exists():
+            raise InputError(
+                f"{text!r} is a pipe or a device, which can be read once, and a load may look twice; write it to a "
+                f"file first, as `gridstone load -` does"
             )
         if not found:
             raise NotFoundError(f"no file {text!r}; give a path, a pattern or a list of them")
@@ -88,7 +97,28 @@ def compression_of(file: Path) -> str | None:
 
 def ending_of(file: Path) -> str:
     """The end of a file's name in small letters, without the one that says how it is compressed: ".csv"."""
-    return (file.with_suffix("") if compression_of(file) else file).suffix.lower()
+    kind = compression_of(file)
+    ending = (file.with_suffix("") if kind else file).suffix.lower()
+    if kind == "zip" and not ending and file.is_file():
+        with file.open("rb") as raw, readable(file), zipfile.ZipFile(raw) as archive:
+            return Path(_member(file, archive).filename).suffix.lower()
+    return ending
+
+
+def _member(file: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The one file in an archive."""
+    hidden = ("__MACOSX/",)
+    found = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith(hidden)]
+    if len(found) != 1:
+        names = [one.filename for one in found]
+        more = f", … ({len(names)} in all)" if len(names) > _MEMBERS_SHOWN else ""
+        held = ", ".join(map(repr, names[:_MEMBERS_SHOWN])) + more if names else "nothing"
+        raise InputError(
+            f"{file} holds {held}; unpack it, and give the files to load (a zip of one file is read as it is)"
+        )
+    if found[0].flag_bits & 1:
+        raise InputError(f"{file} is a zip archive with a password; unpack it first")
+    return found[0]
 
 
 def opened(file: Path, raw: IO[bytes]) -> Any:
@@ -100,6 +130,10 @@ def opened(file: Path, raw: IO[bytes]) -> Any:
         return bz2.BZ2File(raw)
     if kind == "xz":
         return lzma.LZMAFile(raw)
+    if kind == "zip":
+        with readable(file):
+            archive = zipfile.ZipFile(raw)
+            return archive.open(_member(file, archive))
     if kind is not None:
         import pyarrow as pa
 
@@ -112,7 +146,9 @@ def readable(file: Path) -> Iterator[None]:
     """Turns what a broken compressed stream raises within the block into an `InputError`."""
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except InputError:
+        raise
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError) as error:
         raise InputError(f"{file} cannot be decompressed: {error}") from error
 
 

@@ -215,3 +215,33 @@ def test_a_count_is_of_cells(stores: Stores) -> None:
     assert (d.count(), d.count({"x": (0, 1)}), d.count(where="v > 5"), len(d)) == (12, 6, 6, 3)
     with pytest.raises(gs.InputError, match="nothing"):
         d.count(where="nothing > 1")
+
+
+LIMITS = {
+    "attributes": (lambda: gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr(f"a{n}", "int8") for n in range(5_000)]), "4096"),
+    "dimensions": (lambda: gs.Schema([gs.Dim(f"x{n}", (0, 1)) for n in range(9)], [gs.Attr("a", "int8")]), "1 to 8"),
+    "names": (lambda: gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("n" * 300, "int8")]), "1 to 255 bytes"),
+    "vectors": (lambda: gs.Attr("v", "float64", shape=70_000), "65536 bytes"),
+    "conditions": (lambda: gs.Expression.parse("(" * 300 + "v > 1" + ")" * 300), "more than 200"),
+}
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_an_error_of_a_limit_names_the_limit(what: str) -> None:
+    call, limit = LIMITS[what]
+    with pytest.raises((gs.SchemaError, gs.InputError), match=limit):
+        call()
+
+
+def test_limits_of_what_is_written_are_named() -> None:
+    texts = gs.Dim("x", None, dtype="string", max_bytes=8)
+    attrs = [gs.Attr("v", "int8"), gs.Attr("c", "string", categories=["a"], codes="uint8")]
+    a = gs.create(f"mem://usual-{next(NUMBERS)}", gs.Schema([texts], attrs, sparse=True))
+    for call, said in (
+        (lambda: a.write_cells({"x": ["a" * 9]}, {"v": [1], "c": ["a"]}), "9 bytes.* has 8; raise its max_bytes"),
+        (lambda: a.alter(categories={"c": [str(n) for n in range(300)]}), "301 categories .* 256 of uint8"),
+        (lambda: a.write_cells({"x": ["a"]}, {"v": [1], "c": ["a"]}, commit_key="k" * 129), "1 to 128 bytes"),
+        (lambda: a.meta.update({"k" * 70_000: 1}), "at most 65536"),
+    ):
+        with pytest.raises((gs.SchemaError, gs.InputError), match=said):
+            call()

@@ -218,7 +218,7 @@ def test_export_says_what_nulls_are(tmp_path: Path, stores: Stores, store: str, 
     assert call("export", store, tmp_path / "o.parquet", "--null", "NA")[0] == 2
 
 
-@pytest.mark.parametrize("name", ["o.xyz", "o.zip", "o.csv.zip", "o.xlsx", "o.xyz.gz", "o.gs"])
+@pytest.mark.parametrize("name", ["o.xyz", "o.rar", "o.csv.7z", "o.xlsx", "o.xyz.gz", "o.gs"])
 def test_formats_that_are_not_known_by_their_names(
     tmp_path: Path, stores: Stores, store: str, call, monkeypatch, name: str
 ) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.printable import brief
 from ...errors import InputError
+from ..content import check_text
 from ..files import opened, readable
 from .dialect import Dialect
 
@@ -107,6 +108,8 @@ class Reader:
         while True:
             with readable(file):
                 piece = stream.read(self._block_bytes)
+            if first and piece:
+                check_text(file, piece, decoder is not None)
             if decoder is not None:
                 piece = _recoded(file, decoder, piece)
             if first and piece:

@@ -57,6 +57,8 @@ def to_csv(
         InputError: bytes that are no text, days beyond Arrow's (5.8 million years from 1970).
     """
     final = path_of(target)
+    if compression_of(final) == "zip":
+        raise InputError(f"{str(final)!r}: zip archives are read, not written; name it .csv.gz or .csv.zst")
     options = csv_options(delimiter_of([final]) if delimiter is None else delimiter, null)
     source = opened(array)
     inside = box_of(source.schema, box)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ...context.settings import Context
 from ...errors import InputError
+from .. import content
 from ..columns import Part
 from ..files import Scratch, shown
 from .common_type import unified
@@ -226,8 +227,10 @@ class ParquetFiles:
     def _opened(self, file: Path) -> Any:
         import pyarrow.parquet as pq
 
+        plain = self._scratch.plain(file)
+        content.check(file, plain, "Parquet", b"PAR1")
         with _damage(file, "Parquet"):
-            return pq.ParquetFile(self._scratch.plain(file), memory_map=True)
+            return pq.ParquetFile(plain, memory_map=True)
 
     def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
         """One of each file."""
@@ -354,6 +357,7 @@ class ArrowFiles:
     @contextlib.contextmanager
     def _opened(self, file: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
         plain = self._scratch.plain(file)
+        content.check(file, plain, "Arrow", b"ARROW1")
         with plain.open("rb") as raw:
             magic = raw.read(6)
         if magic[:4] == b"FEA1":
