@@ -408,7 +408,7 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     assert run("load", uri, two, "--evolve")[0] == 0
     assert len(cells(gs.open(uri))["w"]) == 6
     other = str(tmp_path / "b.gs")
-    assert run("load", other, one, two, "--dims", "x", "--no-union")[0] == 1
+    assert run("load", other, one, two, "--dims", "x", "--no-union")[0] == 2
     assert run("load", other, one, two, "--dims", "x", "--union")[0] == 0
     assert cells(gs.open(other))["w"] == [None, None, "a", "b"]
     array = str(tmp_path / "a.npy")
