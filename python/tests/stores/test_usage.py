@@ -89,7 +89,10 @@ def test_files_outside_are_told_apart(tmp_path: Path) -> None:
     gs.create(uri, CELLS, path="/in", context=context)
     found = gs.du(uri, context=context)
     size = (tmp_path / "a.npy").stat().st_size
-    assert [(a.path, a.attached_files, a.attached_bytes) for a in found.arrays] == [("/in", 0, 0), ("/out/array", 1, size)]
+    assert [(a.path, a.attached_files, a.attached_bytes) for a in found.arrays] == [
+        ("/in", 0, 0),
+        ("/out/array", 1, size),
+    ]
     assert found.attached_bytes == size and (found.total.objects, found.total.bytes) == on_disk(uri)
     assert found.total.bytes < size and "outside of the store" in str(found)
 

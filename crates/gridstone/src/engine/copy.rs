@@ -6,6 +6,7 @@
 
 use super::address::{look_at, snapshot_at, store_at, store_on};
 use super::claim::Claim;
+use super::queue::forget_queues;
 use super::retention::tagged;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Staged};
@@ -384,6 +385,7 @@ fn copy_history(
     // Once all is copied the source may have forgotten the version.
     let (_, (arrays, fragments)) = from.store.settling(snapshot, counted)?;
     let done = copier.copy(snapshot.version())?;
+    forget_queues(&to.store.storage().identity())?;
     let (source_version, version) = (snapshot.version(), done.newest);
     let (bytes, objects, versions) = (done.bytes, done.objects, done.versions);
     to.store.tell((Level::Info, "copy", "copied a history"), || {

@@ -41,6 +41,15 @@ pub(super) fn queue_of(place: &str, durability: Durability) -> Result<Arc<Proces
     Ok(queue)
 }
 
+/// Lets handles that are opened from now on at `place` meet in new queues. After a history was copied there, the old ones
+/// remember versions of a store that was there before, under the same id.
+pub(super) fn forget_queues(place: &str) -> Result<()> {
+    let known = KNOWN.get_or_try_build(|| Ok(Mutex::default()))?;
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    [true, false].map(|is_full| known.remove(&(place.to_owned(), is_full)));
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
