@@ -228,6 +228,12 @@ def test_lengths_of_time_are_iso_in_json(call) -> None:
     assert made == ["PT1H30M", "P3M", "P2D", None]
 
 
+def test_a_result_shows_itself_in_short_lines() -> None:
+    shown = repr(gs.open("w.gs").read())
+    assert "x\\x1b[31mred\\nnew" in shown and "EVER GIVEN and a name that is longer th…" in shown
+    assert "\x1b" not in shown and shown.count("\n") == 17
+
+
 # Layout.
 
 _TEXT = st.text(st.sampled_from("ab 1日é"), max_size=30)
