@@ -5,6 +5,7 @@ import contextlib
 import datetime as dt
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +97,8 @@ def emit_cells(found: Any, *, all_columns: bool, hint: str = "--all-columns show
     made = tables.cells(columns, None if all_columns else screen_width())
     _echo(made.lines)
     if made.left_out:
-        note(f"{made.left_out} of {len(columns)} columns are left out; {hint}")
+        verb = "is" if made.left_out == 1 else "are"
+        note(f"{made.left_out} of {len(columns)} columns {verb} left out; {hint}")
 
 
 def screen_width() -> int | None:
@@ -122,7 +124,11 @@ def _column(name: str, values: Sequence[Any]) -> tables.Column:
     if times and all(value.time() == dt.time() for value in times):
         values = [value.date() if isinstance(value, dt.datetime) else value for value in values]
     texts = [cell_text(value) for value in values]
-    return tables.Column(printable(name), texts, bool(texts) and all(map(_is_number, texts)))
+    is_number, is_time = (bool(texts) and all(map(one, texts)) for one in (_is_number, _TIME.fullmatch))
+    return tables.Column(printable(name), texts, is_number, is_number or is_time)
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]*)?")
 
 
 def _is_number(text: str) -> bool:

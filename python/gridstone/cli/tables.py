@@ -11,9 +11,9 @@ from rich.cells import cell_len
 
 _GAP = 2
 _NARROWEST_CELLS = (20, 8)
-"""Characters that a text keeps before columns are left out; the second, where fewer than three would stay."""
+"""Characters that a text keeps before columns are left out; the second, where all stay by that, or else only two."""
 _KEPT_MIN = 3
-_NARROWEST_WORDS = 8
+_NARROWEST_WORDS, _WORD_MAX = 8, 24
 _MORE = "…"
 _ASCII = str.maketrans({"─": "-", "…": "~"})
 
@@ -40,13 +40,7 @@ def cells(columns: Sequence[Column], width: int | None) -> Table:
     natural = [_width(column) for column in columns]
     if width is None or _total(natural) <= width:
         return Table(list(_lines(columns, natural)), 0)
-    for narrowest in _NARROWEST_CELLS:
-        least = [_least(column, full, narrowest) for column, full in zip(columns, natural, strict=True)]
-        kept = len(columns)
-        while kept > 1 and _total(_parted(least, kept, len(columns))) > width:
-            kept -= 1
-        if kept >= _KEPT_MIN:
-            break
+    least, kept = _kept(columns, natural, width)
     rows = len(columns[0].texts)
     gone = Column(_MORE, [_MORE] * rows, is_number=False)
     shown = list(columns) if kept == len(columns) else [*columns[: (kept + 1) // 2], gone]
@@ -63,16 +57,32 @@ def cells(columns: Sequence[Column], width: int | None) -> Table:
     return Table(list(_lines(cut, fitted)), len(columns) - kept)
 
 
+def _kept(columns: Sequence[Column], natural: Sequence[int], width: int) -> tuple[list[int], int]:
+    """The least widths of columns, and how many of them stay."""
+    choices = [
+        [_least(column, full, narrowest) for column, full in zip(columns, natural, strict=True)]
+        for narrowest in _NARROWEST_CELLS
+    ]
+    for least in choices:
+        if _total(least) <= width:
+            return least, len(columns)
+    for least in choices:
+        kept = len(columns) - 1
+        while kept > 1 and _total(_parted(least, kept, len(columns))) > width:
+            kept -= 1
+        if kept >= _KEPT_MIN:
+            break
+    return least, max(kept, 1)
+
+
 def words(columns: Sequence[Column], width: int | None) -> list[str]:
     """A table whose texts go on in the next line where the screen is narrower."""
     natural = [_width(column) for column in columns]
     if width is None or _total(natural) <= width:
         return list(_lines(columns, natural))
-    least = [
-        full if column.is_number else min(full, max(_NARROWEST_WORDS, _longest_word(column.name)))
-        for column, full in zip(columns, natural, strict=True)
-    ]
-    fitted = _filled(least, natural, width)
+    whole_words = [_least_words(column, full, _WORD_MAX) for column, full in zip(columns, natural, strict=True)]
+    parts = [_least_words(column, full, _NARROWEST_WORDS) for column, full in zip(columns, natural, strict=True)]
+    fitted = _filled(whole_words if _total(whole_words) <= width else parts, natural, width)
     return list(_wrapped(columns, fitted))
 
 
@@ -93,6 +103,13 @@ def _least(column: Column, full: int, narrowest: int) -> int:
     """What a column needs: numbers all of it, texts and names a part."""
     least = min(full, narrowest)
     return max(least, _values_width(column)) if column.is_whole else least
+
+
+def _least_words(column: Column, full: int, longest: int) -> int:
+    """What a column needs whose texts go on in the next line: its longest word, or as much of it as is given."""
+    if column.is_number or column.is_whole:
+        return full
+    return min(full, longest, max(_longest_word(text) for text in (column.name, *column.texts)))
 
 
 def _total(widths: Sequence[int]) -> int:

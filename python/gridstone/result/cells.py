@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base import html
 from ..base.arguments import among
-from ..base.printable import brief
+from ..base.printable import brief, printable
 from ..column import columns, datatype, decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .. import _native
+
+
+_TEXT_SHOWN = 40
+"""Characters of a value that are shown of a result."""
 
 
 class Result(interop.Tabular):
@@ -348,10 +352,15 @@ class Result(interop.Tabular):
 
 
 def preview(values: AnyArray) -> str:
-    """The first and last values on one line."""
+    """The first and last values on one line, without what acts on a terminal; of long texts the beginning."""
     flat = values.ravel()
     shown = [*flat[:3], ..., *flat[-3:]] if flat.size > 6 else list(flat)
-    return " ".join("null" if v is np.ma.masked else "…" if v is ... else str(v) for v in shown)
+    return " ".join("null" if v is np.ma.masked else "…" if v is ... else _short(str(v)) for v in shown)
+
+
+def _short(text: str) -> str:
+    shown = printable(text[: _TEXT_SHOWN + 1])
+    return shown if len(shown) <= _TEXT_SHOWN else f"{shown[: _TEXT_SHOWN - 1]}…"
 
 
 def _wrapped(value: int) -> int:

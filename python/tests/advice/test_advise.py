@@ -164,7 +164,7 @@ def test_command_line(tmp_path: Path, stores: Stores, capsys: pytest.CaptureFixt
     assert run(["advise", stores("b"), "--path", "/b"]) == 0
     out = capsys.readouterr().out
     assert "gs.Schema(" in out and "memory" in out
-    assert run(["advise", str(tmp_path / "none.csv")]) == 1
+    assert run(["advise", str(tmp_path / "none.csv")]) == 4
 
 
 def test_an_array_keeps_categories_rounding_and_filters(stores: Stores) -> None:
@@ -331,7 +331,7 @@ def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for name, path in bad_files(tmp_path).items():
         with pytest.raises(InputError, match=name):
             gs.advise(path)
-        assert run(["advise", str(path)]) == 1
+        assert run(["advise", str(path)]) == 2
         assert name in capsys.readouterr().err
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     for table in (twice, twice.to_pandas()):

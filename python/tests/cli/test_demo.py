@@ -90,7 +90,7 @@ def test_a_folder_of_real_days_is_loaded_in_the_order_of_time(tmp_path: Path, ca
 def test_a_folder_without_csv_files(tmp_path: Path, call) -> None:
     (tmp_path / "data").mkdir()
     code, _, err = call("--out", tmp_path / "demo", "--data", tmp_path / "data")
-    assert code == 1 and "no CSV file" in err
+    assert code == 2 and "no CSV file" in err
     with pytest.raises(errors.InputError, match="empty"):
         days.files_of([])
 

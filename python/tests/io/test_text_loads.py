@@ -126,7 +126,7 @@ def test_the_command_line(tmp_path: Path, stores: Stores, capfdbinary: pytest.Ca
     run("delete", uri, "--coord", "gene=TP53,cell=7")
     assert sorted(r[0] for r in rows(gs.open(uri))) == ["", "漢字漢字漢字漢字"]
     assert "two dimensions" in run("plot", uri, str(tmp_path / "p.png"), code=1)
-    assert "gene" in run("create", stores("b"), "--dim", "gene:string", "--attr", "n:int64", code=1)
+    assert "gene" in run("create", stores("b"), "--dim", "gene:string", "--attr", "n:int64", code=2)
 
 
 # Real tables.

@@ -71,7 +71,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     damaged[-200] ^= 1
     record.write_bytes(damaged)
     capsys.readouterr()
-    assert run(["verify", uri, "--json"]) == 1
+    assert run(["verify", uri, "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["damage"]
 
 

@@ -276,10 +276,10 @@ def test_command_line(stores: Stores, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(["move", places[2], "/n/m", "/a"]) == 0
     capsys.readouterr()
     assert run(["diff", places[0], places[1], "--path", "/a"]) == 0
-    assert run(["diff", places[0], places[2], "--path", "/a", "--json"]) == 1
+    assert run(["diff", places[0], places[2], "--path", "/a", "--json"]) == 3
     printed = capsys.readouterr().out
     assert json.loads(printed[printed.index("{") :])["only_a"] > 0
-    assert run(["diff", places[0], "--path", "/a", "--version", "1", "--version-b", "2"]) == 1
+    assert run(["diff", places[0], "--path", "/a", "--version", "1", "--version-b", "2"]) == 3
     assert run(["diff", places[0], "--path", "/a"]) == 2
-    assert run(["copy", places[0], places[1]]) == 1
+    assert run(["copy", places[0], places[1]]) == 5
     assert "overwrite" in capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_the_command_upgrades(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert json.loads(capsys.readouterr().out) == {"uri": uri, "version": newest + 1}
     assert run(["upgrade", uri]) == 0
     assert f"version {newest + 1} " in capsys.readouterr().out
-    assert run(["upgrade", str(tmp_path / "nothing")]) == 1
+    assert run(["upgrade", str(tmp_path / "nothing")]) == 4
     with pytest.raises(NotFoundError):
         gs.upgrade(tmp_path / "nothing")
 
