@@ -11,7 +11,7 @@ from ..base.arguments import checked, mapping
 from ..base.progress import Progress
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
-from ..errors import SchemaError, UnsupportedError, _NoAttributeError
+from ..errors import MissingAttributeError, SchemaError, UnsupportedError
 from ..indexing import dense, fancy, indexers, positions
 from ..indexing.handle import Handle
 from ..query.box import axes_of_coordinates
@@ -67,7 +67,7 @@ class AttrView(Reducible):
         try:
             self._array, self._attr = array, array._schema.attr(name)
         except SchemaError as error:
-            raise _NoAttributeError(str(error)) from None
+            raise MissingAttributeError(str(error)) from None
 
     @property
     def array(self) -> Viewed:

@@ -76,6 +76,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (GridstoneError, OSError) as error:
-        click.echo(error_text(error), err=True)
+        words = sys.argv[1:] if arguments is None else arguments
+        name = next((word for word in words if word in cli.commands), "")
+        click.echo(error_text(error, cli.commands.get(name), cli), err=True)
         return 1
     return code if isinstance(code, int) else 0

@@ -18,7 +18,7 @@ from ..errors import ConflictError, ExistsError, GridstoneError, InputError, Not
 from ..result.plan import Plan
 from . import export, forms, options
 from .dots import DotCommands, Settings
-from .output import emit_json, emit_table, error_text, note
+from .output import emit_json, emit_table, error_text, message_of, note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _CODES: tuple[tuple[type[GridstoneError], int], ...] = (
@@ -50,7 +50,7 @@ def telling_errors(command: _Command) -> _Command:
             return command(*arguments, **named) or 0
         except (GridstoneError, OSError) as error:
             if named.get("form") == "json":
-                told = {"error": type(error).__name__, "message": str(error)}
+                told = {"error": type(error).__name__, "message": message_of(error)}
                 click.echo(json.dumps(told, ensure_ascii=False), err=True)
             else:
                 click.echo(error_text(error), err=True)

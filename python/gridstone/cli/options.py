@@ -20,7 +20,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..stores.store import open_array
-from .output import note
+from .output import message_of, note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -84,7 +84,7 @@ def context_of(memory: str, threads: int | None) -> Context:
     try:
         return Context(memory, threads)
     except GridstoneError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(message_of(error)) from error
 
 
 def opened(

@@ -12,11 +12,21 @@ import click
 import numpy as np
 
 from ..base.printable import printable
+from .words import in_options
 
 
-def error_text(error: BaseException) -> str:
+def error_text(error: BaseException, command: click.Command | None = None, group: click.Group | None = None) -> str:
     """The line that a failed command ends with."""
-    return f"{click.style('error:', fg='red', bold=True)} {error}"
+    return f"{click.style('error:', fg='red', bold=True)} {message_of(error, command, group)}"
+
+
+def message_of(error: BaseException, command: click.Command | None = None, group: click.Group | None = None) -> str:
+    """The message of an error in the words of the command line. The running command is known by itself."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        command, above = context.command, context.find_root().command
+        group = above if isinstance(above, click.Group) else group
+    return str(error) if group is None else in_options(str(error), command, group)
 
 
 def on_terminal() -> bool:

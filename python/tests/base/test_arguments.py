@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from message_rules import faults
 
 import gridstone as gs
 from gridstone import errors, io
@@ -68,6 +70,8 @@ WRONG: list[Any] = [
     "no such thing",
     np.arange(3),
     np.datetime64("NaT"),
+    np.array(3.0),
+    pd.NA,
     3 + 4j,
     Thing,
     len,
@@ -302,7 +306,8 @@ def test_a_wrong_argument_is_told(
                 _called(call, {**given, name: wrong})
                 world = None
         except errors.GridstoneError as error:
-            assert str(error), (label, name, wrong)
+            wrongs = faults(str(error).replace(brief(wrong), "…"))
+            assert not wrongs, (label, name, brief(wrong), str(error), wrongs)
         except Exception as error:
             told = isinstance(error, TypeError | ValueError) and not isinstance(error, UnicodeError)
             assert told and name in str(error) and "extract" not in str(error), (
