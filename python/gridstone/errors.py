@@ -15,6 +15,9 @@ __all__ = [
     "ExistsError",
     "GridstoneError",
     "InputError",
+    "MissingAttributeError",
+    "MissingColumnError",
+    "MissingLabelError",
     "MissingNameError",
     "NotFoundError",
     "SchemaError",
@@ -97,13 +100,13 @@ class ClockWarning(UserWarning):
     """The clock of a machine that writes to a store is far off. Nothing failed: times of versions only label them."""
 
 
-class _NoAttributeError(SchemaError, KeyError):
+class MissingAttributeError(SchemaError, KeyError):
     """An array has no attribute of the name that its brackets were given: also what a mapping would raise."""
 
 
-class _NoColumnError(InputError, KeyError):
+class MissingColumnError(InputError, KeyError):
     """A result has no column of the name that its brackets were given: also what a mapping would raise."""
 
 
-class _NoLabelError(BoundsError, KeyError):
+class MissingLabelError(BoundsError, KeyError):
     """A dimension has no such label: also what a mapping, or xarray, would raise."""

@@ -41,6 +41,8 @@ _NAMED = (
 )
 _NAMES = {name for names in _NAMED for name in names}
 _TIMES = ("time", "timestamp", "date", "datetime", "t")
+_VALUES = ("value", "values", "val")
+"""Names of what is measured, not of where."""
 _NO_DIMENSION = (
     "no column can be guessed to be a dimension: it needs one of numbers or times without nulls; name others, of texts "
     "too, with dims="
@@ -266,7 +268,8 @@ def _guessed(columns: list[infer.Column], table: pa.Table, reasons: list[str]) -
     """The columns that look like coordinates: by name, else the fewest, of numbers or times, whose values tell most
     rows apart."""
     able = {column.name.lower(): column.name for column in columns if _can_be_dim(column)}
-    times = [able[name] for name in _TIMES if name in able][:1]
+    moments = [c.name for c in columns if c.name in able.values() and c.dtype.startswith("datetime64")]
+    times = [*(able[name] for name in _TIMES if name in able), *moments][:1]
     for names in _NAMED[::-1]:
         if all(name in able for name in names):
             found = [*times, *(able[name] for name in names if able[name] not in times)]
@@ -277,9 +280,10 @@ def _guessed(columns: list[infer.Column], table: pa.Table, reasons: list[str]) -
     if not able:
         raise InputError(_NO_DIMENSION)
     exact = [c.name for c in columns if c.name in able.values() and not datatype.is_float(c.dtype)]
-    chosen, most = [*times], 0
-    for name in sorted((n for n in exact or able.values() if n not in times), key=lambda n: _distinct(table, [n])):
-        if chosen and most >= table.num_rows:
+    chosen, most = [*times], _distinct(table, times) if times else 0
+    others = [n for n in exact or able.values() if n not in times and n.lower() not in _VALUES]
+    for name in sorted(others or ([] if times else able.values()), key=lambda n: _distinct(table, [n])):
+        if chosen and (most >= table.num_rows or len(chosen) + 1 == len(columns)):
             break
         count = _distinct(table, [*chosen, name])
         if not chosen or count > most:

@@ -2,13 +2,13 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, mapping, several
+from ..base.arguments import checked, is_listed, mapping, several
 from ..base.printable import brief
 from ..column import datatype, period
 from ..errors import InputError, SchemaError, UnsupportedError
@@ -216,7 +216,7 @@ def _domains(schema: Schema, domain: Any, named: Mapping[str, Any]) -> list[tupl
 
 def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
     sizes = [shape] if isinstance(shape, int | np.integer) else shape
-    if not isinstance(sizes, Sequence | np.ndarray) or isinstance(sizes, str) or len(sizes) != schema.ndim:
+    if not is_listed(sizes) or len(sizes) != schema.ndim:
         raise InputError(
             f"a new shape has a number of positions for each of {schema.ndim} dimensions, not {brief(shape)}"
         )

@@ -148,7 +148,7 @@ def _asked(source: Any, question: str, given: Mapping[str, Any]) -> _Asked:
         axes = [schema.dims[axis].name for axis in gone]
         info = {"Aggregates": [_aggregate_text(*one) for one in texts], "Axes": axes}
         return _Asked((("REDUCE", info),), _names(schema, [text for _, text in texts]), None)
-    attrs = tuple(source._names(given["attrs"]))
+    attrs = tuple(source._names(given["attrs"], cells=given.get("where") is not None))
     if question == "filter":
         check_names(attrs)
     places = tuple(dim.name for dim in schema.dims) if schema.sparse or given["where"] is not None else ()

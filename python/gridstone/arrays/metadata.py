@@ -154,8 +154,12 @@ def encode(value: Any, key: str, level: int = 0) -> Any:
         return {tag: _ticks(value, key)}
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(f"metadata {key!r}: {brief(value)} is masked in part, which JSON has no form for; fill it")
     if isinstance(value, np.ndarray):
-        value = list(value)
+        value = list(value) if value.ndim else value[()]
+        if isinstance(value, np.generic | np.ndarray):
+            return encode(value, key, level)
     if isinstance(value, str):
         _check_text(value, key)
     if value is None or isinstance(value, bool | str):
@@ -167,6 +171,8 @@ def encode(value: Any, key: str, level: int = 0) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return {"$bytes": base64.b64encode(bytes(value)).decode("ascii")}
     if isinstance(value, dt.datetime):
+        if value != value:
+            return {"$datetime64": [None, "us"]}
         return {"$datetime": value.isoformat()}
     if isinstance(value, list | tuple):
         return [encode(item, key, level + 1) for item in value]

@@ -129,7 +129,7 @@ class Readable(Looking):
         damaged: Damaged,
     ) -> Result:
         """`read`, whose arguments these are, of an array with this schema."""
-        names = self._names(attrs, schema)
+        names = self._names(attrs, schema, cells=where is not None or region.listed)
         self._note_cut(region)
         if where is not None or region.listed or schema.sparse:
             if out is not None and where is None and not region.listed:
@@ -256,7 +256,8 @@ class Readable(Looking):
         cells the stream ends."""
         from ..result.stream import Stream
 
-        names, region = self._names(attrs), region_of(self._schema, box, room_of(clip))
+        region = region_of(self._schema, box, room_of(clip))
+        names = self._names(attrs, cells=where is not None or region.listed)
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_of(where)
@@ -321,16 +322,19 @@ class Readable(Looking):
             reporter=Reporter(progress, "reading"),
         )
 
-    def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = None) -> list[str]:
+    def _names(
+        self, attrs: Sequence[str] | str | None, schema: Schema | None = None, *, cells: bool = False
+    ) -> list[str]:
+        """The attributes that are wanted; `cells`: rows of cells come, for which coordinates alone tell something."""
         schema = schema or self._schema
         if attrs is None:
             return [attr.name for attr in schema.attrs]
         several("attrs", attrs)
         names = [attrs] if isinstance(attrs, str) else list(attrs)
-        if not names and not schema.sparse:
+        if not names and not schema.sparse and not cells:
             raise InputError(
-                "attrs=[] reads coordinates alone, of the cells of a sparse array; of a dense one there is a cell at "
-                "every position: name an attribute, or leave attrs out for all of them"
+                "attrs=[] reads coordinates alone: of the cells of a sparse array, and of those of a dense one that a "
+                "condition or a list of boxes selects; name an attribute, or leave attrs out for all of them"
             )
         if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
             raise InputError(

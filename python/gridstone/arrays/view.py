@@ -12,7 +12,7 @@ from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
-from ..errors import BoundsError, InputError, SchemaError, UnsupportedError, _NoAttributeError
+from ..errors import BoundsError, InputError, MissingAttributeError, SchemaError, UnsupportedError
 from ..indexing import dense, fancy, indexers, positions
 from ..indexing.handle import Handle
 from ..query.box import Room, axes_of_coordinates
@@ -74,7 +74,7 @@ class AttrView(Reducible):
         try:
             self._array, self._attr = array, array._schema.attr(name)
         except SchemaError as error:
-            raise _NoAttributeError(str(error)) from None
+            raise MissingAttributeError(str(error)) from None
 
     @property
     def array(self) -> Viewed:

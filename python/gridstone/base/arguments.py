@@ -7,7 +7,7 @@ was found and what it takes. So does text that UTF-8 cannot hold, since nothing 
 import functools
 import inspect
 import os
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -142,8 +142,18 @@ def mapping(what: str, value: Any) -> None:
 
 def several(what: str, value: Any) -> None:
     """Some things, or one text."""
-    if isinstance(value, bytes | bytearray | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, bytes | bytearray | Mapping) or not is_iterable(value):
         raise _wrong(what, "a list", value)
+
+
+def is_iterable(value: object) -> bool:
+    """Whether its items can be had, one by one: an array of no dimension says so, and has none."""
+    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
+def is_listed(value: object) -> bool:
+    """Whether it has items at places, and is no text."""
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes) and is_iterable(value)
 
 
 def among(value: object, names: Container[str]) -> bool:

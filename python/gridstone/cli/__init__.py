@@ -85,5 +85,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except PipeClosedError:
         return outcome.PIPE_CLOSED
     except (click.ClickException, click.Abort, KeyboardInterrupt, GridstoneError, OSError) as error:
-        return failed(error, as_json=is_asked_for_json(given))
+        name = next((word for word in given if word in cli.commands), "")
+        return failed(error, as_json=is_asked_for_json(given), command=cli.commands.get(name), group=cli)
     return code if isinstance(code, int) else 0

@@ -14,6 +14,7 @@ from ..errors import GridstoneError
 from ..stores.attach import NOT_ATTACHED, attach
 from ..stores.group import Group
 from . import options
+from .outcome import message_of
 from .output import emit_json, note
 
 _SOURCES = "GRIDSTONE_SOURCES"
@@ -104,7 +105,7 @@ def _allow(_context: click.Context, _option: click.Parameter, given: Sequence[st
         try:
             more = prefixes(list(given))
         except GridstoneError as error:
-            raise click.BadParameter(str(error), param_hint="--source") from error
+            raise click.BadParameter(message_of(error), param_hint="--source") from error
         known = [one for one in os.environ.get(_SOURCES, "").split(";") if one.strip()]
         os.environ[_SOURCES] = ";".join([*known, *more])
 

@@ -22,6 +22,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..stores.store import open_array
+from .outcome import message_of
 from .output import note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -119,7 +120,7 @@ def context_of(memory: str, threads: int | None) -> Context:
     try:
         return Context(memory, threads)
     except GridstoneError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(message_of(error)) from error
 
 
 def opened(

@@ -13,6 +13,7 @@ import click
 from .. import errors
 from ..base.printable import printable
 from ..errors import GridstoneError
+from .words import in_options
 
 DONE, FAILED, USAGE, FOUND, ABSENT, CONFLICT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 5, 130, 141
 
@@ -56,24 +57,24 @@ class PipeClosedError(Exception):
     """What read the output takes no more of it."""
 
 
-def failed(error: BaseException, *, as_json: bool) -> int:
-    """Tells how a command failed, on standard error; its exit code."""
+def failed(error: BaseException, *, as_json: bool, command: click.Command | None, group: click.Group) -> int:
+    """Tells how a command of a group failed, on standard error; its exit code."""
     code = code_of(error)
     with contextlib.suppress(OSError):
-        _tell(error, code, as_json=as_json)
+        _tell(error, code, message_of(error, command, group), as_json=as_json)
     return code
 
 
-def _tell(error: BaseException, code: int, *, as_json: bool) -> None:
+def _tell(error: BaseException, code: int, message: str, *, as_json: bool) -> None:
     if as_json:
-        told = {"kind": kind_of(error), "message": message_of(error), "exit_code": code}
+        told = {"kind": kind_of(error), "message": message, "exit_code": code}
         click.echo(json_text({"error": told}), err=True)
     elif isinstance(error, click.ClickException):
         error.show()
     elif isinstance(error, KeyboardInterrupt | click.Abort):
         click.echo(_STOPPED, err=True)
     else:
-        click.echo(error_text(error), err=True)
+        click.echo(_error_line(message), err=True)
 
 
 def code_of(error: BaseException) -> int:
@@ -99,8 +100,9 @@ def kind_of(error: BaseException) -> str:
     return "Failed"
 
 
-def message_of(error: BaseException) -> str:
-    """What an error says, in lines that act on no terminal."""
+def message_of(error: BaseException, command: click.Command | None = None, group: click.Group | None = None) -> str:
+    """What an error says in the words of the command line, in lines that act on no terminal. The command that runs is
+    known by itself."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return _STOPPED
     if isinstance(error, click.ClickException):
@@ -108,7 +110,11 @@ def message_of(error: BaseException) -> str:
     elif isinstance(error, OSError) and not isinstance(error, GridstoneError):
         text = _system(error)
     else:
-        text = str(error)
+        context = click.get_current_context(silent=True)
+        if context is not None:
+            command, above = context.command, context.find_root().command
+            group = above if isinstance(above, click.Group) else group
+        text = str(error) if group is None else in_options(str(error), command, group)
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
@@ -122,7 +128,11 @@ def _system(error: OSError) -> str:
 
 def error_text(error: BaseException) -> str:
     """The line that a failed command ends with."""
-    return f"{click.style('error:', fg='red', bold=True)} {message_of(error)}"
+    return _error_line(message_of(error))
+
+
+def _error_line(message: str) -> str:
+    return f"{click.style('error:', fg='red', bold=True)} {message}"
 
 
 def is_asked_for_json(arguments: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import is_iterable
 from ..base.printable import brief
 from ..errors import CorruptionError, SchemaError
 from . import datatype
@@ -89,7 +90,7 @@ def codes_type(count: int) -> str:
 
 def made(what: str, dtype: str, given: Iterable[Any], ordered: bool, codes: Any) -> Categories:
     """The categories that a caller gave, for an attribute whose values are of `dtype`."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes) or not is_iterable(given):
         raise SchemaError(f"{what}: categories are a list of values, not {brief(given)}")
     values = tuple(datatype.scalar(dtype, value, f"{what}: a category") for value in given)
     kind = codes_type(len(values)) if codes is None else datatype.parse(codes)

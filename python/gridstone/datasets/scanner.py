@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ..base.printable import brief
-from ..errors import InputError, _NoColumnError
+from ..errors import InputError, MissingColumnError
 from ..query.condition import Expression
 from . import arrow_filter
 from .predicate import Untranslatable, condition_of
@@ -179,7 +179,7 @@ def _names(cells: Cells, columns: Sequence[str]) -> list[str]:
 
 def _no_column(cells: Cells, name: str) -> Exception:
     there = ", ".join(map(repr, cells.schema.names))
-    return _NoColumnError(f"{cells.title} has no column {brief(name)}; there are {there}")
+    return MissingColumnError(f"{cells.title} has no column {brief(name)}; there are {there}")
 
 
 class CellFragment:

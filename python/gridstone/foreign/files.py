@@ -3,9 +3,10 @@
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ..base.arguments import is_iterable
 from ..base.printable import brief
 from ..errors import InputError, NotFoundError, UnsupportedError
 
@@ -42,7 +43,7 @@ def sources_of(given: Any) -> tuple[list[str], bool]:
                 raise NotFoundError(f"no file matches {brief(text)}")
             return sorted(found, key=_natural), False
         raise NotFoundError(f"there is no file {brief(text)}")
-    if not isinstance(given, Iterable):
+    if not is_iterable(given):
         raise InputError(f"sources are a path, a pattern, or a list of paths, not {brief(given)}")
     found = [path for one in given for path in sources_of(one)[0]]
     if not found:

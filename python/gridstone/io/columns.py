@@ -9,6 +9,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ..base.arguments import several
 from ..base.printable import brief
 from ..errors import InputError
 from ..schema.array_schema import Schema
@@ -26,6 +27,21 @@ class Part(NamedTuple):
 def named(parts: Iterable[Part]) -> list[str]:
     """The columns of all parts, in the order that they come in."""
     return list(dict.fromkeys(name for part in parts for name in part.names))
+
+
+def check_attrs(attrs: Sequence[str] | None, dims: Iterable[str]) -> None:
+    """An `InputError` unless these are names of columns, each once, and none is that of a dimension."""
+    if attrs is None:
+        return
+    several("attrs", attrs)
+    names = list(attrs)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise InputError(f"attrs= names each column to load as an attribute once, found {brief(names)}")
+    for name in dims:
+        if name in names:
+            raise InputError(
+                f"attrs= names attributes, {name!r} is a dimension: leave it out, its column is always loaded"
+            )
 
 
 def check_present(parts: Sequence[Part], names: Iterable[str], *, union: bool) -> None:

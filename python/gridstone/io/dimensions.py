@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.arguments import is_listed
 from ..base.printable import brief
 from ..column import datatype, period
 from ..errors import InputError, SchemaError
@@ -86,7 +87,7 @@ def _chosen(name: str, value: Any) -> Chosen:
 
 
 def _pair(name: str, ends: Any) -> tuple[Any, Any]:
-    if isinstance(ends, str) or not isinstance(ends, Sequence | np.ndarray) or len(ends) != 2:
+    if not is_listed(ends) or len(ends) != 2:
         raise InputError(f"dimension {name!r}: a domain is a pair (lowest, highest), not {brief(ends)}")
     return ends[0], ends[1]
 

@@ -10,10 +10,11 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from ..base.arguments import is_iterable
 from ..errors import AccessError, GridstoneError, InputError, NotFoundError, StorageError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -36,9 +37,7 @@ _MEMBERS_SHOWN = 10
 
 def expand(source: Any) -> list[Path]:
     """The files that `source` names: a path, a pattern (`*`, `?`, `[…]`, `**`), or several of them."""
-    single = (
-        isinstance(source, str | bytes | os.PathLike) or hasattr(source, "read") or not isinstance(source, Iterable)
-    )
+    single = isinstance(source, str | bytes | os.PathLike) or hasattr(source, "read") or not is_iterable(source)
     given = [source] if single else list(source)
     files: list[Path] = []
     for item in given:

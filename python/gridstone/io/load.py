@@ -25,7 +25,7 @@ from ..stores import store
 from ..stores.transaction import transaction
 from ..version.receipt import CommitKey, LoadKey, commit_key
 from . import text_values
-from .columns import Part, new_names
+from .columns import Part, check_attrs, new_names
 from .dimensions import Chosen, check_of_array
 from .target import Target
 
@@ -81,6 +81,10 @@ class Options:
     message: str | None = None
     commit_key: CommitKey = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.attrs, str):
+            object.__setattr__(self, "attrs", (self.attrs,))
+
     @property
     def load_key(self) -> LoadKey | None:
         """The key of the load's commit."""
@@ -115,6 +119,7 @@ class TableOptions(Options):
     domain: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        Options.__post_init__(self)
         flag("evolve", self.evolve)
         flag("union", self.union)
 
@@ -250,6 +255,7 @@ def _prepare(place: Place, existing: Array | None, feed: Feed) -> None:
         raise InputError(
             "schema= says which columns are loaded, and evolve=True adds those that it does not name: give one of them"
         )
+    check_attrs(options.attrs, place.dims or () if schema is None else [dim.name for dim in schema.dims])
     if place.schema is not None:
         for name in options.attrs or ():
             attr_field(place.schema, name)

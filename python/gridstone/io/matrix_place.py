@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.array import Array
-from ..base.arguments import known
+from ..base.arguments import is_listed, known
 from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError
@@ -29,7 +29,7 @@ def offsets_of(offset: Offset, shape: tuple[int, ...]) -> tuple[int, ...]:
     if offset is None:
         return (0,) * len(shape)
     whole: Any = [offset] if isinstance(offset, int | np.integer) else offset
-    listed = isinstance(whole, Sequence | np.ndarray) and not isinstance(whole, str | bytes)
+    listed = is_listed(whole)
     if not listed or not all(isinstance(at, int | np.integer) and not isinstance(at, bool) for at in whole):
         raise InputError(f"offset= is the number of the first row, or (row, col), not {brief(offset)}")
     if len(whole) not in (1, len(shape)):
@@ -135,7 +135,7 @@ class Layout:
             return None if self.by == "boxes" or not self.sparse else [None] * len(sides)
         one = self.tile is None or isinstance(self.tile, int | np.integer)
         given: Any = [self.tile] * len(sides) if one else self.tile
-        if not isinstance(given, Sequence | np.ndarray) or len(given) != len(sides):
+        if not is_listed(given) or len(given) != len(sides):
             raise InputError(
                 f"tile= has an extent for each of {len(sides)} sides, or one for all, not {brief(self.tile)}"
             )

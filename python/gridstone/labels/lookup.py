@@ -14,7 +14,7 @@ import numpy as np
 from ..base.printable import brief
 from ..column import datatype, period
 from ..column.datatype import AnyArray
-from ..errors import InputError, UnsupportedError, _NoLabelError
+from ..errors import InputError, MissingLabelError, UnsupportedError
 from ..query import ends
 from ..schema.dimension import Dim
 from . import resolution
@@ -40,7 +40,7 @@ def positions_of(index: Index, asked: Any, method: str | None) -> Found:
     """The positions that `asked` chooses: one label, a list, a slice, a date or time that is written.
 
     Raises:
-        _NoLabelError: there is no such label.
+        MissingLabelError: there is no such label.
         InputError: a label stands at several positions, or is of another type.
     """
     if isinstance(asked, slice):
@@ -172,23 +172,23 @@ def _nearest_key(index: Index, end: ends.End) -> Key | None:
 def _nearest(index: Index, end: ends.End, value: Any) -> int:
     key = _nearest_key(index, end)
     if key is None:
-        raise _NoLabelError(f"{index.title}: there are none, so none is near {brief(value)}")
+        raise MissingLabelError(f"{index.title}: there are none, so none is near {brief(value)}")
     return _position(index, key, value)
 
 
-def _no_label(index: Index, value: Any, end: "ends.End | None") -> _NoLabelError:
+def _no_label(index: Index, value: Any, end: "ends.End | None") -> MissingLabelError:
     """The error that names what is there instead."""
     if index.count == 0:
-        return _NoLabelError(f"{index.title} have no {brief(value)}: there are none")
+        return MissingLabelError(f"{index.title} have no {brief(value)}: there are none")
     if end is not None:
         near = _nearest_key(index, end)
         shown = "" if near is None else index.show(near)
-        return _NoLabelError(
+        return MissingLabelError(
             f'{index.title} have no {brief(value)}; the nearest is {shown}, which method="nearest" takes'
         )
     known = [str(key) for key in index.sample(_SUGGESTED_FROM)]
     found = difflib.get_close_matches(str(value), known, 1, 0.0) or known[:1]
-    return _NoLabelError(f"{index.title} have no {brief(value)}; the nearest is {found[0]!r}")
+    return MissingLabelError(f"{index.title} have no {brief(value)}; the nearest is {found[0]!r}")
 
 
 # Periods and slices.

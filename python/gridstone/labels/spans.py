@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from ..base.printable import brief
 from ..column import datatype
-from ..errors import InputError, _NoLabelError
+from ..errors import InputError, MissingLabelError
 from ..schema.dimension import Dim
 from . import lookup
 
@@ -21,7 +21,7 @@ def spans_of(dim: Dim, part: Any) -> Spans:
     """What one label, a list, a slice or a written time chooses.
 
     Raises:
-        _NoLabelError: a label or a time that lies outside the domain, or is no coordinate of the type.
+        MissingLabelError: a label or a time that lies outside the domain, or is no coordinate of the type.
         InputError: a label of another type.
     """
     if isinstance(part, slice):
@@ -65,11 +65,11 @@ def _within(dim: Dim, low: Any, high: Any) -> Spans:
     return Spans([] if is_empty else [(low, high)], is_cut)
 
 
-def _no_coordinate(dim: Dim, part: Any, is_cut: bool) -> _NoLabelError:
+def _no_coordinate(dim: Dim, part: Any, is_cut: bool) -> MissingLabelError:
     what = f"the coordinates of dimension {dim.name!r} have no {brief(part)}"
     if dim.is_empty:
-        return _NoLabelError(f"{what}: there are none yet")
+        return MissingLabelError(f"{what}: there are none yet")
     if not is_cut:
-        return _NoLabelError(f"{what}: they are {dim.dtype}; a slice takes what lies between two")
+        return MissingLabelError(f"{what}: they are {dim.dtype}; a slice takes what lies between two")
     low, high = (datatype.show(end, dim.dtype) for end in dim.reach)
-    return _NoLabelError(f"{what}: they reach from {low} to {high}")
+    return MissingLabelError(f"{what}: they reach from {low} to {high}")

@@ -1,11 +1,12 @@
 """What the placeholders of a query stand for, as DuckDB binds it."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ..base.arguments import is_iterable
 from ..base.printable import brief
 from ..errors import InputError
 from .engine import duckdb_module
@@ -32,7 +33,7 @@ def parameters(params: Any) -> Any:
         if strange is not None:
             raise InputError(f"params= has names for $name, found {brief(strange)}")
         return {name: _plain(value) for name, value in params.items()}
-    if isinstance(params, str | bytes) or not isinstance(params, Iterable):
+    if isinstance(params, str | bytes) or not is_iterable(params):
         raise InputError(
             f"params= takes a list of values for ? and $1, or a mapping for $name, found {brief(params)}; one value is "
             f"a list of one: [{brief(params)}]"

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, utf8
+from ..base.arguments import checked, is_iterable, utf8
 from ..base.printable import brief
 from ..errors import InputError
 
@@ -131,7 +131,7 @@ class Column(Expression):
 
     def isin(self, values: Iterable[Any]) -> Expression:
         """Whether the value equals one of `values` (NaN equals nothing)."""
-        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        if isinstance(values, str | bytes) or not is_iterable(values):
             raise InputError(f"isin takes a list of values, not {brief(values)}")
         return Expression(_native.Condition.among(self._name, [_literal(value) for value in values]))
 

@@ -12,7 +12,7 @@ from ..base.printable import brief, printable
 from ..column import columns, datatype, decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
-from ..errors import BudgetError, InputError, UnsupportedError, _NoColumnError
+from ..errors import BudgetError, InputError, MissingColumnError, UnsupportedError
 from ..query.box import Box
 from ..query.grid import Grid
 from ..schema.array_schema import Schema
@@ -118,7 +118,9 @@ class Result(interop.Tabular):
         for axis, dim in enumerate(self._schema.dims):
             if among(name, (dim.name,)) and self._shape is not None:
                 return self._box.coordinates(axis)
-        raise _NoColumnError(f"the result has no column {brief(name)}; there are {', '.join(map(repr, self._columns))}")
+        raise MissingColumnError(
+            f"the result has no column {brief(name)}; there are {', '.join(map(repr, self._columns))}"
+        )
 
     def to_numpy(self) -> dict[str, AnyArray]:
         """One array per column: coordinates (of a sparse array, or with a condition) and attributes.

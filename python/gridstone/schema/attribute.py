@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arguments import checked, flag, label, several
+from ..base.arguments import checked, flag, is_iterable, label, several
 from ..base.printable import brief
 from ..column import datatype
 from ..column.category import Categories, codes_type
@@ -192,5 +192,5 @@ def attr_of(found: dict[str, Any]) -> Attr:
 def category_texts(attr: Attr, given: Any) -> list[str]:
     """Categories to be added to an attribute, as the core takes them."""
     what = f"attribute {attr.name!r}: a category"
-    several = given if isinstance(given, Iterable) and not isinstance(given, str | bytes) else [given]
+    several = given if is_iterable(given) and not isinstance(given, str | bytes) else [given]
     return [datatype.to_text(attr.dtype, datatype.scalar(attr.dtype, value, what)) for value in several]

@@ -2,12 +2,12 @@
 
 import os
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..arrays.array import Array
 from ..arrays.attaching import Asked, Attaching, labelled, pack
-from ..base.arguments import checked, flag, known
+from ..base.arguments import checked, flag, is_iterable, known
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..context.settings import Context, default
@@ -103,7 +103,7 @@ def asked_of(dataset: Datasets) -> Asked:
     """
     if isinstance(dataset, str):
         return [(None, dataset)]
-    if not isinstance(dataset, Iterable):
+    if dataset is None or not is_iterable(dataset):
         raise InputError(f"dataset is a path, a list of paths or {{attribute: path}}, not {brief(dataset)}")
     pairs = list(dataset.items()) if isinstance(dataset, Mapping) else [(None, one) for one in dataset]
     if not pairs or not all(isinstance(one, str) for _, one in pairs):

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _native
 from ..arrays.array import Array
 from ..arrays.view import AttrView
-from ..base.arguments import checked, several
+from ..base.arguments import checked, is_listed, several
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype, encode, masked
@@ -255,8 +255,11 @@ def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, wid
     if tile is None:
         return [None] * len(shape)
     extents: Any = [tile] * len(shape) if isinstance(tile, int | np.integer) else tile
-    listed = isinstance(extents, Sequence | np.ndarray) and not isinstance(extents, str | bytes)
-    if not listed or len(extents) != len(shape) or not all(isinstance(t, int | np.integer) for t in extents):
+    if (
+        not is_listed(extents)
+        or len(extents) != len(shape)
+        or not all(isinstance(t, int | np.integer) for t in extents)
+    ):
         raise InputError(
             f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {brief(tile)}'
         )

@@ -177,7 +177,7 @@ def microseconds_of(timestamp: Any) -> int | None:
     try:
         if isinstance(timestamp, str):
             timestamp = dt.datetime.fromisoformat(timestamp)
-        if isinstance(timestamp, dt.datetime):
+        if isinstance(timestamp, dt.datetime) and timestamp == timestamp:
             aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=dt.UTC)
             return (aware - _EPOCH) // dt.timedelta(microseconds=1)
         if isinstance(timestamp, np.datetime64) and not np.isnat(timestamp):

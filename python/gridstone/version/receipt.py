@@ -1,11 +1,11 @@
 """Receipts: cells that one process has written and another one commits."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import _native
-from ..base.arguments import utf8
+from ..base.arguments import is_iterable, utf8
 from ..base.printable import brief
 from ..errors import InputError
 
@@ -170,7 +170,7 @@ def message_of(ending: Message | Keyed) -> Message:
 
 def texts(receipts: Sequence[Receipt]) -> list[str]:
     """The receipts as the core takes them."""
-    if isinstance(receipts, Receipt) or not isinstance(receipts, Iterable):
+    if isinstance(receipts, Receipt) or not is_iterable(receipts):
         raise InputError(f"commit() takes a list of receipts: [receipt]; found {type(receipts).__name__}")
     given = list(receipts)
     for place, receipt in enumerate(given):

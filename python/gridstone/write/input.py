@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import is_listed
 from ..base.printable import brief
 from ..column import encode
 from ..column.columns import Column, Field
@@ -47,7 +48,7 @@ def coordinate_columns(schema: Schema, coords: Any) -> Columns:
         parts = [coords[:, axis] for axis in range(len(fields))]
     elif len(fields) == 1 and not (isinstance(coords, tuple | list) and len(coords) == 1 and np.ndim(coords[0]) == 1):
         parts = [coords]
-    elif isinstance(coords, Sequence | np.ndarray) and not isinstance(coords, str | bytes):
+    elif is_listed(coords):
         parts = list(coords)
     else:
         raise InputError(

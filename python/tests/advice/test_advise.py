@@ -347,7 +347,7 @@ def test_columns_that_are_no_dimensions() -> None:
     with pytest.raises(InputError, match="once"):
         gs.advise(table, dims=["x", "x"])
     with pytest.raises(InputError, match="left for an attribute"):
-        gs.advise(pa.table({"time": np.arange(3).astype("datetime64[s]"), "x": [1, 5, 2]}))
+        gs.advise(pa.table({"time": np.arange(3).astype("datetime64[s]"), "x": [1, 5, 2]}), dims=["time", "x"])
     assert [dim.name for dim in gs.advise(table, dims=["x", "grade"]).schema.dims] == ["x", "grade"]
 
 
@@ -376,3 +376,25 @@ def test_data_frames_are_taken_as_loads_take_them(stores: Stores) -> None:
     # An index without a name is none of the columns.
     unnamed = frame.reset_index().set_index(np.arange(500) * 2)
     assert [attr.name for attr in gs.advise(unnamed, dims=["t"]).schema.attrs] == ["z", "v"]
+
+
+def test_the_values_of_a_series_are_no_dimension(tmp_path: Path) -> None:
+    times = pd.date_range("2026-03-01", periods=400, freq="h")
+    numbers = np.arange(400) * 37 % 101
+    cases: list[tuple[dict[str, Any], list[str]]] = [
+        ({"time": times, "value": numbers}, ["time"]),
+        ({"when": times, "reading": numbers}, ["when"]),
+        ({"time": times.repeat(2)[:400], "value": numbers}, ["time"]),
+        ({"time": times, "value": numbers / 7}, ["time"]),
+        ({"value": numbers, "time": times, "other": numbers + 1}, ["time"]),
+        (
+            {"station": np.repeat(np.arange(4), 100), "time": np.tile(times[:100], 4), "value": numbers},
+            ["time", "station"],
+        ),
+    ]
+    for columns, dims in cases:
+        path = tmp_path / "series.csv"
+        pd.DataFrame(columns).to_csv(path, index=False)
+        made = schema_of(gs.advise(path).code)
+        assert [dim.name for dim in made.dims] == dims, columns
+        assert set(made.attr(name).name for name in columns if name not in dims)

@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from message_rules import faults
 
 import gridstone as gs
 from gridstone import errors, io
@@ -68,6 +70,8 @@ WRONG: list[Any] = [
     "no such thing",
     np.arange(3),
     np.datetime64("NaT"),
+    np.array(3.0),
+    pd.NA,
     3 + 4j,
     Thing,
     len,
@@ -310,7 +314,8 @@ def test_a_wrong_argument_is_told(
                 _called(call, {**given, name: wrong})
                 world = None
         except errors.GridstoneError as error:
-            assert str(error), (label, name, wrong)
+            wrongs = faults(str(error).replace(brief(wrong), "…"))
+            assert not wrongs, (label, name, brief(wrong), str(error), wrongs)
         except Exception as error:
             told = isinstance(error, TypeError | ValueError) and not isinstance(error, UnicodeError)
             assert told and name in str(error) and "extract" not in str(error), (
@@ -496,3 +501,23 @@ def test_conditions_have_a_greatest_depth() -> None:
     # Parts beside each other are no levels.
     wide = functools.reduce(lambda e, n: e | (v == n), range(5_000), shallow)
     assert repr(wide & ~shallow).count(" or ") == 5_000
+
+
+def test_times_that_are_none_and_arrays_of_no_dimension() -> None:
+    dense = World().dense
+    for none in (pd.NaT, np.datetime64("NaT"), "NaT"):
+        with pytest.raises(errors.InputError, match="a timestamp is a datetime"):
+            dense.at(timestamp=none)
+    kept: list[tuple[object, object]] = [
+        (np.array(3.0), 3.0),
+        (np.array("a"), "a"),
+        (np.array("2026-03-01", "M8[D]"), np.datetime64("2026-03-01")),
+        (np.array(None), None),
+    ]
+    for given, wanted in kept:
+        dense.meta["s"] = given
+        assert dense.meta["s"] == wanted
+    dense.meta["s"] = pd.NaT
+    assert np.isnat(dense.meta["s"])
+    with pytest.raises(errors.InputError, match="is masked in part"):
+        dense.meta["s"] = np.ma.masked_array([1, 2], [False, True])

@@ -349,9 +349,11 @@ def test_coordinates_alone_have_no_attribute_to_show(stores: Stores) -> None:
         with pytest.raises(gs.errors.InputError, match=r"leave out attrs=\[\]"):
             show()
     dense = gs.array(stores("d"), np.arange(4))
-    for read in (dense.read, dense.scan, lambda attrs: dense.read(attrs=attrs, where="value > 1")):
-        with pytest.raises(gs.errors.InputError, match="sparse array; of a dense one"):
+    for read in (dense.read, dense.scan):
+        with pytest.raises(gs.errors.InputError, match="sparse array, and of those of a dense one that a condition"):
             read(attrs=[])
+    with pytest.raises(gs.errors.InputError, match=r"leave out attrs=\[\]"):
+        dense.read(where="value > 1", attrs=[]).to_dense()
     for a, name in ((gs.open(stores("s")), "x"), (dense, "d0")):
         with pytest.raises(gs.errors.InputError, match=f"'{name}' is a dimension.*coordinates always come along"):
             a.read(attrs=[name])

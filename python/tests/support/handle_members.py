@@ -452,7 +452,8 @@ NO_HANDLES = set(
         "Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
         "Box Recorded "
         "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
-        "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum Usage ArrayUsage"
+        "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum "
+        "Usage ArrayUsage"
     )
 )
 """Classes of the same packages that are something else."""

@@ -276,7 +276,10 @@ impl Snapshot {
     pub fn array_by_id(&self, id: Id) -> Result<Arc<ArrayState>> {
         match self.find_array(id)? {
             Some(array) => array.check_readable().map(|()| array),
-            None => Err(Error::not_found(format!("version {} has no array with the id {id}", self.version))),
+            None => Err(Error::not_found(format!(
+                "the array was removed: version {} of the store does not have it; open what is there now",
+                self.version
+            ))),
         }
     }
 

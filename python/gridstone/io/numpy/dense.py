@@ -11,7 +11,7 @@ from ...base.progress import Progress, reporting
 from ...column import datatype
 from ...column.datatype import AnyArray
 from ...context.settings import Context
-from ...errors import InputError, UnsupportedError
+from ...errors import InputError, SchemaError, UnsupportedError
 from ...query import pieces
 from ...query.box import BoxLike, Room, box_of
 from ...schema.array_schema import Schema
@@ -41,7 +41,7 @@ class Stacked:
         self.shape = (int(self._ends[-1]), *parts[0].shape[1:])
         self.title = titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
         self.dtypes = _named_types(parts[0].dtype)
-        self.shapes = dict.fromkeys(self.dtypes, self.shape)
+        self.shapes = {name: self.shape + (kind.shape if name else ()) for name, kind in self.dtypes.items()}
 
     def take(self, where: tuple[slice, ...]) -> dict[str | None, AnyArray]:
         """The values of a box of positions by attribute; None: the one attribute."""
@@ -74,8 +74,10 @@ def _named_types(dtype: np.dtype[Any]) -> dict[str | None, Any]:
     if dtype.names is None:
         return {None: dtype}
     for name in dtype.names:
-        if dtype[name].subdtype is not None:
-            raise UnsupportedError(f"field {name!r} is {dtype[name]}: fields of several values are not supported")
+        if dtype[name].base.names is not None:
+            raise UnsupportedError(
+                f"field {name!r} holds records in records, {dtype[name]}; make its parts fields of their own"
+            )
     return {name: dtype[name] for name in dtype.names}
 
 
@@ -129,7 +131,7 @@ def _check_new(data: Stacked | Beside, schema: Schema | None, box: BoxLike, name
         raise InputError("box= is for an array that is there; a new one has the shape of the data")
     if schema is not None and not schema.sparse:
         _check_shapes(data, schema, name, schema.shape, "the schema's domain")
-    elif schema is None and len(set(data.shapes.values())) > 1:
+    elif schema is None and isinstance(data, Beside) and len(set(data.shapes.values())) > 1:
         raise InputError(
             f"{data.title}: attributes of one array have one shape, found {data.shapes}; choose some with attrs="
         )
@@ -152,10 +154,18 @@ def _schema_of(data: Stacked | Beside, dims: Sequence[str] | None, name: str | N
     names = [f"d{i}" for i in range(len(data.shape))] if dims is None else list(dims)
     if len(names) != len(data.shape):
         raise InputError(f"dims= names {len(names)} dimensions, {data.title} has shape {data.shape}")
-    attrs = [Attr(given or name or "value", datatype.parse(kind)) for given, kind in data.dtypes.items()]
+    attrs = [_attr_of(given or name or "value", kind) for given, kind in data.dtypes.items()]
     width = max(datatype.numpy_of(attr.dtype).itemsize for attr in attrs)
     extents = auto_tile(data.shape, width)
     return Schema([Dim(n, (0, s - 1), t) for n, s, t in zip(names, data.shape, extents, strict=True)], attrs)
+
+
+def _attr_of(name: str, kind: np.dtype[Any]) -> Attr:
+    """The attribute of values of a dtype; of one with a shape, vectors."""
+    try:
+        return Attr(name, datatype.parse(kind))
+    except SchemaError as error:
+        raise SchemaError(f"field {name!r}: {error}; leave it out, or convert it first") from None
 
 
 def _write(array: Array, end: End, data: Stacked | Beside, box: BoxLike, name: str | None, progress: Progress) -> None:
@@ -166,7 +176,8 @@ def _write(array: Array, end: End, data: Stacked | Beside, box: BoxLike, name: s
     names = [given or only for given in data.dtypes]
     total, done = math.prod(where.shape), 0
     width = sum(
-        max(1, np.dtype(kind).itemsize) * math.prod(data.shapes[given][ndim:]) for given, kind in data.dtypes.items()
+        max(1, np.dtype(kind).base.itemsize) * math.prod(data.shapes[given][ndim:])
+        for given, kind in data.dtypes.items()
     )
     with reporting(progress, "loading", "cells") as report, array.writer(where, attrs=names, **end._asdict()) as out:
         for part in pieces.runs(schema, where, max(1, _PIECE_BYTES // width)):

@@ -117,7 +117,7 @@ impl BoundExpression {
 }
 
 fn unlike() -> Error {
-    Error::input("times are counted in signed ticks")
+    Error::input("times are signed whole numbers")
 }
 
 /// The rows at which a time is NaT.
