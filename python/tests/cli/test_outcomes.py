@@ -191,13 +191,12 @@ def test_every_class_of_errors_has_a_code_and_a_kind() -> None:
         "ExistsError": 5,
         "ConflictError": 5,
     }
-    wanted |= dict.fromkeys(("InputError", "SchemaError", "BoundsError"), 2)
+    usage = ("InputError", "SchemaError", "BoundsError", "MissingAttributeError", "MissingColumnError")
+    wanted |= dict.fromkeys((*usage, "MissingLabelError"), 2)
     for name in errors.__all__:
         error = getattr(errors, name)("said")
         assert outcome.code_of(error) == wanted.get(name, 1), name
         assert outcome.kind_of(error) == name.removesuffix("Error")
-    for private in (errors._NoAttributeError("a"), errors._NoColumnError("a"), errors._NoLabelError("a")):
-        assert outcome.code_of(private) == 2 and outcome.kind_of(private) in ("Schema", "Input", "Bounds")
     assert outcome.code_of(FileNotFoundError(2, "No such file", "f")) == 4
     assert outcome.message_of(FileNotFoundError(2, "No such file", "f")) == "f: no such file"
     assert outcome.kind_of(click.BadParameter("x")) == "Usage"
