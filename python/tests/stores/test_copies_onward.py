@@ -197,13 +197,13 @@ def test_a_killed_copy_is_the_store_at_one_of_its_versions(tmp_path: Path) -> No
     step(a, 1)
     gs.copy(source, target, history=True, context=QUICK)
     first, seen = a.refresh(), set()
-    for number in range(2, 14):
+    for number in range(2, 9):
         step(a, number)
     newest = gs.group(source, context=QUICK).version
-    for attempt in range(6):
+    for attempt in range(4):
         child = subprocess.Popen([sys.executable, "-c", WORK, source, target], stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None and child.stdout.readline() == "go\n"
-        time.sleep(0.003 * 2**attempt)
+        time.sleep(0.003 * 3**attempt)
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
         child.stdout.close()

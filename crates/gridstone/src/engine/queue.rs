@@ -46,7 +46,9 @@ pub(super) fn queue_of(place: &str, durability: Durability) -> Result<Arc<Proces
 pub(super) fn forget_queues(place: &str) -> Result<()> {
     let known = KNOWN.get_or_try_build(|| Ok(Mutex::default()))?;
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    [true, false].map(|is_full| known.remove(&(place.to_owned(), is_full)));
+    for is_full in [true, false] {
+        known.remove(&(place.to_owned(), is_full));
+    }
     Ok(())
 }
 
