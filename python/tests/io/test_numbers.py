@@ -192,7 +192,7 @@ def test_what_does_not_fit_is_refused_everywhere(
 ) -> None:
     row = len(values) - 1
     told = f"line {row + 2}" if way == "csv" else f"row {row}"
-    with pytest.raises(errors.InputError, match="line 1" if way == "command" else told):
+    with pytest.raises(errors.InputError, match="line 2" if way == "command" else told):
         WAYS[way](str(tmp_path / "a.gs"), schema(dtype), values, tmp_path)
     if way == "command":
         assert f"line {row + 2}, column 'v'" in capfd.readouterr().err
