@@ -13,7 +13,7 @@ from ..base.progress import Progress
 from ..errors import ExistsError, InputError
 from ..query.box import domain_of
 from ..stores import store
-from . import appends, attached, chart, days, ships
+from . import appends, attached, chart, days, ships, upkeep
 from .outcome import Outcome, Tell, check
 
 SIDE = 2_000
@@ -61,6 +61,7 @@ def run(
         array, seen = days.load(array, files[1:], outcome, progress, tell)
         with outcome.step("draw days.png", tell):
             outcome.pictures.append(str(days.draw(array, seen, folder / "days.png")))
+    upkeep.run(array, fresh(upkeep.place(folder)), outcome, tell)
     _chart(folder, seed, outcome, tell)
     attached.run(fresh(folder / "heights.gs"), folder, seed, outcome, tell)
     appends.run(fresh(folder / "swell.gs"), fresh(folder / "film.gs"), folder, outcome, tell)

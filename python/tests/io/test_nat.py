@@ -161,7 +161,7 @@ def test_nat_within_vectors_and_lists(tmp_path: Path, stores: Stores) -> None:
 def test_the_command_line_says_it_too(stores: Stores, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     uri, file = stores("a"), str(tmp_path / "a.parquet")
     made(uri, "datetime64[s]")
-    assert cli.run(["export", uri, file]) == 2 and "nat='null'" in capfd.readouterr().err
+    assert cli.run(["export", uri, file]) == 2 and "--nat null" in capfd.readouterr().err
     assert cli.run(["export", uri, file, "--nat", "null", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["rows"] == 4
     assert cli.run(["export", uri, str(tmp_path / "a.csv"), "--nat", "null"]) == 2
