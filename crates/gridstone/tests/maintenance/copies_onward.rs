@@ -20,7 +20,9 @@ fn sound(storage: &Arc<dyn Storage>) {
 /// Commits the writes `from ..= to` of the usual life.
 fn write(storage: &Arc<dyn Storage>, from: u64, to: u64) {
     let mut writer = Writer::open(storage);
-    (from..=to).for_each(|number| drop(writer.commit(&Write::of(number)).unwrap()));
+    for number in from..=to {
+        writer.commit(&Write::of(number)).unwrap();
+    }
 }
 
 /// Version `version` of `storage` is what `writes` writes make.
