@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .. import _native
 
 
-class Result(interop.Tabular):
+class Result(interop.Tabular, interop.Drawn):
     """The cells of one read.
 
     A read of a sparse array, of points, or with a condition gives a list of cells: each column has length n. In a dense
