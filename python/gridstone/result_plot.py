@@ -104,15 +104,9 @@ def _image(found: Result, attr: Any, names: tuple[str, str], values: AnyArray, t
     image.draw(axes, bar, shown, extent, stretch=abs(ratio - true) > 1e-9)
     for name, one in zip(names, (axes.xaxis, axes.yaxis), strict=True):
         one.set_label_text(_named(found, name), color=themes.current().text)
-        one.set_major_locator(_whole())
+        one.set_major_locator(axis.centres())
         one.set_major_formatter(partial(axis.position_label, _places(found, name)[0], 0))
     return figure
-
-
-def _whole() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(nbins=7, integer=True, min_n_ticks=1)
 
 
 def _line(found: Result, attr: Any, names: Sequence[str], values: AnyArray, title: str) -> "Picture":
@@ -127,9 +121,9 @@ def _line(found: Result, attr: Any, names: Sequence[str], values: AnyArray, titl
     shade = themes.current()
     along, is_scale = _places(found, names[0]) if names else (np.zeros(1), True)
     if not is_scale:
-        axes.xaxis.set_major_locator(_whole())
+        axes.xaxis.set_major_locator(axis.centres())
         axes.xaxis.set_major_formatter(partial(axis.position_label, along, 0))
-        along = np.arange(len(along))
+        along = np.arange(len(along)) + 0.5
     upright: Any = plain if plain.dtype.kind == "M" else plain.astype(np.float64)
     axes.plot(along, np.ma.MaskedArray(upright, mask=gone), color="#2c93a3", lw=1.6, marker="o", ms=3)
     axes.set_ylabel(_named(found, attr.name), color=shade.text)
@@ -164,6 +158,5 @@ def _cells(found: Result, title: str) -> "Picture":
     for dim, one in zip(dims[:2], (axes.xaxis, axes.yaxis), strict=True):
         one.set_label_text(_named(found, dim.name), color=themes.current().text)
         if datatype.is_time(dim.dtype):
-            one.set_major_locator(_whole())
             one.set_major_formatter(partial(axis.time_label, dim.dtype))
     return figure

@@ -51,8 +51,8 @@ def plot(
 
     gridstone plot air.gs air.png --attr t --at day=2026-03-01
 
-    The end of the file's name says the format: .png, .svg, .pdf, .jpg, .tif or .webp. Of three and more dimensions one
-    plane is drawn, and the picture says which.
+    The end of the file's name says the format: .png, .svg, .pdf, .jpg, .tif or .webp. An array of
+    three and more dimensions is drawn in one plane, and the picture says which.
     """
     from ..pictures.target import checked_target
     from ..plot import plot as draw

@@ -25,7 +25,7 @@ class Image:
 
     attr: Attr
     title: str
-    """Of the colour bar: the attribute and its units."""
+    """Beside the colour bar: the attribute and its units."""
     values: AnyArray
     """[y, x], masked where null."""
     unwritten: AnyArray | None
@@ -40,7 +40,7 @@ class _Scale:
     gone: AnyArray
     """Where there is no value."""
     names: Sequence[str] | None = None
-    """Of categories, by number."""
+    """The names of categories, by number."""
     factor: float = 1.0
     """What numbers are multiplied by to be values."""
 

@@ -17,12 +17,12 @@ class Theme:
     text: str
     heading: str
     line: str
-    """Of frames and grids."""
+    """Frames and grids."""
     unwritten: str
     missing: str
-    """Of cells that are null, NaN or NaT."""
+    """Cells that are null, NaN or NaT."""
     colours: tuple[str, ...]
-    """Of densities and of heat maps, from few to many."""
+    """Densities and heat maps, from few to many."""
     values: str
     """The name of the colours of values, as matplotlib has it."""
 

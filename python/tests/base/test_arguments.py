@@ -175,6 +175,8 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Receipt": lambda w: (gs.Receipt, {"text": w.receipt.to_json()}),
     "Receipt.from_json": lambda w: (gs.Receipt.from_json, {"text": w.receipt.to_json()}),
     "Array.tiles": _of_dense("tiles"),
+    "Array.plot": _of_dense("plot"),
+    "AttrView.plot": _of(lambda w: w.dense["v"], "plot"),
     "Array.refresh": _of_dense("refresh"),
     "Array.at": _of_dense("at", version=2),
     "Array.at a time": _of_dense("at", timestamp="2100-01-01"),
