@@ -165,7 +165,20 @@ def _bar(axes: "Axes", bar: "Axes", made: Any, image: Image, scale: _Scale, know
         texts = _texts(image.attr.dtype, ticks, scale)
     drawn.set_ticks([float(tick) for tick in ticks], labels=[text.replace("$", r"\$") for text in texts])
     bar.tick_params(colors=shade.text, labelsize=8)
+    _widen(held, max(map(len, texts)) * 0.075 - 0.6)
     bar.set_ylabel(image.title + (" (one value)" if low == high else ""), color=shade.text, fontsize=9)
+
+
+def _widen(figure: Any, inches: float) -> None:
+    """Gives a figure more room at its right, so that long texts beside the colour bar are whole."""
+    if inches <= 0:
+        return
+    wide, tall = figure.get_size_inches()
+    part = wide / (wide + inches)
+    figure.set_size_inches(wide + inches, tall)
+    for axes in figure.axes:
+        place = axes.get_position()
+        axes.set_position((place.x0 * part, place.y0, place.width * part, place.height))
 
 
 def _ticks(low: Any, high: Any, norm: Any) -> list[Any]:

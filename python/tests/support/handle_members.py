@@ -452,8 +452,8 @@ NO_HANDLES = set(
         "Updatable Assignment Rewritten Changeable Change "
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
         "Attached Attaching Read Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
-        "Drawable Drawn Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
-        "Box Recorded "
+        "Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
+        "Box Recorded Drawable Drawn "
         "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
         "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum"
     )
