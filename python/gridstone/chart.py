@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base.arguments import checked, text
+from .base.arguments import checked, file, text
 from .base.extras import needed
+from .base.printable import brief
 from .column import datatype
 from .column.datatype import AnyArray
 from .errors import InputError, UnsupportedError
@@ -56,7 +57,7 @@ class _Key:
     """Whether values have a place along an axis of numbers or times; others are names in a row."""
 
 
-@checked(theme=text)
+@checked(target=file, theme=text)
 def chart(
     found: Result,
     target: Target | None = None,
@@ -96,7 +97,7 @@ def chart(
     needed("matplotlib.figure", "plot", "a chart")
     for name in keys:
         if name not in found:
-            raise InputError(f"keys= names columns of the answer, which has {', '.join(found)}, not {name!r}")
+            raise InputError(f"keys= names columns of the answer, which has {', '.join(found)}, not {brief(name)}")
     if not 1 <= len(keys) <= 2:
         raise InputError(f"a chart has one key or two along its axes, not {len(keys)}: group by fewer")
     if not len(found):

@@ -121,6 +121,8 @@ def draw(array: "Array", axes: "Axes", dims: tuple[str, str], box: Box) -> None:
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
+    from .pictures.axis import descends, goes_north
+
     found, shade = placement(array, dims, box), theme.current()
     (left, right), (low, high) = found.edges
     colours = {**_COLOURS, NOWHERE: shade.unwritten}
@@ -130,7 +132,7 @@ def draw(array: "Array", axes: "Axes", dims: tuple[str, str], box: Box) -> None:
     ends = (left + columns * found.sides[0], low + rows * found.sides[1])
     axes.imshow(found.squares, extent=(left, ends[0], ends[1], low), **shown)  # type: ignore[arg-type]
     axes.set_xlim(left, right)
-    axes.set_ylim(high, low)
+    axes.set_ylim((low, high) if goes_north(array, dims) and not descends(array, dims[1]) else (high, low))
     counts = np.bincount(found.squares.ravel(), minlength=4)
     keys = [Patch(color=colours[code], label=f"{name}: {counts[code]:,}") for code, name in _NAMES.items()]
     axes.legend(

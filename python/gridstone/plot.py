@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base.arguments import checked, mapping
+from .base.arguments import checked, file, mapping, several
 from .base.arguments import text as is_text
 from .base.extras import needed
 from .base.printable import brief
@@ -38,7 +38,7 @@ _IMAGE_SIDE_MAX = 2400
 _label = axis.label
 
 
-@checked(at=mapping, theme=is_text)
+@checked(target=file, dims=several, at=mapping, title=is_text, theme=is_text)
 def plot(
     array: "Array",
     target: Target | None = None,
@@ -281,8 +281,13 @@ def glow() -> "Colormap":
 def _draw_density(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, bar: "Axes | None") -> None:
     x, y = (_range(box, array, name) for name in names)
     ratio = _ratio(array, names, box)
-    wide = int(min(_WIDTH - 2.4, 9.0 / ratio) * _DPI * 0.85)
-    counts = density(array, names, box, (wide, int(wide * ratio))).T
+    wide = int(min(_WIDTH - 2.7, 9.0 / ratio) * _DPI * 0.85)
+    bins = [wide, int(wide * ratio)]
+    for place, (name, (low, high)) in enumerate(zip(names, (x, y), strict=True)):
+        if not datatype.is_float(array.schema.dim(name).dtype):
+            # A cell is as wide as its coordinate, not as a point of the picture.
+            bins[place] = int(min(bins[place], high - low))
+    counts = density(array, names, box, (bins[0], bins[1])).T
     # A map that is too flat or tall for its degrees is stretched.
     is_true = abs(ratio - _sides(array, names, box)) < 1e-9
     densities.draw(axes, bar, counts, (*x, *y), _aspect(names, y) if is_true else 0.0)

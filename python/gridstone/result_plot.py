@@ -79,6 +79,17 @@ def _named(found: Result, name: str) -> str:
     return axis.named(name, {} if found._source is None else found._source.meta(name))
 
 
+def _plane(found: Result, drawn: Sequence[str]) -> list[str]:
+    """Where the result lies along its other dimensions."""
+    told = []
+    for dim in found._schema.dims:
+        if dim.name not in drawn:
+            values = _places(found, dim.name)[0]
+            units = axis.units_of({} if found._source is None else found._source.meta(dim.name))
+            told.append(f"{dim.name} = {axis.text_of(values[0])}{f' {units}' if units else ''}")
+    return [", ".join(told)] if told else []
+
+
 def _places(found: Result, name: str) -> tuple[AnyArray, bool]:
     """The labels or coordinates along a side, and whether they are numbers or times to scale."""
     labels = found.labels.get(name)
@@ -98,7 +109,8 @@ def _image(found: Result, attr: Any, names: tuple[str, str], values: AnyArray, t
     flipped = north and is_scale and bool(y[0] < y[-1])
     true = rows / columns
     ratio = min(1.6, max(0.3, true))
-    figure, axes, bar = canvas(title, "north is up" if north else "first row at the top", ratio, below=0.3)
+    note = " · ".join([*_plane(found, names), "north is up" if north else "first row at the top"])
+    figure, axes, bar = canvas(title, note, ratio, below=0.3)
     shown = image.Image(attr, _named(found, attr.name), values[::-1] if flipped else values, None)
     extent = (0.0, columns, 0.0, rows) if flipped else (0.0, columns, rows, 0.0)
     image.draw(axes, bar, shown, extent, stretch=abs(ratio - true) > 1e-9)
@@ -115,7 +127,7 @@ def _line(found: Result, attr: Any, names: Sequence[str], values: AnyArray, titl
 
     if attr.dtype in ("uint8[3]", "uint8[4]") or attr.categories is not None:
         raise UnsupportedError(f"attribute {attr.name!r} is no number or time; a line needs one")
-    figure, axes, bar = canvas(title, "", 0.5)
+    figure, axes, bar = canvas(title, ", ".join(_plane(found, names)), 0.5)
     bar.remove()
     plain, gone = np.ma.getdata(values), np.ma.getmaskarray(values)
     shade = themes.current()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base import drawer
-from ..base.arguments import checked, mapping, text
+from ..base.arguments import checked, file, flag, mapping, several, text
 from ..query.box import BoxLike
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Drawable:
     """Pictures of an array."""
 
-    @checked(at=mapping, theme=text)
+    @checked(target=file, dims=several, at=mapping, mbrs=flag, fragments=flag, placement=flag, title=text, theme=text)
     def plot(
         self,
         target: str | os.PathLike[str] | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _native
 from ..base import drawer
-from ..base.arguments import checked, mapping, text
+from ..base.arguments import checked, file, mapping, several, text
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype
@@ -150,7 +150,7 @@ class AttrView(Reducible):
         """This attribute by labels; see `Array.sel`."""
         return self._array._selected({**(labels or {}), **more}, method, self.name)
 
-    @checked(at=mapping, theme=text)
+    @checked(target=file, dims=several, at=mapping, title=text, theme=text)
     def plot(
         self,
         target: str | os.PathLike[str] | None = None,

@@ -89,8 +89,12 @@ def label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
             axis.set_major_locator(centres())
             axis.set_major_formatter(partial(position_label, labels, datatype.ticks_of(dim.reach[0])))
         elif datatype.is_time(dim.dtype):
-            axis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+            sparse_ticks = MaxNLocator(nbins=6, integer=True, min_n_ticks=1)
+            axis.set_major_locator(sparse_ticks if array.sparse else centres())
             axis.set_major_formatter(partial(time_label, dim.dtype))
+        elif not datatype.is_float(dim.dtype) and not array.sparse:
+            axis.set_major_locator(centres())
+            axis.set_major_formatter(coordinate_label)
 
 
 def centres() -> Any:
@@ -112,6 +116,11 @@ def position_label(labels: AnyArray, low: int, coordinate: float, _place: int | 
     return text_of(labels[position]).replace("$", r"\$")
 
 
+def coordinate_label(coordinate: float, _place: int | None) -> str:
+    """The whole coordinate that a place along an axis lies in."""
+    return str(math.floor(coordinate))
+
+
 def text_of(value: Any) -> str:
     """A label or a value for people: a float at its shortest, a time without zeros at its end."""
     if isinstance(value, np.datetime64):
@@ -125,7 +134,7 @@ def time_label(dtype: str, ticks: float, _place: int | None) -> str:
     """A place along an axis of times as a date."""
     if not -(2**63) < ticks < 2**63:
         return ""
-    found = datatype.from_text(dtype, str(int(ticks)))
+    found = datatype.from_text(dtype, str(math.floor(ticks)))
     return text_of(found) if isinstance(found, np.datetime64) else datatype.show(found)
 
 

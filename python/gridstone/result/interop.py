@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..base import drawer
-from ..base.arguments import among, checked, known, text
+from ..base.arguments import among, checked, file, known, mapping, several, text
 from ..base.extras import needed
 from ..base.printable import brief
 from ..column import datatype, decode
@@ -79,7 +79,7 @@ class Drawn:
 
     __slots__ = ()
 
-    @checked(theme=text)
+    @checked(target=file, attr=text, keys=several, widths=mapping, title=text, theme=text)
     def plot(
         self,
         target: str | os.PathLike[str] | None = None,

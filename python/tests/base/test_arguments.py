@@ -176,6 +176,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Receipt.from_json": lambda w: (gs.Receipt.from_json, {"text": w.receipt.to_json()}),
     "Array.tiles": _of_dense("tiles"),
     "Array.plot": _of_dense("plot"),
+    "Result.plot": _of(lambda w: w.dense.read(), "plot"),
     "AttrView.plot": _of(lambda w: w.dense["v"], "plot"),
     "Array.refresh": _of_dense("refresh"),
     "Array.at": _of_dense("at", version=2),

@@ -199,6 +199,7 @@ def test_pictures_are_as_the_kept_ones(kind: str, theme: str) -> None:
         dims = [gs.Dim("lon", (0, 99)), gs.Dim("lat", (0, 59))]
         a = gs.create("mem://pictures-kept", gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True), overwrite=True)
         x, y = (part.ravel() for part in np.mgrid[20:50, 10:40])
+        x, y = np.append(x, [5, 90]), np.append(y, [55, 2])
         a.write_cells({"lon": x, "lat": y}, {"v": np.ones(x.size, "i1")})
     small = _small(a.plot(theme=theme, title="kept"))
     path = KEPT / f"{kind}-{theme}.png"
