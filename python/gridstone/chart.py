@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base.arguments import checked, file, text
+from .base.arguments import among, checked, file, text
 from .base.extras import needed
 from .base.printable import brief
 from .column import datatype
@@ -96,7 +96,7 @@ def chart(
     path = None if target is None else checked_target(target)
     needed("matplotlib.figure", "plot", "a chart")
     for name in keys:
-        if name not in found:
+        if not among(name, found.keys()):
             raise InputError(f"keys= names columns of the answer, which has {', '.join(found)}, not {brief(name)}")
     if not 1 <= len(keys) <= 2:
         raise InputError(f"a chart has one key or two along its axes, not {len(keys)}: group by fewer")

@@ -108,7 +108,7 @@ def centres() -> Any:
     return Centres(nbins=7, integer=True, min_n_ticks=1)
 
 
-def position_label(labels: AnyArray, low: int, coordinate: float, _place: int | None) -> str:
+def position_label(labels: AnyArray, low: int, coordinate: float, _place: float | None) -> str:
     """The label of the position that a place along an axis lies in; "" beyond the domain, and where there is none."""
     position = math.floor(coordinate) - low
     if not 0 <= position < len(labels) or missing(labels[position : position + 1])[0]:
@@ -116,7 +116,7 @@ def position_label(labels: AnyArray, low: int, coordinate: float, _place: int | 
     return text_of(labels[position]).replace("$", r"\$")
 
 
-def coordinate_label(coordinate: float, _place: int | None) -> str:
+def coordinate_label(coordinate: float, _place: float | None) -> str:
     """The whole coordinate that a place along an axis lies in."""
     return str(math.floor(coordinate))
 
@@ -130,7 +130,7 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def time_label(dtype: str, ticks: float, _place: int | None) -> str:
+def time_label(dtype: str, ticks: float, _place: float | None) -> str:
     """A place along an axis of times as a date."""
     if not -(2**63) < ticks < 2**63:
         return ""

@@ -23,8 +23,11 @@ def counted(places: "list[AnyArray]", ranges: "list[tuple[float, float]]", bins:
     """The bin of each cell, numbered from 0 along x and then y."""
     found = np.zeros(len(places[0]), np.int64)
     for values, (low, high), count in zip(places, ranges, bins, strict=True):
+        # By a factor, since a quotient would put whole numbers into the bin before theirs.
+        factor = count / (high - low)
         with np.errstate(invalid="ignore"):
-            step = np.floor((values - low) / (high - low) * count)
+            away = values - low
+            step = np.floor(away * factor if np.isfinite(factor) else away / (high - low) * count)
         found = found * count + np.clip(np.nan_to_num(step), 0, count - 1).astype(np.int64)
     return found
 
@@ -73,6 +76,8 @@ def _lit(counts: AnyArray) -> tuple[AnyArray, float]:
     light = _light(counts, cap)
     soft: Any = light
     for axis in (0, 1):
-        shifted = [np.roll(soft, step, axis) for step in (-3, -2, -1, 0, 1, 2, 3)]
+        # What is bright at one side does not glow at the other one.
+        room = np.pad(soft, [(3, 3) if place == axis else (0, 0) for place in (0, 1)])
+        shifted = [np.take(room, range(step, step + soft.shape[axis]), axis) for step in range(7)]
         soft = sum(w * part for w, part in zip((0.03, 0.09, 0.22, 0.32, 0.22, 0.09, 0.03), shifted, strict=True))
     return np.clip(np.maximum(light, 1.0 * soft), 0, 1), cap

@@ -93,7 +93,9 @@ def draw(axes: "Axes", bar: "Axes", image: Image, extent: tuple[float, float, fl
     colours, norm = _colouring(scale, known)
     # Matplotlib takes infinite values for missing ones.
     within = np.clip(scale.numbers, known.min(), known.max())
-    made = axes.imshow(np.ma.MaskedArray(within, mask=hidden), cmap=colours, norm=norm, interpolation="nearest", **shown)
+    made = axes.imshow(
+        np.ma.MaskedArray(within, mask=hidden), cmap=colours, norm=norm, interpolation="nearest", **shown
+    )
     made.set_zorder(0)
     _bar(axes, bar, made, image, scale, known)
 

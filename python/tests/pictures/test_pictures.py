@@ -24,6 +24,16 @@ def _image(figure: Any) -> Any:
     return min(figure.axes[0].get_images(), key=lambda one: one.get_zorder())
 
 
+def _coloured(figure: Any, name: str) -> Any:
+    """[y, x]: the cells that have the colour which the legend calls by this name, of which it counts as many."""
+    over = [one for one in figure.axes[0].get_images() if one.get_zorder() == 1]
+    codes = np.ma.filled(over[0].get_array(), 9) if over else np.full((8, 9), 9)
+    found = codes == (0 if name == "unwritten" else 1)
+    counted = [int(text.split(": ")[1]) for text in _legend(figure) if text.startswith(f"{name}: ")]
+    assert counted == ([found.sum()] if found.any() else [])
+    return found
+
+
 def _texts(figure: Any) -> str:
     return " ".join(text.get_text() for text in figure.texts)
 
@@ -63,29 +73,32 @@ def test_a_plane_is_chosen_by_label_date_and_position() -> None:
 
 
 @pytest.mark.parametrize("nullable", [True, False])
-def test_unwritten_cells_are_apart_from_null_and_nan(nullable: bool) -> None:
+@pytest.mark.parametrize("single", [True, False])
+def test_unwritten_cells_are_apart_from_null_and_nan(nullable: bool, single: bool) -> None:
     """A model paints the same cells: dense writes, single cells, deletions."""
-    a = _grid(f"unwritten{nullable}", (8, 9), gs.Attr("v", "float32", nullable=nullable))
+    a = _grid("unwritten", (8, 9), gs.Attr("v", "float32", nullable=nullable))
     rng, model = np.random.default_rng(5), np.zeros((8, 9), bool)
-    for step in range(12):
+    for step in range(9):
         (y0, y1), (x0, x1) = sorted(rng.integers(0, 8, 2)), sorted(rng.integers(0, 9, 2))
         box = {"y": (y0, y1), "x": (x0, x1)}
         if step % 3 == 2:
             a.delete(box=box)
             model[y0 : y1 + 1, x0 : x1 + 1] = False
-        elif step % 3 == 1:
+        elif step % 3 == 1 and single:
             a.write_cells({"y": [y0, y1 + 0 if y1 > y0 else 7], "x": [x0, 8]}, {"v": [1.0, 2.0]}, dedup="last")
             model[y0, x0] = model[y1 if y1 > y0 else 7, 8] = True
         else:
             values = np.full((y1 - y0 + 1, x1 - x0 + 1), np.nan if step % 2 else 3.0, "f4")
             a.write(values, box=box)
             model[y0 : y1 + 1, x0 : x1 + 1] = True
-        told = [text for text in _legend(a.plot()) if text.startswith("unwritten")]
-        count = int(told[0].split(": ")[1]) if told else 0
-        # A cell in the box of single cells that reads as an unwritten one is not called so.
-        assert count <= (~model).sum()
+        cells = _coloured(a.plot(), "unwritten")
+        assert not (cells & model).any()
+        if not single:
+            assert (cells == ~model).all()
+            values = np.ma.filled(a["v"][...], np.nan)
+            assert (_coloured(a.plot(), "null or NaN" if nullable else "NaN") == (model & np.isnan(values))).all()
     a.consolidate()
-    assert a["v"].plot() is not None
+    assert not (_coloured(a["v"].plot(), "unwritten") & model).any()
 
 
 def test_north_is_up_whatever_the_order_of_latitudes() -> None:
@@ -124,6 +137,35 @@ def test_colour_bars_begin_and_end_at_the_least_and_greatest_value(dtype: str, v
     assert size.x1 <= figure.bbox.x1 and size.y1 <= figure.bbox.y1 and size.y0 >= 0
 
 
+def test_infinite_values_have_the_colours_of_the_ends() -> None:
+    a = _grid("inf", (2, 3), gs.Attr("v", "float64"))
+    a[...] = [[np.inf, 1, 2], [-np.inf, 3, 2]]
+    figure: Any = a.plot()
+    assert _image(figure).get_array().tolist() == [[3, 1, 2], [1, 3, 2]]
+    assert [text.split(",")[0] for text in _legend(figure)] == ["+inf: 1", "-inf: 1"]
+
+
+def test_plain_coordinates_stand_in_the_middle_of_cells() -> None:
+    dims = [gs.Dim("y", (-3, 0), 4), gs.Dim("day", ("2026-03-01", "2026-03-04"), 4, dtype="datetime64[D]")]
+    a = gs.create("mem://pictures-middle", gs.Schema(dims, [gs.Attr("v", "int8")]), overwrite=True)
+    figure: Any = a.plot(placement=True)
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    rows = {text.get_text(): tick for text, tick in zip(axes.get_yticklabels(), axes.get_yticks(), strict=True)}
+    assert rows["-3"] == -2.5 and rows["0"] == 0.5
+    days = [text.get_text() for text in axes.get_xticklabels()]
+    assert {"2026-03-01", "2026-03-04"} <= set(days) and axes.get_xticks()[days.index("2026-03-01")] % 1 == 0.5
+
+
+def test_density_at_one_side_does_not_glow_at_the_other() -> None:
+    dims = [gs.Dim("x", (0, 9999)), gs.Dim("y", (0, 9999))]
+    a = gs.create("mem://pictures-side", gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True), overwrite=True)
+    a.write_cells({"x": np.zeros(100, int), "y": np.arange(100)}, {"v": np.ones(100, "i1")})
+    figure: Any = a.plot(box={"x": (0, 9999), "y": (0, 9999)})
+    light = figure.axes[0].get_images()[0].get_array()
+    assert light[:, 0].any() and not light[:, -8:].any() and not light[-8:].any()
+
+
 def test_planes_without_values_have_no_colour_bar() -> None:
     a = _grid("nan", (2, 3), gs.Attr("v", "float32", nullable=True))
     a[...] = np.full((2, 3), np.nan, "f4")
@@ -157,11 +199,21 @@ def test_points_within_one_float_are_drawn(x: list[float], tmp_path: Path) -> No
     gs.delete("mem://pictures-points")
 
 
+@pytest.mark.parametrize("size", [3, 7, 86, 200])
+def test_a_full_domain_of_integers_is_equally_dense(size: int) -> None:
+    dims = [gs.Dim("p", (0, size - 1)), gs.Dim("q", (0, 4))]
+    a = gs.create("mem://pictures-full", gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True), overwrite=True)
+    p, q = (part.ravel() for part in np.mgrid[0:size, 0:5])
+    a.write_cells({"p": p, "q": q}, {"v": np.zeros(p.size, "i1")})
+    found = gs.plot.density(a, ("p", "q"), gs.plot._box(a, None), (size, 5))
+    assert (found == 1).all() and found.shape == (size, 5)
+
+
 def test_results_are_drawn_as_what_they_are(tmp_path: Path) -> None:
     a = _grid("results", (3, 4, 5), gs.Attr("v", "int32"))
     a[...] = np.arange(60).reshape(3, 4, 5)
     figure: Any = a.sel(t=1).plot()
-    assert (_image(figure).get_array() == np.arange(20, 40).reshape(4, 5)).all()
+    assert (_image(figure).get_array() == np.arange(20, 40).reshape(4, 5)).all() and "t = 1" in _texts(figure)
     (line,) = a.sel(t=1, y=2).plot().axes[0].get_lines()
     assert list(line.get_ydata()) == [30, 31, 32, 33, 34]
     with pytest.raises(gs.InputError, match="two sides"):
@@ -209,3 +261,40 @@ def test_pictures_are_as_the_kept_ones(kind: str, theme: str) -> None:
     kept = (image.imread(path)[..., :3] * 255).round()
     assert kept.shape == small.shape
     assert np.abs(kept - small).mean() < 4
+
+
+def test_the_command_line_draws_the_plane_that_is_asked_for(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from gridstone.cli.drawing import plot
+
+    days = np.arange("2026-02-27", "2026-03-04", dtype="M8[D]")
+    uri, out = str(tmp_path / "a.gs"), tmp_path / "a.svg"
+    dims = [gs.Dim("day", (0, 4), 1, labels=days), gs.Dim("y", (0, 2), 3), gs.Dim("x", (0, 3), 4)]
+    gs.create(uri, gs.Schema(dims, [gs.Attr("v", "int32")]))[...] = np.arange(60).reshape(5, 3, 4)
+
+    def drawn(*words: str, target: Path = out) -> tuple[int, str]:
+        done = CliRunner().invoke(plot, [uri, str(target), *words])
+        assert done.exception is None or isinstance(done.exception, SystemExit | gs.GridstoneError), done.exception
+        return done.exit_code, f"{done.output} {done.exception}"
+
+    for words, place in (([], 4), (["--at", "day=2026-03"], 2), (["--at", "day=2026-02-27", "--theme", "light"], 0)):
+        assert drawn(*words)[0] == 0
+        gs.open(uri).plot(tmp_path / "b.svg", at={"day": days[place]}, theme="light" if "light" in words else "dark")
+        # The file names its parts at random, and is the same else.
+        assert out.read_text().count("\n") == (tmp_path / "b.svg").read_text().count("\n")
+    assert drawn("--at", "x=1", "--dims", "day,y")[0] == 0
+    out.unlink()
+    for words, told in (
+        (["--at", "day=2027"], "nothing at '2027'"),
+        (["--at", "hour=1"], "hour"),
+        (["--at", "x=1"], "two dimensions"),
+        (["--dims", "x,y", "--at", "x=1"], "drawn along an axis"),
+        (["--dims", "day,y", "--at", "x=one"], "by a number"),
+        (["--theme", "blue"], "blue"),
+    ):
+        code, text = drawn(*words)
+        assert code != 0 and told in text, (words, text)
+    code, text = drawn(target=tmp_path / "a.docx")
+    assert code != 0 and ".svg" in text
+    assert not out.exists() and not (tmp_path / "a.docx").exists()
