@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import errors
 from ._native import __version__
 from .arrays.array import Array
+from .base.drawer import name_drawer
 from .compare.diff import diff
 from .compare.report import Difference
 from .context.settings import Context
@@ -156,6 +157,18 @@ _LAZY_NAMES = {
     "connect": "queries.sql",
     "sql": "queries.sql",
 }
+
+
+def _draw_array(*given: Any, **options: Any) -> Any:
+    return importlib.import_module(f"{__name__}.plot").plot(*given, **options)
+
+
+def _draw_result(*given: Any, **options: Any) -> Any:
+    return importlib.import_module(f"{__name__}.result_plot").plot(*given, **options)
+
+
+name_drawer("array", _draw_array)
+name_drawer("result", _draw_result)
 
 
 if not TYPE_CHECKING:  # Type checkers would take any misspelled name for a part of the package.

@@ -1,7 +1,6 @@
 """Charts of answers by groups: bars, lines over time, heat maps."""
 
 import contextlib
-import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,23 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base.arguments import checked, file
+from .base.arguments import among, checked, file, text
 from .base.extras import needed
+from .base.printable import brief
 from .column import datatype
 from .column.datatype import AnyArray
 from .errors import InputError, UnsupportedError
-from .plot import INK, PAPER, Target, glow
+from .pictures import theme as themes
+from .pictures.target import Target, checked_target
+from .plot import glow
 from .result.cells import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .pictures.figure import Picture
+
 Width = float | str | np.integer[Any] | np.floating[Any] | np.timedelta64
-_BAR, _GRID = "#3fc1b0", "#2b3a55"
+_BAR = "#3fc1b0"
 _COLOURS = ("#3fc1b0", "#ff9e64", "#bb9af7", "#9ece6a", "#f7768e", "#7aa2f7", "#e0af68", "#c0caf5")
-_FORMS = {".svg": "svg", ".pdf": "pdf"}
-"""What is written by the end of the file's name; else a PNG."""
 _PANELS_MAX, _BARS_MAX, _WIDTH, _DPI = 4, 40, 10.0, 150
 _NAME_MAX = 24
 """Characters of a name beside an axis."""
@@ -55,16 +57,17 @@ class _Key:
     """Whether values have a place along an axis of numbers or times; others are names in a row."""
 
 
-@checked(target=file)
+@checked(target=file, theme=text)
 def chart(
     found: Result,
-    target: Target,
+    target: Target | None = None,
     *,
     keys: Sequence[str],
     widths: Mapping[str, Width] | None = None,
     labels: Mapping[str, str] | None = None,
     title: str | None = None,
-) -> Path:
+    theme: str = themes.DEFAULT,
+) -> "Path | Picture":
     """Draws an answer by groups: a panel for each aggregate that is a number, at most four.
 
         found = a.aggregate({"n": "count(*)"}, by=["kind", {"t": "1h"}])
@@ -75,26 +78,26 @@ def chart(
 
     Args:
         found: the answer: a row per group.
-        target: the file; ".svg" and ".pdf" are written as such, everything else as PNG.
+        target: the file: .png, .svg, .pdf, .jpg, .tif or .webp; None: no file is written.
         keys: the names of its columns that are keys, one or two.
         widths: the widths of bins by key, as `by=` had them.
         labels: what is written beside the axes, by column; the names otherwise.
         title: above the picture.
+        theme: "dark" or "light".
 
     Returns:
-        The file.
+        The file; without one the figure, which a notebook shows.
 
     Raises:
-        InputError: a column that is not there; no key or more than two; more than four aggregates; no folder.
+        InputError: an unknown format or theme; a column that is not there; no key or more than two; more than four
+            aggregates; no folder.
         UnsupportedError: no aggregate is a number; matplotlib is missing.
     """
+    path = None if target is None else checked_target(target)
     needed("matplotlib.figure", "plot", "a chart")
-    path = Path(os.fspath(target))
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; create it first")
     for name in keys:
-        if name not in found:
-            raise InputError(f"keys= names columns of the answer, which has {', '.join(found)}, not {name!r}")
+        if not among(name, found.keys()):
+            raise InputError(f"keys= names columns of the answer, which has {', '.join(found)}, not {brief(name)}")
     if not 1 <= len(keys) <= 2:
         raise InputError(f"a chart has one key or two along its axes, not {len(keys)}: group by fewer")
     if not len(found):
@@ -102,13 +105,14 @@ def chart(
     names = _drawn(found, keys)
     told = {**{name: name for name in found}, **(labels or {})}
     axes_of_keys = [_key(found, name, (widths or {}).get(name)) for name in keys]
-    if len(keys) == 1:
-        figure = _alone(found, axes_of_keys[0], names, told)
-    else:
-        figure = _paired(found, axes_of_keys, names, told)
-    if title:
-        figure.suptitle(title, color="white", fontsize=13)
-    return _saved(figure, path)
+    with themes.using(theme):
+        if len(keys) == 1:
+            figure = _alone(found, axes_of_keys[0], names, told)
+        else:
+            figure = _paired(found, axes_of_keys, names, told)
+        if title:
+            figure.suptitle(title.replace("$", r"\$"), color=themes.current().heading, fontsize=13)
+        return figure if path is None else _saved(figure, path)
 
 
 def _drawn(found: Result, keys: Sequence[str]) -> list[str]:
@@ -212,11 +216,16 @@ def _text_of(value: Any) -> str:
 # Pictures.
 
 
-def _panels(count: int, height: float, *, right: float = 0.0) -> "tuple[Figure, list[Axes]]":
+def _panels(count: int, height: float, *, right: float = 0.0) -> "tuple[Picture, list[Axes]]":
     """Panels one above the other, which share the axis below."""
-    from matplotlib.figure import Figure
+    from .pictures.figure import Picture
 
-    figure = Figure(figsize=(_WIDTH + right, height * count + 0.8), dpi=_DPI, facecolor=INK, layout="constrained")
+    figure = Picture(
+        figsize=(_WIDTH + right, height * count + 0.8),
+        dpi=_DPI,
+        facecolor=themes.current().ground,
+        layout="constrained",
+    )
     made = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for axes in made:
         _style(axes)
@@ -225,15 +234,15 @@ def _panels(count: int, height: float, *, right: float = 0.0) -> "tuple[Figure, 
 
 def _style(axes: "Axes") -> None:
     """Gives axes the colours of charts, and lines at the left and below alone."""
-    axes.set_facecolor(INK)
-    axes.tick_params(colors=PAPER, labelsize=9)
+    axes.set_facecolor(themes.current().ground)
+    axes.tick_params(colors=themes.current().text, labelsize=9)
     axes.set_axisbelow(True)
     for side, spine in axes.spines.items():
-        spine.set_color(_GRID)
+        spine.set_color(themes.current().line)
         spine.set_visible(side in ("left", "bottom"))
 
 
-def _alone(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+def _alone(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Picture":
     """Groups of one key: a line over time, bars of bins, or a bar for each name."""
     if not key.is_scale:
         return _bars(found, key, names, told)
@@ -278,8 +287,8 @@ def _line(axes: "Axes", key: _Key, places: AnyArray, values: AnyArray, colour: s
 
 def _upright(axes: "Axes", label: str, values: AnyArray) -> None:
     """The axis of an aggregate: from 0, unless all lies far from it."""
-    axes.set_ylabel(label, color=PAPER, fontsize=10)
-    axes.grid(axis="y", color=_GRID, lw=0.6)
+    axes.set_ylabel(label, color=themes.current().text, fontsize=10)
+    axes.grid(axis="y", color=themes.current().line, lw=0.6)
     axes.yaxis.set_major_formatter(_number)
     known = values[np.isfinite(values)]
     if known.size and known.min() >= 0 and known.min() < 0.8 * known.max():
@@ -296,42 +305,44 @@ def _along(axes: "Axes", key: _Key, told: Mapping[str, str], *, left_out: int = 
     dates = needed("matplotlib.dates", "plot", "a chart")
     axis = axes.yaxis if upright else axes.xaxis
     note = f"   ({left_out} without a value left out)" if left_out else ""
-    axis.set_label_text(told[key.name] + note, color=PAPER, fontsize=10)
+    axis.set_label_text(told[key.name] + note, color=themes.current().text, fontsize=10)
     if key.is_time:
         locator = dates.AutoDateLocator(minticks=4, maxticks=9)
         axis.set_major_locator(locator)
         axis.set_major_formatter(dates.ConciseDateFormatter(locator))
-        axis.get_offset_text().set_color(PAPER)
+        axis.get_offset_text().set_color(themes.current().text)
     else:
         axis.set_major_formatter(_number)
 
 
-def _bars(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+def _bars(found: Result, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Picture":
     """A bar for each name, lying one below the other; panels side by side."""
-    from matplotlib.figure import Figure
+    from .pictures.figure import Picture
 
     shown = min(len(found), _BARS_MAX)
     size = (_WIDTH if len(names) < 3 else _WIDTH + 2, 0.28 * shown + 1.5)
-    figure = Figure(figsize=size, dpi=_DPI, facecolor=INK, layout="constrained")
+    figure = Picture(figsize=size, dpi=_DPI, facecolor=themes.current().ground, layout="constrained")
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     places = np.arange(shown)
     for axes, name in zip(panels, names, strict=True):
         values = _numbers(found[name])[:shown]
         _style(axes)
         axes.barh(places, values, 0.72, color=_BAR)
-        axes.set_xlabel(told[name], color=PAPER, fontsize=10)
-        axes.grid(axis="x", color=_GRID, lw=0.6)
+        axes.set_xlabel(told[name], color=themes.current().text, fontsize=10)
+        axes.grid(axis="x", color=themes.current().line, lw=0.6)
         axes.locator_params(axis="x", nbins=5)
         axes.xaxis.set_major_formatter(_number)
     of, names_shown = _row_of(key.values[:shown])
     panels[0].set_yticks(places, [names_shown[place] for place in of])
     panels[0].set_ylim(shown - 0.4, -0.6)
     more = len(found) - shown
-    panels[0].set_ylabel(told[key.name] + (f"\n(the first {shown} of {len(found):,})" if more else ""), color=PAPER)
+    panels[0].set_ylabel(
+        told[key.name] + (f"\n(the first {shown} of {len(found):,})" if more else ""), color=themes.current().text
+    )
     return figure
 
 
-def _paired(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+def _paired(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mapping[str, str]) -> "Picture":
     """Groups of two keys: lines over time for a few names, else a heat map."""
     times = [key for key in keys if key.is_time]
     named = [key for key in keys if not key.is_scale and len(_row_of(key.values)[1]) <= len(_COLOURS)]
@@ -340,7 +351,7 @@ def _paired(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Map
     return _heat(found, keys, names, told)
 
 
-def _lines(found: Result, time: _Key, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+def _lines(found: Result, time: _Key, key: _Key, names: Sequence[str], told: Mapping[str, str]) -> "Picture":
     """A line over time for each name."""
     figure, panels = _panels(len(names), 3.4 if len(names) == 1 else 2.5)
     kept, (of, shown) = ~_missing(time.values), _row_of(key.values)
@@ -354,14 +365,19 @@ def _lines(found: Result, time: _Key, key: _Key, names: Sequence[str], told: Map
             _line(axes, time, np.ma.getdata(time.values)[rows], values[rows], colour, label)
         _upright(axes, told[name], values)
     legend = panels[0].legend(
-        title=told[key.name], labelcolor=PAPER, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1), frameon=False
+        title=told[key.name],
+        labelcolor=themes.current().text,
+        fontsize=9,
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+        frameon=False,
     )
-    legend.get_title().set_color(PAPER)
+    legend.get_title().set_color(themes.current().text)
     _along(panels[-1], time, told, left_out=int((~kept).sum()))
     return figure
 
 
-def _heat(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mapping[str, str]) -> "Figure":
+def _heat(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mapping[str, str]) -> "Picture":
     """A coloured rectangle for each group, the first key along the axis below."""
     x, y = keys if not _stands(keys) else keys[::-1]
     kept = np.ones(len(found), bool)
@@ -376,9 +392,9 @@ def _heat(found: Result, keys: Sequence[_Key], names: Sequence[str], told: Mappi
         cells[rows, columns] = _numbers(found[name])[kept]
         shown = axes.pcolormesh(right, top, cells, cmap=_colours(), norm=_norm(cells), rasterized=True)
         bar = axes.figure.colorbar(shown, ax=axes, fraction=0.035, pad=0.015)
-        bar.ax.tick_params(colors=PAPER, labelsize=9)
+        bar.ax.tick_params(colors=themes.current().text, labelsize=9)
         bar.outline.set_visible(False)
-        bar.set_label(told[name], color=PAPER)
+        bar.set_label(told[name], color=themes.current().text)
         _sided(axes, y, kept, told, upright=True)
     _sided(panels[-1], x, kept, told, left_out=int((~kept).sum()))
     return figure
@@ -449,16 +465,11 @@ def _sided(
     axis.set_ticks(range(0, len(names), step), names[::step])
     if not upright and max(map(len, names)) * len(names[::step]) > 90:
         axes.tick_params(axis="x", rotation=60)
-    axis.set_label_text(told[key.name], color=PAPER, fontsize=10)
+    axis.set_label_text(told[key.name], color=themes.current().text, fontsize=10)
 
 
 def _saved(figure: "Figure", path: Path) -> Path:
-    """Writes a figure in the form that the end of its name asks for, the same bytes each time."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Writes a figure in the form that the end of its name asks for."""
+    from .pictures.figure import write
 
-    form = _FORMS.get(path.suffix.lower(), "png")
-    metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
-        form, {"Software": "gridstone"}
-    )
-    FigureCanvasAgg(figure).print_figure(path, dpi=_DPI, facecolor=INK, format=form, metadata=metadata)
-    return path
+    return write(figure, path)

@@ -11,6 +11,7 @@ from . import _native
 from .column import datatype
 from .column.datatype import AnyArray
 from .errors import UnsupportedError
+from .pictures import theme
 from .query.box import Box
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ NOWHERE, STORE, FILES, BOTH = range(4)
 
 _SIDE_MAX = 400
 _NAMES = {STORE: "in the store", FILES: "in attached files", BOTH: "in both", NOWHERE: "nowhere"}
-_COLOURS = {STORE: "#3fc1b0", FILES: "#ff9e64", BOTH: "#bb9af7", NOWHERE: "#1b2740"}
+_COLOURS = {STORE: "#3fc1b0", FILES: "#ff9e64", BOTH: "#bb9af7"}
 
 
 @dataclass(frozen=True)
@@ -120,17 +121,25 @@ def draw(array: "Array", axes: "Axes", dims: tuple[str, str], box: Box) -> None:
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    found = placement(array, dims, box)
+    from .pictures.axis import descends, goes_north
+
+    found, shade = placement(array, dims, box), theme.current()
     (left, right), (low, high) = found.edges
-    colours = ListedColormap([_COLOURS[code] for code in (NOWHERE, STORE, FILES, BOTH)])
-    shown = {"cmap": colours, "vmin": 0, "vmax": 3, "interpolation": "nearest", "aspect": "auto"}
+    colours = {**_COLOURS, NOWHERE: shade.unwritten}
+    listed = ListedColormap([colours[code] for code in (NOWHERE, STORE, FILES, BOTH)])
+    shown = {"cmap": listed, "vmin": 0, "vmax": 3, "interpolation": "nearest", "aspect": "auto"}
     rows, columns = found.squares.shape
     ends = (left + columns * found.sides[0], low + rows * found.sides[1])
     axes.imshow(found.squares, extent=(left, ends[0], ends[1], low), **shown)  # type: ignore[arg-type]
     axes.set_xlim(left, right)
-    axes.set_ylim(high, low)
+    axes.set_ylim((low, high) if goes_north(array, dims) and not descends(array, dims[1]) else (high, low))
     counts = np.bincount(found.squares.ravel(), minlength=4)
-    keys = [Patch(color=_COLOURS[code], label=f"{name}: {counts[code]:,}") for code, name in _NAMES.items()]
+    keys = [Patch(color=colours[code], label=f"{name}: {counts[code]:,}") for code, name in _NAMES.items()]
     axes.legend(
-        handles=keys, loc="upper right", facecolor="#0a1020", labelcolor="#c9d6e8", edgecolor="#2b3a55", framealpha=0.85
+        handles=keys,
+        loc="upper right",
+        facecolor=shade.ground,
+        labelcolor=shade.text,
+        edgecolor=shade.line,
+        framealpha=0.85,
     )

@@ -1,21 +1,25 @@
 """Pictures of arrays: density maps of sparse ones, images of dense ones, and the MBRs of their tiles."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .base.arguments import checked, file, mapping, several
+from .base.arguments import text as is_text
 from .base.extras import needed
+from .base.printable import brief
 from .column import datatype
 from .column.datatype import AnyArray
-from .errors import InputError, UnsupportedError
+from .errors import SchemaError, UnsupportedError
+from .pictures import axis, image, plane, presence
+from .pictures import density as densities
+from .pictures import theme as themes
+from .pictures.target import Target, checked_target
 from .placement import draw as draw_placement
 from .query.box import Box, BoxLike, box_of, domain_of
-from .schema.labels import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,64 +27,119 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .arrays.array import Array
+    from .pictures.figure import Picture
 
-Target = str | os.PathLike[str]
 Ends = Sequence[tuple[float, float]]
 """The low and the high end of each dimension."""
 
-INK = "#0a1020"
-PAPER = "#c9d6e8"
-_GLOW = ("#0a1020", "#10284a", "#14507c", "#1c86a8", "#3fc1b0", "#b7ea9c", "#fff6c8", "#ffffff")
+INK, PAPER = themes.DARK.ground, themes.DARK.text
 _WIDTH, _DPI = 12.0, 150
 _IMAGE_SIDE_MAX = 2400
+_label = axis.label
 
 
+@checked(target=file, dims=several, at=mapping, title=is_text, theme=is_text)
 def plot(
     array: "Array",
-    target: Target,
+    target: Target | None = None,
     *,
     attr: str | None = None,
     dims: tuple[str, str] | None = None,
     box: BoxLike = None,
+    at: Mapping[str, Any] | None = None,
     mbrs: bool = False,
     fragments: bool = False,
     placement: bool = False,
     title: str | None = None,
-) -> Path:
-    """Draws a sparse array as a density map, a dense one as an image, and writes a PNG.
+    theme: str = themes.DEFAULT,
+) -> "Path | Picture":
+    """Draws a sparse array as a density map, a dense one as an image.
+
+        gs.plot.plot(a, "air.png", attr="t", at={"day": "2026-03-01"}, theme="light")
+
+    An image shows one plane. The picture says which, and which cells are unwritten, null or NaN. Latitudes have north
+    up; else the first row of an image is at its top.
 
     Args:
-        array: of two or more dimensions; a dense one is shown at the low end of all but two of them.
-        target: the file.
-        attr: dense: the attribute to show; None: the first.
-        dims: the dimensions of the x and y axes; None: those named as longitude and latitude, else (sparse) the first
-            two, (dense) columns and rows.
+        array: of two or more dimensions.
+        target: the file: .png, .svg, .pdf, .jpg, .tif or .webp; None: no file is written.
+        attr: dense: the attribute to show; None: the first that has colours.
+        dims: the dimensions of the x and y axes; None: those of longitude and latitude, or x and y; else (sparse) the
+            first two, (dense) the last one and the one before it.
         box: the part to show, in coordinates; None: everything written (sparse) or the domain (dense).
+        at: dense: where the plane lies along dimensions that are not drawn: a label, or a coordinate where a dimension
+            has no labels; of a written date or time the first plane in that period. By default the first of these
+            dimensions is at its newest written position, the others are at the first one written there.
         mbrs: draw the bounding rectangles of the data tiles over it.
         fragments: draw the boxes of the fragments over it.
         placement: dense: draw where the cells of each tile lie, in the store, in attached files, in both or nowhere,
             in place of their values.
         title: above the picture.
+        theme: "dark" or "light".
+
+    Returns:
+        The file; without one the figure, which a notebook shows.
+
+    Raises:
+        UnsupportedError: fewer than two dimensions that can be drawn, an attribute without colours, no matplotlib.
+        InputError: an unknown format or theme, no such folder, `at` of a drawn dimension.
+        BoundsError: there is nothing at a place of `at`.
     """
-    needed("matplotlib.figure", "plot", "a plot")
+    path = None if target is None else checked_target(target)
+    with themes.using(theme):
+        needed("matplotlib.figure", "plot", "a plot")
+        _check(array, attr, at, placement)
+        names = _two(array, dims, at or {})
+        where = _box(array, box)
+        figure, axes = _drawn(array, names, where, attr, at or {}, placement, title)
+        if mbrs:
+            _draw_rectangles(axes, tile_rectangles(array, names, where), "#ff9e64", 0.55)
+        if fragments:
+            _draw_rectangles(axes, fragment_rectangles(array, names), "#f7768e", 0.9)
+        return figure if path is None else save(figure, path)
+
+
+def _check(array: "Array", attr: str | None, at: Mapping[str, Any] | None, placement: bool) -> None:
+    """Refuses what does not go together."""
     if array.ndim < 2:
-        raise UnsupportedError("a plot needs two dimensions; the array has one")
-    if placement and attr is not None:
-        raise UnsupportedError("where cells lie is drawn of all attributes; leave the attribute out")
-    draw = _draw_density if array.sparse else _draw_dense
-    names = dims or _axes_of(array)
-    where = _box(array, box)
-    figure, axes = _canvas(title or f"{array.uri} · version {array.version}", _ratio(array, names, where))
-    if placement:
+        raise UnsupportedError("a plot needs two dimensions; the array has one: aggregate it by groups and draw these")
+    if placement and (attr is not None or at):
+        raise UnsupportedError("where cells lie is drawn of all attributes and planes; leave the attribute and at= out")
+    if array.sparse and attr is not None:
+        raise UnsupportedError("a sparse array is drawn as the density of its cells; leave the attribute out")
+    if array.sparse and at:
+        raise UnsupportedError("a sparse array is drawn as the density of all its cells; choose a part with box=")
+    for name in at or {}:
+        array.schema.dim(name)
+
+
+def _two(array: "Array", dims: Sequence[str] | None, at: Mapping[str, Any]) -> tuple[str, str]:
+    """The dimensions that are drawn."""
+    if dims is None:
+        return _axes_of(array, at)
+    if isinstance(dims, str) or len(dims) != 2 or dims[0] == dims[1]:
+        raise SchemaError(f'dims= names two dimensions, dims=("x", "y"); found {brief(dims)}')
+    for name in dims:
+        array.schema.dim(name)
+    return dims[0], dims[1]
+
+
+def _drawn(
+    array: "Array", names: tuple[str, str], where: Box, attr: str | None, at: Mapping[str, Any], by_place: bool,
+    title: str | None,
+) -> "tuple[Picture, Axes]":  # fmt: skip
+    heading = title or f"{array.uri} · version {array.version}"
+    if by_place:
+        figure, axes, bar = _canvas(heading, "Where the cells lie, of all planes", _ratio(array, names, where))
+        bar.remove()
         draw_placement(array, axes, names, where)
-        _label(axes, array, names)
+    elif array.sparse:
+        figure, axes, bar = _canvas(heading, "", _ratio(array, names, where))
+        _draw_density(array, axes, names, where, bar)
     else:
-        draw(array, axes, names, where, attr)
-    if mbrs:
-        _draw_rectangles(axes, tile_rectangles(array, names, where), "#ff9e64", 0.55)
-    if fragments:
-        _draw_rectangles(axes, fragment_rectangles(array, names), "#f7768e", 0.9)
-    return save(figure, target)
+        return _dense(array, names, where, attr, at, heading)
+    axis.label(axes, array, names)
+    return figure, axes
 
 
 def density(array: "Array", dims: tuple[str, str], box: Box, bins: tuple[int, int]) -> AnyArray:
@@ -90,11 +149,7 @@ def density(array: "Array", dims: tuple[str, str], box: Box, bins: tuple[int, in
     ranges = [_range(box, array, name) for name in dims]
     counts = np.zeros(bins[0] * bins[1], np.int64)
     for batch in array.scan(box, []):
-        place = np.zeros(batch.num_rows, np.int64)
-        for name, (low, high), count in zip(dims, ranges, bins, strict=True):
-            values = _numbers(batch.column(name))
-            step = np.floor((values - low) * (count / (high - low))).astype(np.int64)
-            place = place * count + np.clip(step, 0, count - 1)
+        place = densities.counted([_numbers(batch.column(name)) for name in dims], ranges, bins)
         counts += np.bincount(place, minlength=counts.size)
     return counts.reshape(bins)
 
@@ -104,9 +159,9 @@ def before_and_after(before: AnyArray, after: AnyArray, target: Target, titles: 
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH, _WIDTH / 2 + 0.7), dpi=_DPI, facecolor=INK)
-    for place, (image, title) in enumerate(zip((before, after), titles, strict=True)):
+    for place, (pixels, title) in enumerate(zip((before, after), titles, strict=True)):
         axes = figure.add_axes((0.012 + place * 0.494, 0.015, 0.482, 0.865))
-        axes.imshow(image, interpolation="antialiased", cmap="magma")
+        axes.imshow(pixels, interpolation="antialiased", cmap="magma")
         axes.set_title(title, color=PAPER, fontsize=11, pad=6)
         axes.set_axis_off()
     figure.suptitle(heading, color="white", fontsize=14, y=0.985)
@@ -118,8 +173,9 @@ def outlined(
 ) -> Path:
     """The density of a sparse array with named rectangles of its two dimensions over it, as a PNG."""
     where = domain_of(array.schema)
-    figure, axes = _canvas(title, _ratio(array, dims, where))
-    _draw_density(array, axes, dims, where, None)
+    figure, axes, bar = _canvas(title, "", _ratio(array, dims, where))
+    _draw_density(array, axes, dims, where, bar)
+    axis.label(axes, array, dims)
     colours = ("#ff9e64", "#f7768e", "#9ece6a", "#e0af68", "#bb9af7")
     (left, right), _ = (_range(where, array, name) for name in dims)
     for number, (name, ends) in reversed([*enumerate(outlines)]):  # The first one lies on top.
@@ -158,15 +214,25 @@ def _box(array: "Array", box: BoxLike) -> Box:
     return box_of(array.schema, dict(zip(array.dims, found, strict=True)))
 
 
-def _axes_of(array: "Array") -> tuple[str, str]:
-    lower = {name.lower(): name for name in array.dims}
+def _axes_of(array: "Array", at: Mapping[str, Any]) -> tuple[str, str]:
+    """The dimensions of x and y where none are named."""
+    free = [dim.name for dim in array.schema.dims if not dim.is_text and dim.name not in at]
+    if len(free) < 2:
+        raise UnsupportedError(
+            f"a picture needs two dimensions of numbers or times; the array has {brief(free)} that at= leaves"
+            if at
+            else f"a picture needs two dimensions of numbers or times, the array has {free}"
+        )
+    lower = {name.lower(): name for name in free}
     for x, y in (("lon", "lat"), ("longitude", "latitude"), ("x", "y")):
         if x in lower and y in lower:
             return lower[x], lower[y]
-    numbers = [dim.name for dim in array.schema.dims if not dim.is_text]
-    if len(numbers) < 2 <= array.ndim:
-        raise UnsupportedError(f"a picture needs two dimensions of numbers or times, the array has {numbers}")
-    return (numbers[0], numbers[1]) if array.sparse else (numbers[1], numbers[0])
+    meta = {name: array.dim(name).meta for name in free}
+    east = [name for name in free if axis.is_longitude(name, meta[name])]
+    north = [name for name in free if axis.is_latitude(name, meta[name])]
+    if len(east) == len(north) == 1 and east != north:
+        return east[0], north[0]
+    return (free[0], free[1]) if array.sparse else (free[-1], free[-2])
 
 
 def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:
@@ -176,10 +242,12 @@ def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:
         raise UnsupportedError(
             f"dimension {name!r} is string, which has no scale to draw along; choose others with dims="
         )
-    low, high = (float(bound) for bound in box.bounds[place])
-    if not datatype.is_float(array.schema.dims[place].dtype):
-        high += 1
-    return (low, high) if high > low else (low, low + 1)
+    low, high = axis.range_of(array.schema.dims[place], box.bounds[place])
+    if not math.isfinite(high - low):
+        raise UnsupportedError(
+            f"dimension {name!r} from {low:g} to {high:g} is too long for an axis; choose a part with box="
+        )
+    return low, high
 
 
 def _numbers(column: Any) -> AnyArray:
@@ -187,55 +255,42 @@ def _numbers(column: Any) -> AnyArray:
     return (values.astype(np.int64) if values.dtype.kind in "mM" else values).astype(np.float64)
 
 
-def _ratio(array: "Array", names: tuple[str, str], box: Box) -> float:
-    """How tall the picture is for its width."""
+def _sides(array: "Array", names: tuple[str, str], box: Box) -> float:
+    """How tall the picture would be for its width, however flat that is; 0: as it likes."""
     x, y = (_range(box, array, name) for name in names)
     unit = _aspect(names, y) if array.sparse else 1.0
-    return min(1.6, max(0.3, unit * (y[1] - y[0]) / (x[1] - x[0]))) if unit else 0.62
+    return unit * ((y[1] - y[0]) / (x[1] - x[0]))
 
 
-def _canvas(title: str, ratio: float) -> "tuple[Figure, Axes]":
-    """A figure whose axes are `ratio` times as tall as wide, at most 9 inches."""
-    from matplotlib.figure import Figure
+def _ratio(array: "Array", names: tuple[str, str], box: Box) -> float:
+    """How tall the picture is for its width."""
+    return min(1.6, max(0.3, found)) if (found := _sides(array, names, box)) else 0.62
 
-    wide = min(_WIDTH - 1.1, 9.0 / ratio)
-    size = (wide + 1.1, wide * ratio + 1.15)
-    figure = Figure(figsize=size, dpi=_DPI, facecolor=INK)
-    axes = figure.add_axes((0.8 / size[0], 0.65 / size[1], wide / size[0], wide * ratio / size[1]))
-    axes.set_facecolor(INK)
-    axes.set_title(title, color="white", fontsize=13, loc="left", pad=8)
-    axes.tick_params(colors=PAPER, labelsize=8)
-    for spine in axes.spines.values():
-        spine.set_color("#2b3a55")
-    return figure, axes
+
+def _canvas(title: str, note: str, ratio: float, below: float = 0.0) -> "tuple[Picture, Axes, Axes]":
+    from .pictures.figure import canvas
+
+    return canvas(title, note, ratio, below=below)
 
 
 def glow() -> "Colormap":
-    """From the dark of the sea over teal to white."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("gridstone", _GLOW)
+    """The colours of densities: in the dark theme from the dark of the sea over teal to white."""
+    return densities.glow()
 
 
-def _draw_density(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, attr: str | None) -> None:
-    if attr is not None:
-        raise UnsupportedError("a sparse array is drawn as the density of its cells; leave the attribute out")
+def _draw_density(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, bar: "Axes | None") -> None:
     x, y = (_range(box, array, name) for name in names)
-    aspect = _aspect(names, y)
     ratio = _ratio(array, names, box)
-    wide = int(min(_WIDTH - 1.1, 9.0 / ratio) * _DPI * 0.85)
-    light = _lit(density(array, names, box, (wide, int(wide * ratio))).T.astype(np.float64))
-    axes.imshow(
-        light,
-        origin="lower",
-        extent=(*x, *y),
-        cmap=glow(),
-        vmin=0,
-        vmax=1,
-        aspect=aspect or "auto",
-        interpolation="bilinear",
-    )
-    _label(axes, array, names)
+    wide = int(min(_WIDTH - 2.7, 9.0 / ratio) * _DPI * 0.85)
+    bins = [wide, int(wide * ratio)]
+    for place, (name, (low, high)) in enumerate(zip(names, (x, y), strict=True)):
+        if not datatype.is_float(array.schema.dim(name).dtype):
+            # A cell is as wide as its coordinate, not as a point of the picture.
+            bins[place] = int(min(bins[place], high - low))
+    counts = density(array, names, box, (bins[0], bins[1])).T
+    # A map that is too flat or tall for its degrees is stretched.
+    is_true = abs(ratio - _sides(array, names, box)) < 1e-9
+    densities.draw(axes, bar, counts, (*x, *y), _aspect(names, y) if is_true else 0.0)
 
 
 def _aspect(names: tuple[str, str], y: tuple[float, float]) -> float:
@@ -245,46 +300,76 @@ def _aspect(names: tuple[str, str], y: tuple[float, float]) -> float:
     return 0.0
 
 
-def _lit(counts: AnyArray) -> AnyArray:
-    """Counts as brightness: logarithmic, with a faint glow around what is bright."""
-    light = np.log1p(counts)
-    filled = light[light > 0]
-    if filled.size == 0:
-        return light
-    light = np.minimum(light / max(np.quantile(filled, 0.995), 1e-9), 1.0) ** 0.8
-    soft = light
-    for axis in (0, 1):
-        shifted = [np.roll(soft, step, axis) for step in (-3, -2, -1, 0, 1, 2, 3)]
-        soft = sum(w * part for w, part in zip((0.03, 0.09, 0.22, 0.32, 0.22, 0.09, 0.03), shifted, strict=True))
-    made: AnyArray = np.clip(np.maximum(0.1 * (light > 0) + 0.9 * light, 1.1 * soft), 0, 1)
-    return made
+def _dense(
+    array: "Array", names: tuple[str, str], box: Box, attr: str | None, at: Mapping[str, Any], title: str
+) -> "tuple[Picture, Axes]":
+    """One plane of an attribute over two dimensions, thinned to what a screen shows."""
+    one = array.schema.attr(attr) if attr is not None else _first_drawable(array)
+    image.check_drawable(one)
+    if box.empty or 0 in box.shape:
+        raise UnsupportedError("the box has no cells; there is nothing to draw")
+    ends, found = plane.ticks_of_box(box), plane.plane_of(array, names, box, at, one.name)
+    x, y = (array.dims.index(name) for name in names)
+    steps = (max(1, -(-box.shape[x] // _IMAGE_SIDE_MAX)), max(1, -(-box.shape[y] // _IMAGE_SIDE_MAX)))
+    values = _values(array, one.name, found.ticks, ends, {x: steps[0], y: steps[1]})
+    values = np.swapaxes(values, 0, 1) if x < y else values
+    empty = presence.unwritten(array, found, (x, y), ends, steps, one.name)
+    empty &= ~_told_apart(one, values)
+    north, descends = axis.goes_north(array, names), axis.descends(array, names[1])
+    notes = [found.text, f"every {max(steps)}th cell" if max(steps) > 1 else ""]
+    notes.append("north is up" if north else "first row at the top")
+    note = " · ".join(part for part in notes if part)
+    ratio = _ratio(array, names, box)
+    figure, axes, bar = _canvas(title, note, ratio, 0.3)
+    across, (low, high) = _range(box, array, names[0]), _range(box, array, names[1])
+    is_flipped = north and not descends
+    shown = image.Image(one, axis.named(one.name, array[one.name].meta), values, empty)
+    if is_flipped:
+        shown = image.Image(one, shown.title, values[::-1], empty[::-1])
+    extent = (*across, low, high) if is_flipped else (*across, high, low)
+    stretch = abs(ratio - _sides(array, names, box)) > 1e-9
+    image.draw(axes, bar, shown, extent, stretch=stretch)
+    axis.label(axes, array, names)
+    return figure, axes
 
 
-def _draw_dense(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, attr: str | None) -> None:
-    """The attribute over two dimensions, at the low end of the others, thinned to what a screen shows."""
-    name = attr or array.schema.attrs[0].name
-    dtype = array.schema.attr(name).dtype
-    colours = dtype in ("uint8[3]", "uint8[4]")
-    if not (datatype.is_primitive(dtype) or colours) or datatype.is_complex(dtype):
-        raise UnsupportedError(f"attribute {name!r} is {dtype}; an image needs numbers, or colours: uint8[3], uint8[4]")
-    places = [array.dims.index(n) for n in names]
+def _first_drawable(array: "Array") -> Any:
+    """The first attribute that has colours; the first of all where none has."""
+    for attr in array.schema.attrs:
+        try:
+            image.check_drawable(attr)
+        except UnsupportedError:
+            continue
+        return attr
+    return array.schema.attrs[0]
+
+
+def _values(
+    array: "Array", name: str, ticks: Mapping[int, int], ends: plane.Ends, steps: Mapping[int, int]
+) -> AnyArray:
     key: list[Any] = []
-    for place, size in enumerate(box.shape):
-        low = int(box.bounds[place][0]) - datatype.ticks_of(array.schema.dims[place].reach[0])
-        step = max(1, -(-size // _IMAGE_SIDE_MAX))
-        key.append(slice(low, low + size, step) if place in places else low)
-    values = array[name][tuple(key)]
-    if places[0] < places[1]:
-        values = np.swapaxes(values, 0, 1)
-    if values.dtype.kind in "mMb" or values.dtype == np.float16:
-        values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
-    x, y = (_range(box, array, n) for n in names)
-    shown = axes.imshow(values, extent=(*x, y[1], y[0]), cmap="magma", aspect="equal", interpolation="antialiased")
-    if not colours:
-        bar = axes.figure.colorbar(shown, ax=axes, fraction=0.03, pad=0.015)
-        bar.ax.tick_params(colors=PAPER, labelsize=8)
-        bar.set_label(name, color=PAPER)
-    _label(axes, array, names)
+    for place, dim in enumerate(array.schema.dims):
+        low = datatype.ticks_of(dim.reach[0])
+        if place in steps:
+            key.append(slice(ends[place][0] - low, ends[place][1] - low + 1, steps[place]))
+        else:
+            key.append(ticks[place] - low)
+    values: AnyArray = array[name][tuple(key)]
+    return values
+
+
+def _told_apart(attr: Any, values: AnyArray) -> AnyArray:
+    """Where a value is not what unwritten cells read as."""
+    plain, gone = np.ma.getdata(values), np.ma.getmaskarray(np.ma.asarray(values))
+    if attr.nullable:
+        found: AnyArray = ~gone
+    elif plain.dtype.kind == "O":
+        return np.zeros(plain.shape, bool)
+    else:
+        fill = np.asarray(attr.fill, plain.dtype)
+        # NaN and NaT are values like others here.
+        found = (plain != fill) & ~((plain != plain) & (fill != fill))
+    return np.asarray(found.any(axis=2) if found.ndim == 3 else found)
 
 
 def _draw_rectangles(axes: "Axes", found: AnyArray, color: str, alpha: float) -> None:
@@ -295,38 +380,8 @@ def _draw_rectangles(axes: "Axes", found: AnyArray, color: str, alpha: float) ->
     axes.add_collection(LineCollection(list(corners), colors=color, linewidths=0.6, alpha=alpha))
 
 
-def _label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
-    for name, axis in zip(names, (axes.xaxis, axes.yaxis), strict=True):
-        dim = array.schema.dim(name)
-        axis.set_label_text(name, color=PAPER)
-        labels = None if array.sparse else array.dim(name).labels
-        if labels is not None:
-            axis.set_major_formatter(partial(_position_label, labels, datatype.ticks_of(dim.reach[0])))
-        elif datatype.is_time(dim.dtype):
-            axis.set_major_formatter(partial(_time_label, dim.dtype))
-
-
-def _position_label(labels: AnyArray, low: int, coordinate: float, _place: int | None) -> str:
-    """The label of the position that a place along an axis lies in; "" beyond the domain, and where there is none."""
-    position = math.floor(coordinate) - low
-    if not 0 <= position < len(labels) or missing(labels[position : position + 1])[0]:
-        return ""
-    return str(labels[position])
-
-
-def _time_label(dtype: str, ticks: float, _place: int | None) -> str:
-    return datatype.show(datatype.from_text(dtype, str(int(ticks))))
-
-
 def save(figure: "Figure", target: Target) -> Path:
-    """Writes a figure as a PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Writes a figure in the format that the end of its name asks for."""
+    from .pictures.figure import write
 
-    path = Path(os.fspath(target))
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; create it first")
-    FigureCanvasAgg(figure).print_figure(path, dpi=_DPI, facecolor=INK, format="png", metadata=_METADATA)
-    return path
-
-
-_METADATA: Mapping[str, str] = {"Software": "gridstone"}
+    return write(figure, checked_target(target))

@@ -36,6 +36,7 @@ from ..write.input import coordinate_columns
 from . import conversion, display, pickling
 from .aggregate import Askable
 from .attached import Attached
+from .drawing import Drawable
 from .evolution import Evolvable
 from .explain import Explainable
 from .filtering import Filterable
@@ -65,6 +66,7 @@ class Array(
     Mergeable,
     Updatable,
     Checked,
+    Drawable,
     Writable,
     Stored,
 ):

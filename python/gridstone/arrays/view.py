@@ -1,13 +1,15 @@
 """Views of an array: one attribute, and access by coordinates."""
 
 import copy
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from .. import _native
-from ..base.arguments import checked, mapping
+from ..base import drawer
+from ..base.arguments import checked, file, mapping, several, text
 from ..base.printable import brief
 from ..base.progress import Progress
 from ..column import datatype
@@ -15,7 +17,7 @@ from ..column.datatype import AnyArray, Value
 from ..errors import BoundsError, InputError, MissingAttributeError, SchemaError, UnsupportedError
 from ..indexing import dense, fancy, indexers, positions
 from ..indexing.handle import Handle
-from ..query.box import Room, axes_of_coordinates
+from ..query.box import BoxLike, Room, axes_of_coordinates
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..write.input import coordinate_columns
@@ -147,6 +149,21 @@ class AttrView(Reducible):
     def sel(self, labels: Mapping[str, Any] | None = None, /, method: str | None = None, **more: Any) -> Result:
         """This attribute by labels; see `Array.sel`."""
         return self._array._selected({**(labels or {}), **more}, method, self.name)
+
+    @checked(target=file, dims=several, at=mapping, title=text, theme=text)
+    def plot(
+        self,
+        target: str | os.PathLike[str] | None = None,
+        *,
+        dims: tuple[str, str] | None = None,
+        box: BoxLike = None,
+        at: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        theme: str = "dark",
+    ) -> Any:
+        """This attribute of a dense array as an image: `a["t"].plot("t.png")`. See `Array.plot`."""
+        told = {"dims": dims, "box": box, "at": at, "title": title, "theme": theme}
+        return drawer.draw("array", self._array, target, attr=self.name, **told)
 
     @property
     def vindex(self) -> indexers.VIndex:

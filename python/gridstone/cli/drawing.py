@@ -14,16 +14,24 @@ _COUNTERS = ("cells", "cells_returned", "tiles_read", "tiles_considered", "block
 
 @click.command()
 @click.argument("uri")
-@click.argument("target", type=click.Path(dir_okay=False, path_type=Path), metavar="PNG")
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 @options.within_box
 @click.option("--attr", help="Dense: the attribute to show.  [default: the first]")
 @click.option("--dims", help="The dimensions of the x and y axes, parted by a comma.")
+@click.option(
+    "--at",
+    multiple=True,
+    metavar="DIM=PLACE",
+    help="Dense: where the plane lies along a dimension that is not drawn: a label, a coordinate, a date; again for "
+    "more.  [default: the newest written]",
+)
 @click.option("--mbrs", is_flag=True, help="Draw the bounding rectangles of the data tiles.")
 @click.option("--fragments", is_flag=True, help="Draw the boxes of the fragments.")
 @click.option(
     "--placement", is_flag=True, help="Dense: draw where cells lie: in the store, in attached files, nowhere."
 )
 @click.option("--title", help="Above the picture.")
+@click.option("--theme", type=click.Choice(["dark", "light"]), default="dark", show_default=True, help="The colours.")
 @options.at_path
 @options.at_version
 @options.as_json
@@ -32,20 +40,30 @@ def plot(
     target: Path,
     box: Sequence[str],
     dims: str | None,
+    at: Sequence[str],
     path: str,
     version: int | None,
     timestamp: str | None,
     json_out: bool,
     **rest: Any,
 ) -> None:
-    """Draw a dense array as an image, a sparse one as a density map."""
+    """Draw a dense array as an image, a sparse one as a density map.
+
+    gridstone plot air.gs air.png --attr t --at day=2026-03-01
+
+    The end of the file's name says the format: .png, .svg, .pdf, .jpg, .tif or .webp. An array of
+    three and more dimensions is drawn in one plane, and the picture says which.
+    """
+    from ..pictures.target import checked_target
     from ..plot import plot as draw
 
+    checked_target(target)
+    places = options.pairs_of(at, "--at")
     names = None if dims is None else tuple(name.strip() for name in dims.split(","))
     if names is not None and len(names) != 2:
         raise click.UsageError("--dims names two dimensions: --dims x,y")
     array = options.opened(uri, path, "r", version, timestamp)
-    made = draw(array, target, dims=names, box=options.box_of(array, box), **rest)
+    made = draw(array, target, dims=names, box=options.box_of(array, box), at=places, **rest)
     if json_out:
         emit_json({"picture": str(made)})
     else:

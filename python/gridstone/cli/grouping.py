@@ -70,6 +70,10 @@ def aggregate_command(
     draws bars for a key of texts or numbers, a line for a key of times, a heat map for two bins: as PNG, SVG or PDF.
     """
     check_ending(form, out, to, is_plan=explain or analyze, plot=plot)
+    if plot is not None:
+        from ..pictures.target import checked_target
+
+        checked_target(plot)
     array = options.opened(uri, path, "r", version, timestamp)
     known = {*array.dims, *array.schema_names}
     question: dict[str, Any] = {

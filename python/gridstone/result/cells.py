@@ -31,7 +31,7 @@ _TEXT_SHOWN = 40
 """Characters of a value that are shown of a result."""
 
 
-class Result(interop.Tabular):
+class Result(interop.Tabular, interop.Drawn):
     """The cells of one read.
 
     A read of a sparse array, of points, or with a condition gives a list of cells: each column has length n. In a dense

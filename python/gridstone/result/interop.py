@@ -1,11 +1,14 @@
 """Results and streams as data frames, and as sparse matrices of SciPy and pydata/sparse."""
 
+import os
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..base.arguments import among, known
+from ..base import drawer
+from ..base.arguments import among, checked, file, known, mapping, several, text
 from ..base.extras import needed
 from ..base.printable import brief
 from ..column import datatype, decode
@@ -69,6 +72,47 @@ class Tabular:
         """One row per cell, as `to_arrow()`; times in seconds become milliseconds, which polars has instead."""
         polars = needed("polars", "polars", "to_polars()")
         return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
+
+
+class Drawn:
+    """Pictures of a result."""
+
+    __slots__ = ()
+
+    @checked(target=file, attr=text, keys=several, widths=mapping, title=text, theme=text)
+    def plot(
+        self,
+        target: str | os.PathLike[str] | None = None,
+        *,
+        attr: str | None = None,
+        keys: Sequence[str] | None = None,
+        widths: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        theme: str = "dark",
+    ) -> Any:
+        """Draws the cells: `a.sel(day="2026-03-01")["t"].plot()`.
+
+        A dense box of two sides is an image, one of one side a line, sides of one cell left out. Cells of a list are a
+        map of their density over the first two dimensions. An answer by groups is drawn as `gs.chart.chart` does it,
+        with `keys` and `widths`: `found.plot("hours.png", keys=["kind"])`.
+
+        Args:
+            target: the file: .png, .svg, .pdf, .jpg, .tif or .webp; None: no file is written.
+            attr: of a dense box: the attribute to show; None: the only one.
+            keys: of an answer: the columns that are keys, one or two.
+            widths: of an answer: the widths of bins by key.
+            title: above the picture.
+            theme: "dark" or "light".
+
+        Returns:
+            The path of the file; without one a figure of matplotlib, which a notebook shows.
+
+        Raises:
+            InputError: no keys of an answer, more than two sides, several attributes and none chosen, a wrong format.
+            UnsupportedError: values without colours; matplotlib is missing.
+        """
+        told = {"attr": attr, "keys": keys, "widths": widths, "title": title, "theme": theme}
+        return drawer.draw("result", self, target, **told)
 
 
 def to_scipy(result: Readout, attr: str | None, repeats: str, form: str | None) -> Any:

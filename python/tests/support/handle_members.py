@@ -220,6 +220,7 @@ _ARRAY_READS: Uses = {
     "update, a dry run": lambda w: w.dense.update({"v": "v + 1"}, dry_run=True),
     "read_into": lambda w: _filling(w).submit(),
     "scan": lambda w: list(w.sparse.scan()),
+    "plot": lambda w: hasattr(w.dense, "plot"),
     "tiles": lambda w: w.sparse.tiles(),
     "filter": lambda w: w.sparse.filter("v > 5", to=f"mem://{uuid.uuid4()}"),
     "to_pyarrow_dataset": lambda w: w.dense.to_pyarrow_dataset().to_table(),
@@ -349,6 +350,7 @@ _VIEW_READS: Uses = {
     "__iter__": lambda w: list(w.dense["v"]),
     "__contains__": lambda w: w.dense["v"].name in "v",
     "meta": lambda w: dict(w.dense["v"].meta),
+    "plot": lambda w: hasattr(w.dense["v"], "plot"),
     "sel": lambda w: w.dense["v"].sel(x=3),
     "__getitem__": lambda w: (w.dense["v"][1], w.sparse["v"][1]),
     "points": lambda w: w.dense["v"].points({"x": [1], "y": [2]}),
@@ -401,6 +403,7 @@ TABLE: dict[type, tuple[Uses, Uses]] = {
             "__iter__": lambda w: list(_result(w)),
             "to_scipy": lambda w: _cells(w).to_scipy(),
             "to_sparse": lambda w: hasattr(_cells(w), "to_sparse"),
+            "plot": lambda w: hasattr(_result(w), "plot"),
             "to_xarray": lambda w: hasattr(_result(w), "to_xarray"),
         },
         {},
@@ -450,7 +453,7 @@ NO_HANDLES = set(
         "Erasable Evolvable Filterable Labelled Readable Tabled Writable Appendable Noting Looking "  # parts of handles
         "Attached Attaching Read Mergeable Checked Retained Tabular Askable Reducible ReducibleArray Explainable "
         "Picks Plan Part _Part _Block Along Target Entry Skipped Written DamageWarning NatWarning NoCommit "  # values
-        "Box Recorded "
+        "Box Recorded Drawable Drawn "
         "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
         "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum "
         "Usage ArrayUsage"
