@@ -72,7 +72,12 @@ def _asked(array: "Array", axis: int, value: Any, ends: tuple[int, int]) -> int:
     index = array._index(dim, axis)
     if isinstance(value, str) and index.dtype != "string" and not datatype.is_time(index.dtype):
         value = _number(dim.name, value)
-    found = lookup.positions_of(index, value, None).positions
+    try:
+        found = lookup.positions_of(index, value, None).positions
+    except BoundsError as error:
+        # A picture takes no `method`.
+        told = str(error).partition(", which method=")[0]
+        raise BoundsError(f"{told}; choose another plane with at=") from None
     if len(found) == 0:
         raise BoundsError(f"dimension {dim.name!r} has nothing at {brief(value)}; choose another plane with at=")
     tick = datatype.ticks_of(dim.reach[0]) + int(found.min())

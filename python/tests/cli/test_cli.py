@@ -239,6 +239,7 @@ def test_plot(loaded: str, tmp_path: Path, stores: Stores, call) -> None:
         assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     gs.array(stores("d"), np.arange(2000).reshape(40, 50))
     assert call("plot", stores("d"), tmp_path / "d.png", "--fragments")[0] == 0
+    assert call("plot", stores("d"), tmp_path / "d.docx")[0] == 2
     assert call("plot", stores("d"), tmp_path / "no" / "d.png")[0] == 2
 
 
