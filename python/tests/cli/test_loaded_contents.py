@@ -114,7 +114,7 @@ def test_a_zip_of_one_file_is_read_as_it_is(tmp_path: Path, call) -> None:
     ):
         with pytest.raises(gs.InputError, match=said):
             io.from_csv(tmp_path / "d.gs", file, dims=["x"])
-    assert call("load", tmp_path / "d.gs", two, "--dims", "x")[0] == 1
+    assert call("load", tmp_path / "d.gs", two, "--dims", "x")[0] == 2
     member = tmp_path / "data.npy.zip"
     out_bytes = bytes_io.BytesIO()
     np.save(out_bytes, np.arange(6).reshape(2, 3))
@@ -138,7 +138,7 @@ def test_standard_input_that_cannot_be_loaded(tmp_path: Path, call) -> None:
     assert code == 2 and "once" in err
     command = [sys.executable, "-m", "gridstone", "load", str(tmp_path / "a.gs"), "-", "--dims", "x"]
     done = subprocess.run(command, input=parquet(), capture_output=True, text=False, check=False)
-    assert done.returncode == 1 and b"no text but Parquet" in done.stderr
+    assert done.returncode == 2 and b"no text but Parquet" in done.stderr
     with subprocess.Popen(["true"], stdout=subprocess.PIPE) as made:
         assert made.stdout is not None
         with pytest.raises(gs.InputError, match=r"is a pipe or a device.*gridstone load -"):

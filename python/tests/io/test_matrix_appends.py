@@ -161,7 +161,7 @@ def test_files_of_matrices_are_appended(store_uri: str, stores: Stores, tmp_path
             load(uri, tmp_path / file)
         load(uri, tmp_path / file, offset=40)
         assert cli.run(["load", uri, str(tmp_path / file)]) == 2
-        assert "offset=" in capfd.readouterr().err
+        assert "--offset" in capfd.readouterr().err
         assert cli.run(["load", uri, str(tmp_path / file), "--offset", "60,0"]) == 0
         assert gs.open(uri).read()["row"].max() >= 60
     assert cli.run(["load", store_uri, str(tmp_path / "m.mtx"), "--offset", "x"]) == 2

@@ -26,7 +26,7 @@ fn a_place_without_a_store_says_what_was_looked_for() {
     assert!(!store.exists().unwrap());
     let error = store.latest().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert!(error.message().contains("_log/00000000000000000001"), "{error}");
+    assert!(error.message().contains("there is no Gridstone store in mem://"), "{error}");
     assert_eq!(kind(store.at_version(1)), ErrorKind::NotFound);
     assert_eq!(kind(store.at_time(0)), ErrorKind::NotFound);
 }
