@@ -44,6 +44,7 @@ impl HistoryCopier<'_> {
         self.check_follows(&held)?;
         let oldest = self.target.floor()?.map_or(1, |floor| floor.version);
         if held.version() >= newest {
+            self.target.mend_hint(&held);
             return Ok(HistoryCopied { oldest, newest: held.version(), ..HistoryCopied::default() });
         }
         let copied = self.send((&source, &held), oldest);

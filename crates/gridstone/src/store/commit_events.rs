@@ -29,6 +29,17 @@ impl Store {
         events.take(Event { level, topic, what, details: all });
     }
 
+    /// When work begins, if the log wants to know of its end: the clock of a store is not asked for nothing.
+    pub fn begun_us(&self) -> Option<i64> {
+        let is_wanted = self.events.as_ref().is_some_and(|events| events.wants(Level::Info));
+        is_wanted.then(|| self.clock.now_us())
+    }
+
+    /// Seconds since then.
+    pub fn seconds_since(&self, begun_us: Option<i64>) -> f64 {
+        begun_us.map_or(0.0, |begun_us| self.clock.now_us().saturating_sub(begun_us).max(0) as f64 / 1e6)
+    }
+
     /// Tells of a commit that failed: of a conflict, or of an outcome that is not known.
     pub(super) fn tell_failed(&self, read_version: u64, error: &Error) {
         let what = match error.kind() {
@@ -57,18 +68,19 @@ pub(super) struct Tries {
 
 impl Tries {
     pub(super) fn begun(store: &Store) -> Self {
-        let is_wanted = store.events.as_ref().is_some_and(|events| events.wants(Level::Info));
-        Self { tries: 0, begun_us: is_wanted.then(|| store.clock.now_us()) }
+        Self { tries: 0, begun_us: store.begun_us() }
     }
 
     /// Tells of the fate of a record; `next` is the state that it makes.
     pub(super) fn tell(&mut self, store: &Store, draft: &Draft, next: &Snapshot, fate: Fate) {
         self.tries += 1;
-        let Some(begun_us) = self.begun_us else { return };
+        if self.begun_us.is_none() {
+            return;
+        }
         let version = draft.record.version;
         match fate {
             Fate::Committed => store.tell((Level::Info, "commit", "committed"), || {
-                let seconds = store.clock.now_us().saturating_sub(begun_us).max(0) as f64 / 1e6;
+                let seconds = store.seconds_since(self.begun_us);
                 let mut details = described(&draft.record, next);
                 details.extend([("tries", Detail::Number(self.tries)), ("seconds", Detail::Seconds(seconds))]);
                 details

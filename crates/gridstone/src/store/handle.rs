@@ -406,6 +406,11 @@ impl Store {
         self.log.renew_hint(newest);
     }
 
+    /// Writes the hint anew if it is damaged.
+    pub fn mend_hint(&self, newest: &Snapshot) {
+        self.log.mend_hint(newest);
+    }
+
     /// The newest version that was seen.
     pub(super) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)

@@ -46,6 +46,11 @@ impl Hint {
         let damaged = tail.is_none() && !rest.is_empty();
         Self { version, tail: tail.unwrap_or_default(), damaged }
     }
+
+    /// Whether it names no version, or has a tail that cannot be used.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.version == 0 || self.damaged
+    }
 }
 
 /// The version that a hint names; 0 if it names none.

@@ -10,7 +10,7 @@
 //! it, and by the store's verification.
 
 use super::floor::Floor;
-use super::hint::{self, FAR_HINT_EVERY, HINT_EVERY, version_of};
+use super::hint::{self, FAR_HINT_EVERY, HINT_EVERY, Hint, version_of};
 use super::record::{self, Record};
 use super::root::{self, Root};
 use super::shape::RootRef;
@@ -228,6 +228,13 @@ impl Log {
         };
         // A failure is no error of the commit: the next reader gallops a little further.
         let _ = self.storage.put_hint(LATEST, &bytes);
+    }
+
+    /// Writes the hint anew if the one that is there is damaged: a copy that was cut short may have left a part of it.
+    pub(super) fn mend_hint(&self, snapshot: &Snapshot) {
+        if self.storage.read_all(LATEST).is_ok_and(|bytes| Hint::decode(&bytes).is_damaged()) {
+            self.renew_hint(snapshot);
+        }
     }
 
     /// The newest version, where `known` is one that existed (0: none known), found by sequential probes; `None` if

@@ -22,7 +22,7 @@ pub fn forget(
     progress: &dyn Progress,
 ) -> Result<VacuumReport> {
     check(options)?;
-    let (begun_us, mut report) = (store.now_us(), VacuumReport::default());
+    let (begun_us, mut report) = (store.begun_us(), VacuumReport::default());
     let attempt = Attempt { store, options, cancel, progress };
     attempt.forget(&mut report).map_err(|e| told(e, report.freed()))?;
     tell(store, options, &report, ("forgot versions of a copy", begun_us));

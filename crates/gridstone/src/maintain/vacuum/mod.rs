@@ -82,7 +82,7 @@ pub fn vacuum(
     progress: &dyn Progress,
 ) -> Result<VacuumReport> {
     check(options)?;
-    let begun_us = store.now_us();
+    let begun_us = store.begun_us();
     let (mut overtaken, mut report) = (None, VacuumReport::default());
     for _ in 0..ATTEMPTS {
         cancel.check()?;
@@ -103,12 +103,12 @@ pub fn vacuum(
 }
 
 /// Tells the caller's log what was deleted.
-fn tell(store: &Store, options: &VacuumOptions, report: &VacuumReport, (what, begun_us): (&'static str, i64)) {
+fn tell(store: &Store, options: &VacuumOptions, report: &VacuumReport, (what, begun_us): (&'static str, Option<i64>)) {
     if options.dry_run {
         return;
     }
     store.tell((Level::Info, "vacuum", what), || {
-        let (freed, seconds) = (report.freed(), store.now_us().saturating_sub(begun_us).max(0) as f64 / 1e6);
+        let (freed, seconds) = (report.freed(), store.seconds_since(begun_us));
         vec![
             ("version", Detail::Number(report.committed.unwrap_or(report.newest))),
             ("oldest", Detail::Number(report.oldest)),
