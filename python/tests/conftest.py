@@ -22,6 +22,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Output in a pipe is as wide as its content unless COLUMNS is set, which pytest-xdist does in its workers.
+os.environ.pop("COLUMNS", None)
+
+
 if BUCKET:
     os.environ |= variables_of(BUCKET)
 

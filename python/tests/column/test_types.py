@@ -464,7 +464,7 @@ def test_colours_are_drawn_and_what_is_no_number_is_not(tmp_path: Path, stores: 
         plot.plot(a, tmp_path / f"{name}.png", attr=name)
         assert (tmp_path / f"{name}.png").stat().st_size > 1_000
     for name in ("z", "v"):
-        with pytest.raises(gs.errors.UnsupportedError, match="needs numbers"):
+        with pytest.raises(gs.errors.UnsupportedError, match="an image shows numbers"):
             plot.plot(a, tmp_path / "no.png", attr=name)
 
 
