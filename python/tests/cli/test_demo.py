@@ -46,7 +46,9 @@ def test_made_up_days_grow_the_domain_and_processes_append(tmp_path: Path, call)
     assert steps["read a harbour"]["cells"] > steps["read open sea"]["cells"] > 0
 
     ships = gs.open(out / "ais.gs")
-    before = ships.at(version=ships.version - 1)
+    assert gs.open(out / "ais-backup.gs").version == ships.version == 4
+    assert steps["halve the speeds of one ship"]["cells"] > 0
+    before = ships.at(version=2)
     assert ships.schema.duplicates and (len(before.read()), len(ships.read())) == (20_000, 25_000)
     assert ships.domain[0][1] > before.domain[0][1] + 20 and "Draft" not in before.schema_names
     assert ships.schema.attr("Draft").nullable
@@ -59,7 +61,8 @@ def test_made_up_days_grow_the_domain_and_processes_append(tmp_path: Path, call)
     np.testing.assert_array_equal(film[...], [swell.frame(number) for number in range(swell.FRAMES)])
     assert " squares of half a degree have positions; " in (squares := told["found"].pop(0)), squares
     assert "of 20,000. The index alone counted " in squares, squares
-    starts = ["Day 2: 5,000 rows in one commit; the domain grew: LON", "The chart has 500 lit cells"]
+    starts = ["Day 2: 5,000 rows in one commit; the domain grew: LON", "20,000 positions are of 2026-03-01."]
+    starts += ["The chart has 500 lit cells"]
     starts += ["heights.npy is an array", "heights.npy grew by 250 rows"]
     starts += [f"{swell.BUOYS} processes appended at once", f"A reader saw {swell.FRAMES} frames"]
     assert all(s.startswith(start) for s, start in zip(told["found"], starts, strict=True)), told["found"]
