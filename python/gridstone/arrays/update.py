@@ -76,7 +76,11 @@ class Updatable(Erasable):
         ending = receipt.closing(message, True, commit_key)
         if dry_run:
             return Change(self.version, _written(self, values, where, box, progress, keep=False).cells)
-        self._writable()
+        if self._writable().in_transaction and (message is not None or commit_key is not None):
+            raise InputError(
+                "a transaction has one message and one commit key: give them to gridstone.transaction, and leave them "
+                "out here"
+            )
 
         def work(array: Any, closes: Closing) -> Change:
             made = _written(array, values, where, box, progress)

@@ -7,13 +7,14 @@
 """
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 
 import click
 
 _BOTH = re.compile(r"[\w.]+(?:=\S*|\([^()]*\)) \(((?:--|gridstone )[^()]*)\)")
 _CALL = re.compile(r"(?<![\w.])((?:\w+\.)*(\w+))\((?:[^()]|\([^()]*\))*\)")
-_ARGUMENT = re.compile(r"""(?<![\w.'"-])([a-z_]+)=("[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[\w.…]+)?""")
+_ARGUMENT = re.compile(r"""(?<![\w.'"/\\?&-])([a-z_]+)=("[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[\w.…]+)?""")
 _QUOTES = "'\""
 _CALLS = frozenset({"alter", "resize", "verify", "repair", "delete", "vacuum", "upgrade", "consolidate", "history"})
 """Calls whose commands have their names."""
@@ -51,7 +52,25 @@ _WITHOUT_COMMAND = (
 
 
 def in_options(text: str, command: click.Command | None, group: click.Group) -> str:
-    """A message as the command line says it; `command`: the one that failed, if it is known."""
+    """A message as the command line says it; `command`: the one that failed, if it is known. What the user has typed,
+    and lines that quote it over a caret, stay as they are."""
+    return "\n".join(
+        line if line.startswith("  ") else _translated(line, command, group, _typed(sys.argv[1:]))
+        for line in text.split("\n")
+    )
+
+
+def _typed(arguments: Sequence[str]) -> list[str]:
+    """What of the arguments could be taken for an argument of Python, the longest first."""
+    parts = {part for one in arguments for part in (one, one.partition("=")[2]) if "=" in part or "(" in part}
+    return sorted(parts, key=len, reverse=True)
+
+
+def _translated(text: str, command: click.Command | None, group: click.Group, typed: Sequence[str]) -> str:
+    for part in typed:
+        if part in text:
+            before, after = text.split(part, 1)
+            return f"{_translated(before, command, group, typed)}{part}{_translated(after, command, group, typed)}"
     for found, instead in _WITHOUT_COMMAND:
         text = found.sub(instead, text)
     text = _BOTH.sub(lambda found: found[1], text)

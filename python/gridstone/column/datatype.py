@@ -412,6 +412,8 @@ def fineness(unit: str) -> int:
 
 def time_of(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
     """`value`, which is no tick, as a datetime or timedelta in a unit of its own; None if it is none."""
+    if hasattr(value, "start_time") and hasattr(value, "freqstr"):
+        return None  # pandas.Period: NumPy takes the last day of it.
     for method in ("to_datetime64", "to_timedelta64"):
         value = getattr(value, method)() if hasattr(value, method) else value  # NumPy drops pandas' nanoseconds.
     if isinstance(value, dt.datetime) and value.tzinfo is not None:

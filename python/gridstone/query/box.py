@@ -258,6 +258,12 @@ class Room(Enum):
     """Beyond ends of the domain that are open: a write makes it reach there."""
     TYPE = "type"
     """Anywhere that the types have coordinates: a write makes the domain grow."""
+    RECORDED = "recorded"
+    """As `TYPE`, but a single coordinate lies in the domain: a deletion holds for cells that others make room for."""
+
+
+_SINGLES_INSIDE = (Room.CLIPPED, Room.RECORDED)
+"""Where a single coordinate has to lie in the domain."""
 
 
 Clip = bool | Literal["error"]
@@ -412,9 +418,12 @@ def _range(dim: Dim, part: Any, room: Room, *, pairs: _Pairs = ()) -> _Asked:
             lo = hi = ends.coordinate(dim, part)
             least, most = datatype.ends_of(dim.dtype)
             is_possible = least <= lo <= most
-            _check_reach(dim, Room.DOMAIN if room is Room.CLIPPED or not is_possible else room, part, (lo, hi))
+            _check_reach(dim, Room.DOMAIN if room in _SINGLES_INSIDE or not is_possible else room, part, (lo, hi))
             return _Asked((lo, hi), is_single=True)
         lo, hi = several
+        if lo == hi or room is Room.RECORDED:
+            _check_reach(dim, Room.DOMAIN if room in _SINGLES_INSIDE else room, part, (lo, hi))
+            return _Asked((lo, hi), is_single=lo == hi)
         if room is Room.CLIPPED and (hi < first or lo > last):
             room = Room.DOMAIN
     if room is not Room.CLIPPED:
@@ -446,7 +455,7 @@ def _slice(dim: Dim, part: slice, domain: tuple[Bound, Bound]) -> tuple[Bound, B
 
 def _reaches(dim: Dim, room: Room, end: int) -> bool:
     """Whether a box may pass an end of the domain."""
-    return room is Room.TYPE or (room is Room.OPEN and dim.open[end])
+    return room in (Room.TYPE, Room.RECORDED) or (room is Room.OPEN and dim.open[end])
 
 
 def _told(dim: Dim, room: Room) -> str:

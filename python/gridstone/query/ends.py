@@ -56,11 +56,11 @@ def bounds_of(dim: Dim, span: period.Period) -> tuple[Bound, Bound]:
 
 
 def several_of(dim: Dim, value: Any) -> tuple[Bound, Bound] | None:
-    """The first and the last coordinate of a written date or time that holds several; None of anything else."""
+    """The first and the last coordinate of a written date or time that holds one or more; None of anything else."""
     if not period.is_written(dim.dtype, value):
         return None
     low, high = bounds_of(dim, period.written(f"dimension {dim.name!r} is {dim.dtype}", value))
-    return (low, high) if low < high else None
+    return (low, high) if low <= high else None
 
 
 def lowest(dim: Dim, end: End) -> Bound:

@@ -111,6 +111,8 @@ def copy(
             context=aimed,
             progress=progress,
         )
+    if history and _is_one_place(os.fspath(source), os.fspath(target)):
+        raise InputError(f"{os.fspath(source)!r} cannot be copied onto itself; give another target")
     with reporting(progress, "copying", "objects" if history else "bytes") as report:
         done = _native.copy(
             used.native,
@@ -129,6 +131,15 @@ def copy(
     made = store.open(target, path=target_path, mode="r+", context=aimed)
     made._noted_stats(_counted(json.loads(done), history))
     return made
+
+
+def _is_one_place(source: str, target: str) -> bool:
+    """Whether two names are of one folder: links and `..` may lead there by another way."""
+    places = [name.removeprefix("file://") for name in (source, target)]
+    try:
+        return os.path.samefile(*places)
+    except OSError:
+        return False
 
 
 def _counted(done: dict[str, int], history: bool) -> dict[str, int]:

@@ -7,7 +7,7 @@ use crate::support::writer::{Kind, Write, Writer, context, verify, version_of};
 use gridstone::base::{ErrorKind, NeverCancel, Silent};
 use gridstone::engine::{At, Call, CopyOptions, Keep, verify_on};
 use gridstone::maintain::forget;
-use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage, log_name};
+use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Operation, Storage, log_name};
 use std::sync::Arc;
 
 /// Nothing of any kept version is damaged or missing.
@@ -137,7 +137,11 @@ fn wherever_it_is_cut_short_the_copy_is_one_of_its_versions() {
         let counting: Arc<dyn Storage> = Arc::new(FaultyStorage::new(another(), count.clone()));
         copied(&source, &counting, &HISTORY).unwrap();
         for fault in [Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Full, Fault::Kill] {
-            for n in 1..=count.operations() {
+            for (n, operation) in (1..).zip(count.journal()) {
+                // The floor is replaced in one step.
+                if matches!((operation, fault), (Operation::Put, Fault::Torn)) {
+                    continue;
+                }
                 let what = format!("{fault:?} at operation {n}, forgets {forgets}");
                 let (target, plan) = (another(), FaultPlan::new());
                 plan.fail_nth(n, fault);
