@@ -421,10 +421,10 @@ def _range(dim: Dim, part: Any, room: Room, *, pairs: _Pairs = ()) -> _Asked:
             _check_reach(dim, Room.DOMAIN if room in _SINGLES_INSIDE or not is_possible else room, part, (lo, hi))
             return _Asked((lo, hi), is_single=True)
         lo, hi = several
-        if lo == hi or room is Room.RECORDED:
+        if lo == hi:
             _check_reach(dim, Room.DOMAIN if room in _SINGLES_INSIDE else room, part, (lo, hi))
-            return _Asked((lo, hi), is_single=lo == hi)
-        if room is Room.CLIPPED and (hi < first or lo > last):
+            return _Asked((lo, hi), is_single=True)
+        if room in _SINGLES_INSIDE and (hi < first or lo > last):
             room = Room.DOMAIN
     if room is not Room.CLIPPED:
         _check_reach(dim, room, part, (lo, hi))

@@ -165,6 +165,29 @@ def test_a_deletion_holds_for_cells_that_another_commit_made_room_for(tmp_path: 
     assert gs.verify(tmp_path / "a.gs").ok
 
 
+def test_a_period_that_is_deleted_may_reach_beyond_the_domain(tmp_path: Path) -> None:
+    days = gs.Dim("t", ("2026-05-01", "2026-05-15"), dtype="M8[D]")
+    mine = gs.create(tmp_path / "a.gs", gs.Schema([days], [gs.Attr("v", "int64")], sparse=True))
+    mine.write_cells({"t": ["2026-05-10"]}, {"v": [10]})
+    gs.open(tmp_path / "a.gs", mode="r+").write_cells({"t": ["2026-05-20", "2026-06-01"]}, {"v": [20, 1]}, grow=True)
+    for outside in ("2026-07", "2026-07-01", np.datetime64("2026-05-20")):
+        with pytest.raises(gs.BoundsError, match="not inside the domain"):
+            mine.delete({"t": outside})
+    mine.delete({"t": "2026-05"})
+    assert gs.open(tmp_path / "a.gs").read()["v"].tolist() == [1]
+
+
+def test_pandas_periods_are_refused_by_name(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    days = gs.Dim("t", ("2026-03", "2026-04"), dtype="M8[D]")
+    a = gs.create(tmp_path / "a.gs", gs.Schema([days], [gs.Attr("v", "int64")]))
+    month = pd.Period("2026-03")
+    for look in (lambda: a.read({"t": month}), lambda: a.loc[month], lambda: a.delete({"t": (month, month)})):
+        with pytest.raises(gs.InputError, match="no coordinate"):
+            look()
+    assert len(a.loc[str(month)]) == 31
+
+
 def test_boxes_of_differences_exports_and_filters(tmp_path: Path) -> None:
     one, two = (
         gs.create(tmp_path / name, gs.Schema([gs.Dim("x", (0, last))], [gs.Attr("v", "int64")], sparse=True))
