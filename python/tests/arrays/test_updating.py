@@ -350,3 +350,15 @@ def test_lists_of_boxes_and_an_empty_box(stores: Stores) -> None:
     with pytest.raises(gs.AccessError):
         gs.open(a.uri).update({"value": 1})
     assert gs.open(a.uri).update({"value": 1}, dry_run=True).cells == 24
+
+
+def test_a_transaction_has_the_key_and_the_message() -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")], sparse=True)
+    uri = "mem://update-in-transaction"
+    gs.create(uri, schema, overwrite=True).write_cells({"x": [1]}, {"v": [1]})
+    with gs.transaction(uri) as tx:
+        for told in ({"commit_key": "k"}, {"message": "m"}):
+            with pytest.raises(gs.InputError, match="transaction"):
+                tx["/"].update({"v": "v * 2"}, **told)
+        tx["/"].update({"v": "v * 3"})
+    assert gs.open(uri).read()["v"].tolist() == [3]

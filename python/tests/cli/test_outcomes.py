@@ -310,3 +310,15 @@ def test_the_answer_no_is_no_interruption(call, monkeypatch: pytest.MonkeyPatch)
     code, _, err = call("delete", "a.gs", "--all", "--json")
     assert code == 1 and json.loads(err)["error"]["kind"] == "Failed" and gs.exists("a.gs")
     assert cli.run(["delete", "a.gs", "--all", "--yes"]) == 0 and not gs.exists("a.gs")
+
+
+def test_what_the_user_typed_stays_in_messages(call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    place = str(tmp_path / "version=3" / "x.gs")
+    monkeypatch.setattr("sys.argv", ["gridstone", "info", place])
+    code, _, err = call("info", place)
+    assert code == 4 and place in err
+    gs.create(tmp_path / "s.gs", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")]))
+    condition = "v > 3 and fill='x"
+    monkeypatch.setattr("sys.argv", ["gridstone", "read", "--where", condition])
+    code, _, err = call("read", tmp_path / "s.gs", "--where", condition)
+    assert code == 2 and f"  {condition}\n" in err

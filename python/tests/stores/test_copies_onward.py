@@ -268,3 +268,15 @@ def test_tags_of_a_writable_handle_are_those_of_now(tmp_path: Path, pinned: bool
         gs.tag(uri, "third", 1, context=QUICK)
         assert inside.tags == {"second": 1}, "a transaction sees what it began with"
         assert w.tags == {"second": 1, "third": 1}
+
+
+def test_a_copy_onto_itself_by_another_name_is_refused(tmp_path: Path) -> None:
+    uri = str(tmp_path / "a.gs")
+    a = store(uri)
+    for number in range(4):
+        a[number] = number
+    (tmp_path / "link").symlink_to(tmp_path / "a.gs")
+    for name in (uri, str(tmp_path / "link"), f"{uri}/../a.gs", f"file://{uri}"):
+        with pytest.raises(gs.InputError, match="onto itself"):
+            gs.copy(uri, name, history=True, keep="0s", context=QUICK)
+    assert gs.open(uri, path="/line", version=1, context=QUICK)[0] == 0
