@@ -50,7 +50,7 @@ fn dense_writes() {
     refuse(dense(&array, &box_of_two, &[("sog", two.view()), ("sog", two.view())]), Input, &["twice"]);
     refuse(dense(&array, &box_of_two, &[]), Input, &["attribute"]);
     refuse(dense(&array, &[("8", "10")], &[("sog", two.view())]), Bounds, &["lat from 8 to 10", "lat from -9 to 9"]);
-    refuse(dense(&array, &[("1", "0")], &[("sog", two.view())]), Bounds, &["\"lat\"", "1..=0"]);
+    refuse(dense(&array, &[("1", "0")], &[("sog", two.view())]), Bounds, &["\"lat\"", "low end 1", "high end 0"]);
     refuse(dense(&array, &[("0", "one")], &[("sog", two.view())]), Bounds, &["one", "\"lat\""]);
     refuse(dense(&array, &[("0", "1"), ("0", "1")], &[("sog", two.view())]), Bounds, &["2 dimensions", "has 1"]);
     let null = Column::new(Datatype::UInt8, AlignedBuf::from_slice(&[1, 2]), None, Some(vec![1, 0])).unwrap();
