@@ -35,10 +35,11 @@ __all__ = [
     "Answers", "Array", "Buffer", "Cells", "Condition", "Context", "Field", "Group", "Keys", "Portions", "Scan",
     "Staged", "Transaction", "Upkeep", "Writer", "__version__", "aggregate", "alter_labelled", "answers",
     "append_block", "attached_boxes", "check_condition", "check_receipt", "check_schema", "commit_receipts", "copy",
-    "create_array", "create_group", "delete_store", "environment_keys", "exists", "finish_partials",
-    "foreign_sources", "foreign_tree", "forget_copied", "labels_of", "log_events", "look_at_source", "merge_partials",
-    "move_node", "open", "parse_condition", "partial", "reduce", "reduce_nothing", "register_filter", "registered_filters", "repair",
-    "replace_attached", "select_rows", "stage_external", "store_usage", "tag", "untag", "upgrade", "verify_store",
+    "create_array", "create_group", "delete_store", "environment_keys", "exists", "finish_partials", "foreign_sources",
+    "foreign_tree", "forget_copied", "labels_of", "log_events", "look_at_source", "merge_partials", "move_node",
+    "open", "parse_condition", "partial", "reduce", "reduce_nothing", "register_filter", "registered_filters",
+    "repair", "replace_attached", "select_rows", "stage_external", "store_usage", "tag", "untag", "upgrade",
+    "verify_store",
 ]  # fmt: skip
 
 __version__: str
