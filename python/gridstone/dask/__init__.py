@@ -1,0 +1,1 @@
+"""Arrays as arrays and frames of Dask, and blocks of Dask as commits."""
