@@ -9,7 +9,7 @@ import pytest
 from gsreader import Damaged, Store, Unsupported
 from gsreader.datatypes import Datatype
 from gsreader.keys import SIGN
-from gsreader.schema import EMPTY, Schema, Steps, history
+from gsreader.schema import EMPTY, Schema, Shared, Steps, history
 from gsreader.state import Version
 from test_growth import dim, grow, made, parsed
 from test_rows import ARRAY, TOP, Rows, World, child, flat, head, number, of_node, small, text_of, world
@@ -388,6 +388,10 @@ STEPS = {"start": "0", "step": "1", "dtype": "int8"}
         ({"array": HIDDEN[:-1]}, Damaged),
         ({"array": HIDDEN.upper()}, Damaged),
         ({"array": 7}, Damaged),
+        ({"shared": HIDDEN[:-1]}, Damaged),
+        ({"shared": 7}, Damaged),
+        ({"shared": HIDDEN, **IN_ARRAY}, Damaged),
+        ({"shared": HIDDEN, **STEPS}, Damaged),
         ({**STEPS, "dtype": "string"}, Unsupported),
         ({**STEPS, "dtype": "bool"}, Unsupported),
         ({**STEPS, "dtype": "float16"}, Unsupported),
@@ -403,6 +407,7 @@ def test_labels_that_are_none_are_refused(labels, error):
 
 def test_only_dense_arrays_have_labels():
     assert Schema.of_json(line(labels=IN_ARRAY)).dims[0].labels == HIDDEN
+    assert Schema.of_json(line(labels={"shared": HIDDEN})).dims[0].labels == Shared(HIDDEN)
     with pytest.raises(Damaged, match="labels in a sparse array"):
         Schema.of_json({**line(labels=IN_ARRAY), "sparse": True})
     with pytest.raises(Damaged):

@@ -21,6 +21,13 @@ EMPTY = (KEY_MAX, 0)
 
 
 @dataclass(frozen=True)
+class Shared:
+    """Labels in an ordinary array, by its id; none where it is gone."""
+
+    array: str
+
+
+@dataclass(frozen=True)
 class Steps:
     """Labels at equal steps: their type, and the bytes of the first one and of the step."""
 
@@ -48,7 +55,7 @@ class Dimension:
     max_bytes: int | None = None
     open: tuple[bool, bool] = (False, False)
     fixed: int | None = None
-    labels: Steps | str | None = None
+    labels: Steps | Shared | str | None = None
 
     def reached(self, ends: tuple[int, int]) -> tuple[int, int]:
         """A domain that was given or written, made to reach to the end that is fixed."""
@@ -397,16 +404,19 @@ def finite(datatype: Datatype, text: str) -> int:
     return datatype.key(raw)
 
 
-def labels_of(value: Any) -> Steps | str | None:
+def labels_of(value: Any) -> Steps | Shared | str | None:
     """What the positions along a dimension stand for: values at steps, or those in an array, whose id it is."""
     if value is None:
         return None
-    found = fields(value, {}, dict.fromkeys(("start", "step", "dtype", "array")), "labels")
+    found = fields(value, {}, dict.fromkeys(("start", "step", "dtype", "array", "shared")), "labels")
     given = {name for name, text in found.items() if text is not None}
     need(all(isinstance(found[name], str) for name in given), "labels that are no text")
     if given == {"array"}:
         need(re.fullmatch("[0-9a-f]{32}", found["array"]), "labels in an array without an id")
         return str(found["array"])
+    if given == {"shared"}:
+        need(re.fullmatch("[0-9a-f]{32}", found["shared"]), "labels in a shared array without an id")
+        return Shared(found["shared"])
     need(given == {"start", "step", "dtype"}, "labels are a start, a step and a dtype, or in an array")
     datatype = Datatype(found["dtype"])
     _check_number(datatype)

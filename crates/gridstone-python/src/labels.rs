@@ -83,3 +83,9 @@ impl Field {
         })
     }
 }
+
+/// The id of the array at `path` that the labels of a dimension can lie in, which others may share.
+#[pyfunction]
+pub(crate) fn shared_labels(py: Python<'_>, array: &Array, dimension: &str, path: &str) -> PyResult<String> {
+    Ok(interrupt::look(py, &array.inner, || array.inner.shared_labels(dimension, path))?.to_string())
+}

@@ -80,6 +80,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(attach::replace_attached, module)?)?;
     module.add_function(wrap_pyfunction!(labels::labels_of, module)?)?;
     module.add_function(wrap_pyfunction!(labels::alter_labelled, module)?)?;
+    module.add_function(wrap_pyfunction!(labels::shared_labels, module)?)?;
     module.add_function(wrap_pyfunction!(store::tag, module)?)?;
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;
     module.add_function(wrap_pyfunction!(copies::copy, module)?)?;

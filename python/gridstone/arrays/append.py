@@ -22,6 +22,7 @@ from ..indexing import dense
 from ..labels import along, blocks
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
+from ..schema.labels import SHARED
 from ..version import receipt
 from ..version.receipt import CommitKey, Message
 from ..write.values import by_attribute
@@ -287,7 +288,7 @@ class Appender:
         """The labels of a frame; an `InputError` if some frames have them and others not."""
         dim = schema.dims[self._axis]
         if label is None:
-            if isinstance(dim._stored_labels, str):
+            if isinstance(dim._stored_labels, str) and not dim._stored_labels.startswith(SHARED):
                 raise InputError(
                     f"dimension {dim.name!r} has a list of labels: give that of the frame, append(frame, label=…)"
                 )

@@ -142,8 +142,9 @@ class Evolvable(Noting):
             nullable: attributes that may be null from now on; unwritten dense cells of them are null.
             categories: new categories (a list, or one) by name of enumerated attribute; they come behind those that it
                 has, and are the greatest where categories are ordered.
-            labels: labels by name of dimension, of a dense array: one for each position, or `(start, step)`; None takes
-                them away. Earlier versions keep theirs.
+            labels: labels by name of dimension, of a dense array: one for each position, `(start, step)`, or the path
+                of an array of one dimension that has them, as `gridstone.Dim` takes it; None takes them away. Earlier
+                versions keep theirs.
             message: kept with the version.
 
         Returns:
@@ -169,9 +170,9 @@ class Evolvable(Noting):
         }
         if labels is None:
             return self._evolve(asked, message)
-        steps, listed = labels_asked(schema, {_name(name): value for name, value in labels.items()})
-        text = json.dumps({**asked, "labels": steps})
-        return _native.alter_labelled(self._writable(), text, listed, message)
+        native = self._writable()
+        steps, listed = labels_asked(native, schema, {_name(name): value for name, value in labels.items()})
+        return _native.alter_labelled(native, json.dumps({**asked, "labels": steps}), listed, message)
 
     def _evolve(self, asked: Mapping[str, Any], message: Message) -> int:
         return self._writable().alter(json.dumps(asked), message)

@@ -1,5 +1,6 @@
 """The labels along a dimension of a stored array."""
 
+import posixpath
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,12 +10,22 @@ from .. import _native
 from ..column import datatype, decode, encode
 from ..column.columns import Field
 from ..column.datatype import AnyArray
-from ..errors import InputError, SchemaError
+from ..errors import InputError, NotFoundError, SchemaError
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.fields import column_of
-from ..schema.labels import Listed, Steps, check_count, check_pair, labels_of, missing, placed
+from ..schema.labels import (
+    Listed,
+    Shared,
+    Steps,
+    check_count,
+    check_pair,
+    given_labels,
+    labels_of,
+    missing,
+    placed,
+)
 
 
 def offset_of(dim: Dim) -> int:
@@ -59,11 +70,12 @@ def read(native: "_native.Array", dim: Dim, place: int) -> AnyArray | None:
 
 
 def labels_asked(
-    schema: Schema, given: Mapping[str, Any]
+    native: "_native.Array", schema: Schema, given: Mapping[str, Any]
 ) -> "tuple[list[list[Any]], list[tuple[str, str, _native._Column]]]":
-    """Labels by dimension as the core takes them: those at steps, or None, and those in lists.
+    """Labels by dimension as the core takes them: those at steps or in another array, or None, and those in lists.
 
     Raises:
+        NotFoundError: no array at a path.
         InputError: not one label for each position.
         SchemaError: no such dimension, or what cannot be labels; an array that is sparse.
     """
@@ -79,7 +91,10 @@ def labels_asked(
             steps.append([name, None])
             continue
         check_pair(what, value, dim.size)
-        found = labels_of(what, value)
+        found = given_labels(what, value)
+        if isinstance(found, Shared):
+            steps.append([name, {"shared": _shared(native, name, found.path)}])
+            continue
         check_count(what, found, dim.size)
         if isinstance(found, Listed) and not len(found):
             continue  # They come with the first positions.
@@ -89,6 +104,18 @@ def labels_asked(
         else:
             listed.append((name, found.dtype, found.column(name).native()))
     return steps, listed
+
+
+def _shared(native: "_native.Array", name: str, given: str) -> str:
+    """The id of the array at a path, in which the labels of the dimension of this name are to lie."""
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(native.path), given))
+    try:
+        return _native.shared_labels(native, name, path)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"labels={given!r} of dimension {name!r} names an array that has them: {error}; labels in a list are "
+            f"labels=[…]"
+        ) from None
 
 
 def more_labels(

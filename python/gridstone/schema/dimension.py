@@ -10,7 +10,7 @@ from ..column import datatype, period
 from ..column.datatype import AnyArray, Value
 from ..errors import SchemaError, UnsupportedError
 from .frozen import Frozen
-from .labels import Labels, Listed, Steps, check_count, check_pair, labels_of
+from .labels import SHARED, Given, Listed, Shared, Steps, check_count, check_pair, given_labels
 
 
 class Dim(Frozen):
@@ -31,8 +31,9 @@ class Dim(Frozen):
         max_bytes: of a string dimension, the bytes of UTF-8 of its longest text; 32 unless given. Each 8 bytes take an
             axis, of which an array has at most 32 (a number takes one).
         labels: of an array that is dense, what the positions stand for: one number, time or text for each of them, or
-            `(start, step)`. They are data that the array is created with, and no part of what makes schemas equal;
-            those of a stored array are `array.dim(name).labels`.
+            `(start, step)`; or the path of an array of one dimension whose values they are, which others may share.
+            They are data that the array is created with, and no part of what makes schemas equal; those of a stored
+            array are `array.dim(name).labels`.
 
     A dimension of texts has no domain (None): every text without NUL, of up to `max_bytes`, is inside. Its order is
     that of the code points.
@@ -56,10 +57,10 @@ class Dim(Frozen):
     _origin: int | None
     """A coordinate in ticks at which a tile begins, where coordinates are positions: that of an array stays when its
     domain grows. It is no part of what a user asks for, so that it takes no part in comparisons."""
-    _labels: Labels | None
+    _labels: Given | None
     """Those that an array is to be created with."""
     _stored_labels: Steps | str | None
-    """The labels of a stored array at steps, or the id of the hidden array that has them."""
+    """The labels of a stored array at steps, or the id of the array that has them, behind `SHARED` if it is shared."""
     tile: Value | None
     dtype: str
     max_bytes: int | None
@@ -77,7 +78,7 @@ class Dim(Frozen):
     ) -> None:
         kind = datatype.parse(dtype)
         what = f"dimension {name!r}"
-        self._put(_labels=None if labels is None else labels_of(what, labels), _stored_labels=None)
+        self._put(_labels=None if labels is None else given_labels(what, labels), _stored_labels=None)
         if labels is not None and (kind == "string" or datatype.is_float(kind)):
             raise SchemaError(f"{what} is {kind}: labels are of positions, which it does not have; leave them out")
         if kind == "bytes":
@@ -130,15 +131,19 @@ class Dim(Frozen):
         array has None: see `array.dim(name).labels`."""
         if isinstance(self._labels, Steps):
             return self._labels.values(0, self.size)
-        return None if self._labels is None else self._labels.values
+        return self._labels.values if isinstance(self._labels, Listed) else None
 
     @property
     def _labels_text(self) -> str:
         """What is said of its labels where it is shown; "" if it has none."""
         if isinstance(self._labels, Listed):
             return f"{len(self._labels)} of {self._labels.dtype}"
+        if isinstance(self._labels, Shared):
+            return f"in {self._labels.path}"
         found = self._labels or self._stored_labels
-        return "" if found is None else str(found) if isinstance(found, Steps) else "in a list"
+        if found is None or isinstance(found, Steps):
+            return "" if found is None else str(found)
+        return "in another array" if found.startswith(SHARED) else "in a list"
 
     @property
     def _shown(self) -> str:
@@ -310,7 +315,7 @@ def _extent_type(kind: str) -> str:
     return "float64" if datatype.is_float(kind) else "uint64"
 
 
-def dim_of(found: dict[str, Any], labels: Labels | None = None, stored: Steps | str | None = None) -> Dim:
+def dim_of(found: dict[str, Any], labels: Given | None = None, stored: Steps | str | None = None) -> Dim:
     """The dimension of the JSON form that the core has written, or one that was checked; it is not checked again."""
     made, kind, written, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
     extent = None if tile is None else datatype.from_text(_extent_type(kind), tile)
@@ -336,6 +341,8 @@ def _stored_labels(found: dict[str, str] | None) -> Steps | str | None:
     """The labels of a stored array as the core tells them."""
     if found is None or "array" in found:
         return None if found is None else found["array"]
+    if "shared" in found:
+        return f"{SHARED}{found['shared']}"
     number = float if datatype.is_float(found["dtype"]) else int
     start, step = (number(found[end]) for end in ("start", "step"))
     if found["dtype"] == "float32":

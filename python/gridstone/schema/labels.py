@@ -1,7 +1,8 @@
 """Labels of a dense dimension: what its positions stand for, at equal steps or in a list.
 
 Labels are integers, floats, times or texts. Those at steps are `start + n * step` for the coordinate that lies `n`
-behind the origin of the dimension; of floats a sum of 64-bit floats, which is then rounded to the type.
+behind the origin of the dimension; of floats a sum of 64-bit floats, which is then rounded to the type. Labels may also
+be the values of another array of the store, which several arrays share.
 """
 
 import datetime as dt
@@ -16,6 +17,9 @@ from ..column.columns import Column, Field
 from ..column.datatype import AnyArray
 from ..column.stored import Stored
 from ..errors import InputError, SchemaError
+
+SHARED = "shared "
+"""What stands before the id of an array that labels share."""
 
 _TAKES = "labels are whole numbers, floats, times or texts"
 
@@ -80,7 +84,16 @@ class Listed:
         return encode.from_values(field, self.values, (len(self.values),))
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Labels in another array of the store, by its path: absolute, or from the group of the array on."""
+
+    path: str
+
+
 Labels = Steps | Listed
+Given = Steps | Listed | Shared
+"""Labels as a user gives them for an array that is made."""
 
 
 def check_pair(what: str, given: Any, count: int | None) -> None:
@@ -97,6 +110,21 @@ def check_pair(what: str, given: Any, count: int | None) -> None:
         f"{what} has two positions, so that labels={shown} may be a start and a step, or two labels: "
         f"labels=[…] for two labels, such as the start and the one after it"
     )
+
+
+def given_labels(what: str, given: Any) -> Given:
+    """What a user gives as labels: see `labels_of`; or the path of an array that has them.
+
+    Raises:
+        SchemaError: those of `labels_of`; no path.
+    """
+    if isinstance(given, Shared):
+        return given
+    if not isinstance(given, str):
+        return labels_of(what, given)
+    if not given.strip("/") or "//" in given or given.endswith("/"):
+        raise SchemaError(f"{what}: labels={given!r} is no path of an array; labels in a list are labels=[…]")
+    return Shared(given)
 
 
 def labels_of(what: str, given: Any) -> Labels:
@@ -308,7 +336,7 @@ def _is_none(value: Any) -> bool:
     return value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
-def check_count(what: str, labels: Labels, count: int) -> None:
+def check_count(what: str, labels: Given, count: int) -> None:
     """An `InputError` unless there is one label for each position."""
     if isinstance(labels, Listed) and len(labels) != count:
         raise InputError(f"{what} has {count} positions, and {len(labels)} labels were given; each needs one")

@@ -120,7 +120,8 @@ def test_what_cannot_be_labels_is_told() -> None:
         ([[1, 2], [3, 4]], "one list"),
         ([b"a", b"b"], "whole numbers"),
         ([1j, 2j], "whole numbers"),
-        ("ab", "one for each position"),
+        (b"ab", "one for each position"),
+        ("/", "no path"),
     ):
         with pytest.raises(SchemaError, match=said):
             gs.Dim("x", (0, 1), labels=wrong)

@@ -51,7 +51,7 @@ impl Array {
             let (snapshot, state) = self.state()?;
             let LabelParts { operations, staged: mut all } = self.labels_behind(&snapshot, &state, block, call)?;
             all.insert(0, self.staged_behind(&state, block, call)?.with_given(given.clone()));
-            let mut rules = Placed::behind(self.id(), block, &state);
+            let mut rules = Placed::behind(self.id(), block, &snapshot, &state)?;
             match self.commit_parts(operations, all, message.map(str::to_owned), &snapshot, &mut rules) {
                 Err(_) if rules.is_lost => self.session().move_to(self.store().refresh(&snapshot)?),
                 outcome => return outcome,
@@ -150,6 +150,8 @@ struct Placed {
     /// The labels of the dimension there, and whether the block has some of its own.
     labels: Option<Labels>,
     is_labelled: bool,
+    /// The domain of the array that the labels lie in, if others share it.
+    shared: Option<KeyRange>,
     /// Whether another commit took the place, and the block has to be cut again.
     is_lost: bool,
 }
@@ -159,16 +161,27 @@ fn labels_of(state: &ArrayState, axis: usize) -> Option<&Labels> {
     state.schema().dims().get(axis).and_then(Dimension::labels)
 }
 
+/// How far an array reaches that these labels lie in, if others share it.
+fn reach_of(snapshot: &Snapshot, labels: Option<&Labels>) -> Result<Option<KeyRange>> {
+    let Some(id) = labels.and_then(Labels::shared) else { return Ok(None) };
+    Ok(snapshot.find_array(id)?.and_then(|state| state.domain().ranges().first().copied()))
+}
+
 impl Placed {
     /// Those of a block that was placed behind the end in `state`.
-    fn behind(array: Id, block: &Appended<'_>, state: &ArrayState) -> Self {
+    fn behind(array: Id, block: &Appended<'_>, snapshot: &Snapshot, state: &ArrayState) -> Result<Self> {
         let end = state.domain().ranges().get(block.axis).copied().unwrap_or(KeyRange::EMPTY);
         let labels = labels_of(state, block.axis).cloned();
-        Self { array, axis: block.axis, end, labels, is_labelled: block.labels.is_some(), is_lost: false }
+        let shared = reach_of(snapshot, labels.as_ref())?;
+        Ok(Self { array, axis: block.axis, end, labels, is_labelled: block.labels.is_some(), shared, is_lost: false })
     }
 
     fn place(&mut self, newest: &Snapshot, changes: &mut Changes) -> Result<()> {
         if newest.find_array(self.array)?.is_some_and(|state| labels_of(&state, self.axis) != self.labels.as_ref()) {
+            return self.lost();
+        }
+        // Others may have put labels at the block's coordinates.
+        if reach_of(newest, self.labels.as_ref())? != self.shared {
             return self.lost();
         }
         match StandardRules::check(newest, changes) {
@@ -193,7 +206,8 @@ impl Placed {
             return if is_listed_for_all && self.fits(&state, changes) { Ok(()) } else { self.lost() };
         }
         // Labels would have to move too: they lie elsewhere, or say what is at the place.
-        let by = own.hi.checked_sub(self.end.hi).filter(|_| !self.end.is_empty() && !self.is_labelled);
+        let stays = self.is_labelled || self.labels.as_ref().is_some_and(|labels| labels.shared().is_some());
+        let by = own.hi.checked_sub(self.end.hi).filter(|_| !self.end.is_empty() && !stays);
         let (Some(by), Extent::Cells(tile)) = (by, dim.extent()) else { return self.lost() };
         if !by.is_multiple_of(tile) || !self.fits(&state, changes) || !self.shift(changes, by, by / tile) {
             return self.lost();

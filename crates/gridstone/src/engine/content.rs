@@ -359,7 +359,7 @@ impl TransactionContent {
     /// The text of a schema, in which labels name arrays created in it by what they are called here.
     fn text_of(&self, schema: &Schema) -> String {
         let named = |id: Id| self.created.get(&id).map_or(id, |(label, _)| Id(label.to_le_bytes()));
-        schema.with_hidden(|id| Some(named(id))).to_stored_json()
+        schema.relabelled(|labels| labels.renamed(|id| Some(named(id)))).to_stored_json()
     }
 
     /// A statement about an array with this content.

@@ -6,14 +6,17 @@
 
 use super::address::{look_at, snapshot_at, store_at, store_on};
 use super::claim::Claim;
+use super::labels::free_name;
 use super::queue::forget_queues;
 use super::retention::tagged;
+use super::shared_labels::shared_state;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Staged};
 use crate::base::{Detail, Entropy, Error, ErrorKind, FileRef, Id, Level, Result};
 use crate::fragment::Description;
 use crate::maintain::{Copier, HistoryCopier, KeptCopier};
 use crate::runtime::SystemEntropy;
+use crate::schema::{Labels, Schema};
 use crate::storage::Storage;
 use crate::store::{ArrayState, Changes, Kept, Metadata, Node, Operation, Snapshot, StandardRules, Store};
 use std::collections::HashMap;
@@ -171,6 +174,37 @@ struct Found {
     kept: Vec<Arc<Kept>>,
 }
 
+impl Found {
+    fn of(snapshot: &Snapshot, state: &ArrayState, target: Id) -> Result<Self> {
+        let fragments = state.fragments(None)?;
+        check_own(snapshot, state.path(), &fragments)?;
+        Ok(Self { source: state.id(), target, fragments, kept: state.kept()? })
+    }
+}
+
+/// An array in which a copied array has labels, and which is not copied itself: the copy gets it as a hidden one.
+struct Taken {
+    state: Arc<ArrayState>,
+    id: Id,
+    name: String,
+}
+
+/// The arrays outside of what is copied in which `state` has labels.
+fn shared_outside(snapshot: &Snapshot, state: &ArrayState, ids: &HashMap<Id, Id>) -> Result<Vec<Taken>> {
+    let mut found: Vec<Taken> = Vec::new();
+    let mut names: Vec<String> = snapshot.hidden_in(state)?.into_iter().map(|(name, _)| name).collect();
+    for (place, dim) in state.schema().dims().iter().enumerate() {
+        let shared = dim.labels().and_then(Labels::shared).filter(|id| !ids.contains_key(id));
+        let Some(id) = shared.filter(|id| found.iter().all(|taken| taken.state.id() != *id)) else { continue };
+        if let Some(labels) = shared_state(snapshot, dim, id)? {
+            let name = free_name(place, &names);
+            names.push(name.clone());
+            found.push(Taken { state: labels, id: SystemEntropy.id(), name });
+        }
+    }
+    Ok(found)
+}
+
 /// What is to be copied. All of it is read from the manifest before the first fragment is copied.
 struct Nodes {
     /// What makes the nodes in the target, without cells, parents before children. Nothing of it refers to the source.
@@ -210,10 +244,23 @@ impl Nodes {
             match &node {
                 Node::Group(group) => made.push(Operation::CreateGroup { id, path, ext: group.ext().clone() }),
                 Node::Array(state) => {
-                    made.extend(making(state, id, path, &ids)?);
-                    let fragments = state.fragments(None)?;
-                    check_own(snapshot, state.path(), &fragments)?;
-                    arrays.push(Found { source: state.id(), target: id, fragments, kept: state.kept()? });
+                    let taken = shared_outside(snapshot, state, &ids)?;
+                    let own = |labels: &Labels| match labels
+                        .shared()
+                        .and_then(|id| taken.iter().find(|t| t.state.id() == id))
+                    {
+                        Some(taken) => Some(Labels::Array(taken.id)),
+                        None => labels.renamed(|id| ids.get(&id).copied()),
+                    };
+                    made.extend(making(state, id, creating(state, id, path, &ids)?, own)?);
+                    arrays.push(Found::of(snapshot, state, id)?);
+                    let owner = id;
+                    for Taken { state, id, name } in &taken {
+                        let (id, name, ext) = (*id, name.clone(), state.ext().clone());
+                        let create = |schema| Operation::CreateHidden { id, owner, name, schema, ext };
+                        made.extend(making(state, id, create, |labels| labels.renamed(|_| None))?);
+                        arrays.push(Found::of(snapshot, state, id)?);
+                    }
                 }
             }
             made.extend(describing(&node, id)?);
@@ -316,25 +363,38 @@ fn describing(node: &Node, id: Id) -> Result<Vec<Operation>> {
     Ok(made)
 }
 
-/// What makes an array at `path`, or a hidden one, with the schemas and the domain of `state`. Nodes have the copies that
-/// `ids` says; labels in arrays that are no more are left out.
-fn making(state: &ArrayState, id: Id, path: String, ids: &HashMap<Id, Id>) -> Result<Vec<Operation>> {
-    let schemas = state.schemas().all()?;
-    let mut numbered = schemas.iter().map(|schema| schema.with_hidden(|id| ids.get(&id).copied())).zip(0u32..);
-    let Some((schema, _)) = numbered.next() else {
-        return Err(Error::corruption(format!("array {path} has no schema")));
-    };
+/// What creates an array at `path`, or a hidden one, for `state`. Nodes have the copies that `ids` says.
+fn creating(
+    state: &ArrayState,
+    id: Id,
+    path: String,
+    ids: &HashMap<Id, Id>,
+) -> Result<impl FnOnce(Schema) -> Operation + use<>> {
     let owner = state.owner().map(|owner| {
         let lost =
             || Error::corruption(format!("the array that the hidden array {} belongs to is missing", state.path()));
         ids.get(&owner).copied().ok_or_else(lost)
     });
-    let ext = state.ext().clone();
-    let create = match owner.transpose()? {
+    let (owner, name, ext) = (owner.transpose()?, state.name().to_owned(), state.ext().clone());
+    Ok(move |schema| match owner {
         None => Operation::CreateArray { id, path, schema, ext },
-        Some(owner) => Operation::CreateHidden { id, owner, name: state.name().to_owned(), schema, ext },
+        Some(owner) => Operation::CreateHidden { id, owner, name, schema, ext },
+    })
+}
+
+/// What makes an array with the schemas and the domain of `state`. Labels are those that `own` gives; others are left out.
+fn making(
+    state: &ArrayState,
+    id: Id,
+    create: impl FnOnce(Schema) -> Operation,
+    own: impl Fn(&Labels) -> Option<Labels>,
+) -> Result<Vec<Operation>> {
+    let schemas = state.schemas().all()?;
+    let mut numbered = schemas.iter().map(|schema| schema.relabelled(&own)).zip(0u32..);
+    let Some((schema, _)) = numbered.next() else {
+        return Err(Error::corruption(format!("array {} has no schema", state.path())));
     };
-    let mut operations = vec![create];
+    let mut operations = vec![create(schema)];
     operations.extend(numbered.map(|(schema, number)| Operation::AlterArray { id, number, schema }));
     for (range, dimension) in state.domain().ranges().iter().zip(0u32..) {
         let reached = schemas.iter().filter_map(|schema| schema.dims().get(dimension as usize)).map(|dim| dim.range());

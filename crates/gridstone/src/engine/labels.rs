@@ -3,7 +3,8 @@
 //! 1. *Listed* labels lie in a hidden array, which is made with them, grows with the blocks that are appended, and goes once other labels
 //!    are set.
 //! 2. All of that happens in the commit of the owner: no version has labels that do not belong to its cells.
-//! 3. Labels at steps say those of all coordinates. A block that is appended continues them, or they become listed ones.
+//! 3. *Shared* labels lie in an ordinary array, which other arrays may have labels in too (`shared_labels.rs`).
+//! 4. Labels at steps say those of all coordinates. A block that is appended continues them, or they become listed ones.
 
 use super::content;
 use super::write::for_domain;
@@ -79,6 +80,7 @@ impl Array {
             parts.add(hidden);
             seen.push((place, dim_at(state.schema(), place)?.range()));
         }
+        self.check_shared(&snapshot, &state, &evolution)?;
         let operations = self.evolved(&state, &first, &evolution)?;
         let gone = unused(state.schema(), &operations);
         let mut all = parts.operations;
@@ -103,6 +105,9 @@ impl Array {
     ) -> Result<LabelParts> {
         let dim = dim_at(state.schema(), place)?;
         let count = range.hi - range.lo + 1;
+        if let Some(Labels::Shared(id)) = dim.labels() {
+            return self.append_shared((snapshot, dim, *id), range, given, call);
+        }
         let Some(given) = given else {
             return match dim.labels() {
                 Some(Labels::Array(_)) => Err(Error::input(format!(
@@ -129,7 +134,7 @@ impl Array {
                 dim.name(),
                 dim.name()
             ))),
-            Some(Labels::Array(id)) => self.list_more(snapshot, dim, *id, range, given, call),
+            Some(Labels::Array(id) | Labels::Shared(id)) => self.list_more(snapshot, dim, *id, range, given, call),
             Some(Labels::Steps(steps)) => self.step_on(snapshot, state, (place, range, steps), given, call),
         }
     }
@@ -160,7 +165,7 @@ impl Array {
     }
 
     /// More labels in the hidden array that has those of a dimension.
-    fn list_more(
+    pub(super) fn list_more(
         &self,
         snapshot: &Snapshot,
         dim: &Dimension,
@@ -310,18 +315,18 @@ impl LabelParts {
     }
 }
 
-fn dim_at(schema: &Schema, place: usize) -> Result<&Dimension> {
+pub(super) fn dim_at(schema: &Schema, place: usize) -> Result<&Dimension> {
     schema.dims().get(place).ok_or_else(|| Error::bounds(format!("there is no axis {place}")))
 }
 
-fn place_of(schema: &Schema, name: &str) -> Result<usize> {
+pub(super) fn place_of(schema: &Schema, name: &str) -> Result<usize> {
     let names: Vec<&str> = schema.coordinates().map(|dim| dim.name()).collect();
     let place = schema.dims().iter().position(|dim| dim.name() == name);
     place.ok_or_else(|| Error::schema(format!("there is no dimension {name:?}; there are {}", names.join(", "))))
 }
 
 /// An Input error unless labels have the type of those that are there.
-fn check_type(dim: &Dimension, there: Option<Datatype>, given: ColumnView<'_>) -> Result<()> {
+pub(super) fn check_type(dim: &Dimension, there: Option<Datatype>, given: ColumnView<'_>) -> Result<()> {
     match there {
         Some(datatype) if datatype != given.datatype() => Err(Error::input(format!(
             "the labels of dimension {:?} are {datatype}, those given {}; convert them, or set others for all positions with \
@@ -335,7 +340,7 @@ fn check_type(dim: &Dimension, there: Option<Datatype>, given: ColumnView<'_>) -
 }
 
 /// A name of a hidden array that its owner has none of.
-fn free_name(place: usize, taken: &[String]) -> String {
+pub(super) fn free_name(place: usize, taken: &[String]) -> String {
     let plain = format!("@labels-{place}");
     let others = (2..).map(|number| format!("{plain}-{number}"));
     let mut names = std::iter::once(plain.clone()).chain(others);

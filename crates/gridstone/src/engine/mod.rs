@@ -45,6 +45,7 @@ mod regions;
 mod retention;
 mod seal;
 mod session;
+mod shared_labels;
 mod sorted_copies;
 mod staged;
 mod staged_reads;

@@ -33,13 +33,19 @@ impl Array {
         Ok(self.looked_in(look)?.1.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// The hidden array that the labels of the dimension at a place lie in; `None` if they lie in none.
+    /// The array that the labels of the dimension at a place lie in, hidden or shared; `None` if they lie in none, or in one that is no
+    /// more.
     ///
     /// # Errors
     /// Those of a lookup of the array.
     pub fn labels(&self, dimension: usize) -> Result<Option<Self>> {
         let schema = self.schema()?;
-        let labels = schema.dims().get(dimension).and_then(Dimension::labels).and_then(Labels::array);
+        let labels = schema.dims().get(dimension).and_then(Dimension::labels);
+        if let Some(id) = labels.and_then(Labels::shared) {
+            self.session().note(&mut |reads| reads.note_id(id));
+            return self.shared(dimension, id);
+        }
+        let labels = labels.and_then(Labels::array);
         if let Some(id) = labels {
             self.session().note(&mut |reads| reads.note_id(id));
         }

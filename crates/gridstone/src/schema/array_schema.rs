@@ -3,7 +3,7 @@
 
 use super::extra::Extra;
 use super::{Attribute, Coordinate, Datatype, Dimension, Extent, Filters, Frame, KeyRange, Labels, Order, Subarray};
-use crate::base::{Error, Id, PRINTABLE, Result, is_unprintable, limits};
+use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -164,12 +164,11 @@ impl Schema {
         self.scalar
     }
 
-    /// The same schema with the ids of hidden arrays with labels replaced by those that `renamed` gives. Labels of which it
-    /// gives none are left out.
+    /// The same schema with the labels that `relabelled` gives for those of a dimension. Labels for which it gives none are left out.
     #[must_use]
-    pub fn with_hidden(&self, renamed: impl Fn(Id) -> Option<Id>) -> Self {
-        let with = |dim: &Dimension| match dim.labels().and_then(Labels::array) {
-            Some(id) => dim.with_labels(renamed(id).map(Labels::Array)),
+    pub fn relabelled(&self, relabelled: impl Fn(&Labels) -> Option<Labels>) -> Self {
+        let with = |dim: &Dimension| match dim.labels() {
+            Some(labels) => dim.with_labels(relabelled(labels)),
             None => dim.clone(),
         };
         Self { dims: self.dims.iter().map(with).collect(), ..self.clone() }

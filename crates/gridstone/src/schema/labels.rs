@@ -3,6 +3,7 @@
 //! ```json
 //! {"start": "1850", "step": "10", "dtype": "datetime64[Y]"}
 //! {"array": "0123456789abcdef0123456789abcdef"}
+//! {"shared": "0123456789abcdef0123456789abcdef"}
 //! ```
 
 use super::scalar::{key_shown, key_text, text_key};
@@ -17,6 +18,9 @@ pub enum Labels {
     Steps(Steps),
     /// The values of a hidden array of this array: one dimension, along the axis.
     Array(Id),
+    /// The values of an ordinary array of the store, which other arrays may share: one dimension, along the axis. It has its own life: once
+    /// it is removed there are no labels.
+    Shared(Id),
 }
 
 /// Values at equal steps.
@@ -120,7 +124,25 @@ impl Labels {
     pub fn array(&self) -> Option<Id> {
         match self {
             Self::Array(id) => Some(*id),
-            Self::Steps(_) => None,
+            Self::Steps(_) | Self::Shared(_) => None,
+        }
+    }
+
+    /// The ordinary array that has them, if one has.
+    pub fn shared(&self) -> Option<Id> {
+        match self {
+            Self::Shared(id) => Some(*id),
+            Self::Steps(_) | Self::Array(_) => None,
+        }
+    }
+
+    /// The same labels with another id of the array that has them, or none if `renamed` gives none.
+    #[must_use]
+    pub fn renamed(&self, renamed: impl Fn(Id) -> Option<Id>) -> Option<Self> {
+        match self {
+            Self::Steps(steps) => Some(Self::Steps(steps.clone())),
+            Self::Array(id) => renamed(*id).map(Self::Array),
+            Self::Shared(id) => renamed(*id).map(Self::Shared),
         }
     }
 }
@@ -137,25 +159,30 @@ pub(super) struct LabelsText {
     dtype: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     array: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shared: Option<String>,
 }
 
 impl LabelsText {
     pub(super) fn of(labels: &Labels) -> Self {
-        let (mut start, mut step, mut dtype, mut array) = (None, None, None, None);
+        let (mut start, mut step, mut dtype, mut array, mut shared) = (None, None, None, None, None);
         match labels {
             Labels::Array(id) => array = Some(id.to_string()),
+            Labels::Shared(id) => shared = Some(id.to_string()),
             Labels::Steps(steps) => {
                 (start, step) = (Some(steps.start.clone()), Some(steps.step.clone()));
                 dtype = Some(steps.datatype.to_string());
             }
         }
-        Self { start, step, dtype, array }
+        Self { start, step, dtype, array, shared }
     }
 
     pub(super) fn read(&self) -> Result<Labels> {
-        match (&self.start, &self.step, &self.dtype, &self.array) {
-            (None, None, None, Some(id)) => Ok(Labels::Array(Id::parse(id)?)),
-            (Some(start), Some(step), Some(dtype), None) => {
+        let held = (&self.array, &self.shared);
+        match (&self.start, &self.step, &self.dtype, held) {
+            (None, None, None, (Some(id), None)) => Ok(Labels::Array(Id::parse(id)?)),
+            (None, None, None, (None, Some(id))) => Ok(Labels::Shared(Id::parse(id)?)),
+            (Some(start), Some(step), Some(dtype), (None, None)) => {
                 Steps::new(Datatype::parse(dtype)?, start, step).map(Labels::Steps)
             }
             _ => Err(Error::schema("labels are a start, a step and their dtype, or the id of an array")),

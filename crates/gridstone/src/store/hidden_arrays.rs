@@ -16,7 +16,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What is wrong with an array with this schema that has the labels of `dim`. What a newer release made is not looked at.
-fn check_form(dim: &Dimension, labels: &Schema) -> std::result::Result<(), &'static str> {
+///
+/// # Errors
+/// What it is, for a message.
+pub fn check_label_form(dim: &Dimension, labels: &Schema) -> std::result::Result<(), &'static str> {
     if !labels.is_readable() {
         return Ok(());
     }
@@ -100,7 +103,8 @@ impl Tree {
             let wrong = format!("the labels of dimension {:?} of array {}", dim.name(), array.path());
             match self.get(named)? {
                 Some(Node::Array(labels)) if labels.is_hidden && labels.parent == Some(id) => {
-                    check_form(dim, labels.schema()).map_err(|why| Error::schema(format!("{wrong} lie in {why}")))?;
+                    check_label_form(dim, labels.schema())
+                        .map_err(|why| Error::schema(format!("{wrong} lie in {why}")))?;
                 }
                 _ => {
                     return Err(Error::conflict(format!(

@@ -82,6 +82,7 @@ pub use field::Field;
 pub use floor::{Floor, UNFINISHED};
 pub use group_commit::GroupCommit;
 pub use handle::{CommitQueue, History, Queues, Store};
+pub use hidden_arrays::check_label_form;
 pub use inspect::{Affected, Flaw, Inspection, KnownArray, KnownFile, Versions};
 pub use kept::{Kept, KeptFile, Owner};
 pub use lease::Lease;

@@ -2,3 +2,4 @@
 
 mod labels;
 mod parts;
+mod shared_labels;
