@@ -69,7 +69,7 @@ def test_paths_are_absolute_or_from_the_group_on(store):
         with pytest.raises(error):
             a.alter(labels={"time": path})
     with pytest.raises(gs.NotFoundError, match=r"labels in a list are labels=\[…\]"):
-        gs.create(store, gs.Schema([gs.Dim("x", (0, 1), labels="ab")], [gs.Attr("v")]), path="/new")
+        gs.create(store, gs.Schema([gs.Dim("x", (0, 1), labels="ab")], [gs.Attr("v", "int8")]), path="/new")
     assert not gs.exists(store, path="/new")
     for path in ("", "/", "time/"):
         with pytest.raises(gs.SchemaError, match="no path"):
