@@ -19,6 +19,53 @@ use std::sync::Arc;
 type DescribedAround = (Vec<Arc<fragment::Description>>, LostBoxes);
 
 /// An array; cloning gives another handle at the same version.
+///
+/// The cells of a sparse array are written and read as columns: coordinates, and values by attribute.
+///
+/// ```
+/// use gridstone::{Attribute, Call, CellData, Column, ColumnView, Condition, Context, Datatype, Dedup, Dimension, Options};
+/// use gridstone::{ReadOrder, Schema, SchemaOptions};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options::default())?;
+/// let dims = vec![
+///     Dimension::new("lon", Datatype::Float64, "-180", "180", None)?,
+///     Dimension::new("lat", Datatype::Float64, "-90", "90", None)?,
+/// ];
+/// let attrs = vec![
+///     Attribute::new("name", Datatype::String, false, None, "auto")?,
+///     Attribute::new("knots", Datatype::Float32, true, None, "auto")?,
+/// ];
+/// let options = SchemaOptions { sparse: true, ..SchemaOptions::default() };
+/// let ships = gridstone::create_array(&context, "mem://ships", "/", Schema::new(dims, attrs, options)?, false)?;
+///
+/// let (names, knots) = (Column::of_texts(["Ada", "Büßer", "Zoë"]), Column::of_options(&[Some(0.1_f32), None, Some(12.5)]));
+/// let data = CellData {
+///     dims: vec![ColumnView::of(&[-74.01, 4.05, -74.02]), ColumnView::of(&[40.70, 51.95, 40.69])],
+///     attrs: vec![("name".to_owned(), names.view()), ("knots".to_owned(), knots.view())],
+///     sorted: false,
+///     dedup: Dedup::Error,
+/// };
+/// let call = Call::default();
+/// ships.commit(vec![ships.stage_cells(data, &call)?], None)?;
+///
+/// // A box, a condition, or both. Coordinates come with the cells.
+/// let harbour = ships.region(&[vec![(-75.0..=-73.0).into(), (40.0..=41.0).into()]])?;
+/// let slow = Condition::parse("knots < 1")?;
+/// let (cells, _) = ships.read_region(Some(&harbour), None, Some(&slow), ReadOrder::Row, &call)?;
+/// assert_eq!((cells.count, cells.dims[0].numbers::<f64>()?), (1, &[-74.01][..]));
+/// assert_eq!(cells.attrs[0].texts()?, ["Ada"]);
+///
+/// // More cells than memory holds are streamed.
+/// let mut scan = ships.scan_region(None, None, None, ReadOrder::Any, 1 << 20, &call)?;
+/// let mut found = 0;
+/// while let Some(batch) = scan.next_batch()? {
+///     found += batch.count;
+/// }
+/// assert_eq!(found, 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Array {
     context: Context,

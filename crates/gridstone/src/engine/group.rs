@@ -13,7 +13,7 @@ use std::sync::Arc;
 const TRIES: usize = 32;
 
 /// A group: named children, which are arrays and groups. A handle means the group, wherever it is moved to, as that of an array does.
-/// What it answers is of its version, the path included; changes of its children are in [`super::children`].
+/// What it answers is of its version, the path included.
 #[derive(Debug, Clone)]
 pub struct Group {
     pub(super) context: Context,

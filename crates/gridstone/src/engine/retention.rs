@@ -63,6 +63,22 @@ fn tags_of(store: &Store, snapshot: &Arc<Snapshot>) -> Result<Vec<(String, u64)>
 /// # Errors
 /// Exists (the name is in use), NotFound (no store, no such version), SnapshotExpired (it has been vacuumed), Input (an
 /// impossible name), Storage.
+///
+/// ```
+/// use gridstone::engine::{open_tagged, tag};
+/// use gridstone::{Context, Options};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options::default())?;
+/// let root = gridstone::create_group(&context, "mem://tagged", "/")?;
+/// tag(&context, "mem://tagged", "as delivered", None, false)?;
+/// root.create_group("later")?;
+///
+/// let delivered = open_tagged(&context, "mem://tagged", "/", "as delivered")?.into_group()?;
+/// assert!(!delivered.contains("later")? && root.refreshed()?.contains("later")?);
+/// # Ok(())
+/// # }
+/// ```
 pub fn tag(context: &Context, uri: &str, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
     tag_in(context, &*store_at(context, uri)?, name, version, replace)
 }
