@@ -48,6 +48,8 @@ check: $(VENV)/.dev ## format, lints, documentation of the crate, house rules, t
 	$(AS_WHEEL) cargo clippy --release --workspace --all-targets -- -D warnings
 	@echo "== check: documentation of the crate"
 	RUSTDOCFLAGS='-D warnings' $(AS_WHEEL) cargo doc --release --no-deps --package gridstone --package gridstone-python
+	@echo "== check: the source archive"
+	.ci/sdist $(BIN)/maturin
 	@echo "== check: house rules"
 	cargo xtask tidy
 	@echo "== check: lints and format of Python"
@@ -148,5 +150,5 @@ $(VENV)/.bench: $(VENV)/.built
 
 $(VENV)/.dev: $(VENV)/.built
 	@echo "== what the checks need"
-	$(PIP) install --quiet -c constraints.txt 'gridstone[dev,test,plot,pandas]'
+	$(PIP) install --quiet -c constraints.txt maturin 'gridstone[dev,test,plot,pandas]'
 	@touch $@
