@@ -196,6 +196,9 @@ impl Array {
     }
 
     /// The path in the store.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn path(&self) -> Result<String> {
         Ok(self.state()?.1.path().to_owned())
     }
@@ -226,11 +229,17 @@ impl Array {
     }
 
     /// The schema at that version.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn schema(&self) -> Result<Arc<Schema>> {
         Ok(Arc::clone(self.state()?.1.schema()))
     }
 
-    /// Moves to the newest version and gives it. An Input error on a handle opened at a version.
+    /// Moves to the newest version and gives it.
+    ///
+    /// # Errors
+    /// Input: the handle was opened at a version. Corruption, Storage.
     pub fn refresh(&self) -> Result<u64> {
         self.check_outside("an array cannot be moved to another version")?;
         if self.pinned {
@@ -243,6 +252,9 @@ impl Array {
     }
 
     /// The same array, read-only, at another version.
+    ///
+    /// # Errors
+    /// NotFound (no such version, or no such array in it), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn at(&self, at: At) -> Result<Self> {
         let (snapshot, _) = look_at(&self.store, at, |snapshot| snapshot.array_by_id(self.id))?;
         Ok(Self::new(self.context.clone(), self.store.clone(), snapshot, self.id, false, at != At::Latest))
@@ -255,6 +267,9 @@ impl Array {
     }
 
     /// The versions up to this one that changed this array, oldest first.
+    ///
+    /// # Errors
+    /// SnapshotExpired (versions were vacuumed meanwhile), Corruption, Storage, Cancelled.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let (snapshot, mut versions) = (self.snapshot(), Vec::new());
         let (snapshot, tags) = self.store.settling(&snapshot, |snapshot| snapshot.retained().tags())?;
@@ -270,6 +285,9 @@ impl Array {
     }
 
     /// The union of all fragments' boxes, tombstones left out; `None` if there is no cell.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
         let (snapshot, state) = self.state()?;
         self.note(&state.schema().domain());
@@ -280,6 +298,9 @@ impl Array {
     }
 
     /// The fragments, oldest order first.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn fragments(&self) -> Result<Vec<FragmentListing>> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema();
@@ -429,18 +450,27 @@ impl Array {
     }
 
     /// The JSON text of a metadata value.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         self.note_key(Some(key));
         self.looked(|state| state.metadata().get(key))
     }
 
     /// The metadata's keys, sorted.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
         self.note_key(None);
         self.looked(|state| Ok(state.metadata().all()?.keys().cloned().collect()))
     }
 
     /// Sets (JSON text) or removes (`None`) metadata keys in one commit.
+    ///
+    /// # Errors
+    /// Input (not writable, text that is no JSON), Conflict, CommitUnknown, Storage.
     pub fn set_metadata(&self, changes: Vec<(String, Option<String>)>) -> Result<u64> {
         if changes.is_empty() {
             return Ok(self.version());

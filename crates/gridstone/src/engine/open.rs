@@ -218,6 +218,9 @@ fn is_unfinished(context: &Context, storage: &Arc<dyn Storage>) -> bool {
 
 /// Deletes the store at `uri` with all its history, or the beginning of a copy; NotFound if there is none. A sealed one needs no
 /// key for that.
+///
+/// # Errors
+/// NotFound, Access, Storage.
 pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
     let storage = storage_at(context, uri)?;
     if !is_store(context, &storage)? {

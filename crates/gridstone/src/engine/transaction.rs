@@ -137,6 +137,9 @@ impl Transaction {
     }
 
     /// Begins another transaction on the newest version of the same store.
+    ///
+    /// # Errors
+    /// Corruption, Storage.
     pub fn again(&self) -> Result<Self> {
         let Shared { context, store, base, isolation, .. } = self.shared.as_ref();
         Ok(Self::over(context, store.clone(), store.refresh(base)?, *isolation))
@@ -326,12 +329,18 @@ impl Transaction {
     }
 
     /// What lies at `path`: "array", "group" or `None`.
+    ///
+    /// # Errors
+    /// Input (the transaction has ended), Corruption, Storage.
     pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
         self.note_nodes(|reads, base| reads.note_node(base, path))?;
         Ok(self.looked(|view| view.find(path))?.1.map(|node| node.kind()))
     }
 
     /// Name and kind of every child of the group at `path`, sorted by name.
+    ///
+    /// # Errors
+    /// NotFound (no group lies there), Input (the transaction has ended), Corruption, Storage.
     pub fn children(&self, path: &str) -> Result<Vec<(String, &'static str)>> {
         self.note_nodes(|reads, base| {
             reads.note_node(base, path)?;
