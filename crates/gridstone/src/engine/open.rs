@@ -71,6 +71,8 @@ impl Opened {
 ///
 /// let missing = gridstone::open(&context, "mem://opening", "/stations/bonn", false, At::Latest).unwrap_err();
 /// assert_eq!(missing.kind(), ErrorKind::NotFound);
+/// let group = gridstone::open(&context, "mem://opening", "/stations", false, At::Latest)?;
+/// assert_eq!(group.into_array().unwrap_err().kind(), ErrorKind::NotFound);
 /// # Ok(())
 /// # }
 /// ```

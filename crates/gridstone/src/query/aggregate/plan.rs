@@ -91,6 +91,7 @@ impl Question {
     /// # fn main() -> gridstone::Result<()> {
     /// let question = Question::parse(&["kind"], &["count(*)", "mean(knots * 1.852)"])?;
     /// assert_eq!(question.aggregates[1].name, "mean(knots * 1.852)");
+    /// assert!(Question::parse(&["kind +"], &[]).is_err() && Question::parse(&[], &["knots"]).is_err());
     /// # Ok(())
     /// # }
     /// ```
