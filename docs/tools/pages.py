@@ -53,7 +53,8 @@ def page(text: str, place: str) -> str:
             return link[0]
         if (ROOT / _joined(place, target)).is_dir():
             target = posixpath.join(target, START)
-        return f"{link['open']}{target.removesuffix('.ipynb')}{'.md' * target.endswith('.ipynb')}{mark}{anchor}{link['rest']}"
+        target = re.sub(r"\.ipynb$", ".md", target)
+        return f"{link['open']}{target}{mark}{anchor}{link['rest']}"
 
     text = _COMMENT.sub("", text)
     pieces, end = [], 0

@@ -1,11 +1,14 @@
 """The HTML of arrays in notebooks."""
 
 import json
+from typing import TYPE_CHECKING
 
 from .. import _native
-from ..base import html
-from ..schema.array_schema import Schema
+from ..base import drawer, html
 from ..version.history import time_text
+
+if TYPE_CHECKING:
+    from .array import Array
 
 _FRAGMENTS_MAX = 10
 
@@ -15,11 +18,13 @@ def closed(uri: str) -> str:
     return f"<div><b>gridstone.Array</b> {html.escape(uri)} (closed)</div>"
 
 
-def opened(native: "_native.Array", uri: str, path: str, schema: Schema) -> str:
-    """Place and version, then the schema and the fragments."""
-    place = html.escape(uri if path == "/" else f"{uri} {path}")
+def opened(array: "Array") -> str:
+    """Place and version, then the schema and a small picture, then the fragments."""
+    native, path = array.native, array.path
+    place = html.escape(array.uri if path == "/" else f"{array.uri} {path}")
     head = f"<b>gridstone.Array</b> {place}, version {native.version} ({time_text(native.timestamp_us)})"
-    return f"<div>{head}{schema._repr_html_()}{_fragments(native)}</div>"
+    picture = drawer.thumbnail(array)
+    return f"<div>{head}{html.beside(array.schema._repr_html_(), picture)}{_fragments(native)}</div>"
 
 
 def _fragments(native: "_native.Array") -> str:
