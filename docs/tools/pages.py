@@ -10,6 +10,7 @@ import argparse
 import posixpath
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,17 +107,18 @@ def from_notebook(source: Path, folder: Path) -> None:
     Raises:
         CellExecutionError: a cell of it fails.
     """
-    import tempfile
-
     import nbformat
     from nbclient import NotebookClient
     from nbconvert import MarkdownExporter
 
     notebook = nbformat.read(source, as_version=4)
     with tempfile.TemporaryDirectory() as empty:
-        NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": empty}}).execute()
+        place = {"metadata": {"path": empty}}
+        quiet = ["--log-level=ERROR"]
+        NotebookClient(notebook, timeout=120, kernel_name="python3", extra_arguments=quiet, resources=place).execute()
     text, resources = MarkdownExporter().from_notebook_node(notebook, {"unique_key": source.stem})
     folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, folder / source.name)
     (folder / f"{source.stem}.md").write_text(_joined_html(text), encoding="utf-8")
     for name, content in resources["outputs"].items():
         (folder / name).write_bytes(content)

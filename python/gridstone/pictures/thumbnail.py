@@ -5,6 +5,7 @@ is read where it is more than is allowed. A dense array shows its newest plane, 
 shows where its cells lie: counted one by one where they are few, else by the boxes of its tiles, which the index has.
 """
 
+import json
 import logging
 import math
 from collections.abc import Container, Mapping, Sequence
@@ -54,10 +55,11 @@ def _of_array(array: "Array", allowance: Allowance | None) -> Markup:
     if allowance.left == 0 or array.ndim == 0 or array.native.in_transaction:
         return Markup()
     frozen = array._pinned()  # Its reads leave the counters of the array as they are.
-    rows = frozen.fragments.to_pylist() if len(frozen.native.fragments()) <= FRAGMENTS_MAX else None
-    written = frozen.nonempty_domain if rows else None
-    if rows is None or written is None:
+    texts = frozen.native.fragments()
+    written = frozen.nonempty_domain if len(texts) <= FRAGMENTS_MAX else None
+    if written is None:
         return Markup()
+    rows = [json.loads(text) for text in texts]
     box = box_of(frozen.schema, dict(zip(frozen.dims, written, strict=True)))
     attached = {row["id"] for row in _native.attached_boxes(frozen.native)}
     if attached and any(map(showing.is_remote, frozen.context.native.sources)):
@@ -144,22 +146,24 @@ def dense_cost(
         if row["kind"] == "sparse":
             total += row["cells"] * (width + _SPARSE_WASTE)
             continue
-        total += _unpacked(schema, part, steps, whole=is_attached) * width
+        total += _unpacked(schema, box, part, steps, whole=is_attached) * width
     return total
 
 
-def _unpacked(schema: "Schema", part: plane.Ends, steps: Mapping[int, int], *, whole: bool) -> int:
-    """Cells that are unpacked at most for a box of a dense fragment: of each tile the touched blocks, or all of it."""
-    tiles, runs, run = 1, 1, 1
+def _unpacked(schema: "Schema", box: plane.Ends, part: plane.Ends, steps: Mapping[int, int], *, whole: bool) -> int:
+    """Cells that are unpacked at most for a part of a dense fragment's box: of each tile the touched blocks, or all."""
+    tiles, taken, extents = 1, [], []
     order = range(len(part)) if schema.cell_order != "col" else range(len(part) - 1, -1, -1)
     for place in order:
-        low, high = part[place]
-        side, step, tile = high - low + 1, steps.get(place, 1), schema.dims[place].positions_per_tile
+        side, step = part[place][1] - part[place][0] + 1, steps.get(place, 1)
+        tile = min(schema.dims[place].positions_per_tile, box[place][1] - box[place][0] + 1)
         tiles *= min(-(-side // step), side // tile + 2)
-        within = min(-(-side // step), -(-tile // step))
-        runs, run = (runs * run * within, 1) if within < tile else (runs, run * within)
-    cells = math.prod(dim.positions_per_tile for dim in schema.dims)
-    return tiles * (cells if whole else min(cells, runs * (run + _BLOCK_CELLS)))
+        taken.append(min(-(-side // step), -(-tile // step)))
+        extents.append(tile)
+    cells = math.prod(extents)
+    # What is taken along the first dimensions chooses stretches of the tile, each with blocks that reach beyond it.
+    stretches = (math.prod(taken[:k]) * (math.prod(extents[k:]) + _BLOCK_CELLS) for k in range(len(taken) + 1))
+    return tiles * (cells if whole else min(cells, *stretches))
 
 
 def _coloured(attr: Attr, values: AnyArray, empty: AnyArray) -> AnyArray:
