@@ -1,4 +1,5 @@
-"""How the site shows docstrings: examples without a heading get one, parameters that share a line get one each."""
+"""How the site shows docstrings: examples without a heading get one, parameters that share a line get one each, and
+classes that calls give, not callers make, have no constructor."""
 
 import re
 from typing import Any
@@ -34,3 +35,12 @@ class Docstrings(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_given: Any) -> None:
         if obj.docstring is not None:
             obj.docstring.value = one_by_one(with_headings(obj.docstring.value))
+
+    def on_class(self, *, cls: griffe.Class, **_given: Any) -> None:
+        if "__init__" in cls.members and not (_takes(cls) or _takes(cls.members["__init__"])):
+            cls.del_member("__init__")
+
+
+def _takes(obj: Any) -> bool:
+    """Whether a docstring says what is taken."""
+    return obj.docstring is not None and _ARGUMENTS.search(obj.docstring.value) is not None

@@ -7,11 +7,13 @@ names is gathered too, a folder by its README.md, and any other file as it is. N
 """
 
 import argparse
+import os
 import posixpath
 import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 START = "README.md"
@@ -19,6 +21,8 @@ _CODE = re.compile(r"(^[ ]*(?P<fence>```+|~~~+).*?^[ ]*(?P=fence)[ ]*$|`+[^`\n]+
 _COMMENT = re.compile(r"^<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s]+)(?P<rest>[^)]*\))")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|/")
+_RANKS = {"docs/guide/": 3, "docs/reference/": 2, "docs/design/": 0.3, "changes/": 0.1, "CHANGELOG.md": 0.3}
+"""How much more or less than others pages count in a search."""
 _MARKER = re.compile(r"(?:[-*+]|\d+\.)\s")
 
 
@@ -62,7 +66,10 @@ def page(text: str, place: str) -> str:
     for code in _CODE.finditer(text):
         pieces += [_LINK.sub(to_page, text[end : code.start()]), code[0]]
         end = code.end()
-    return nested("".join([*pieces, _LINK.sub(to_page, text[end:])]))
+    rank = next(
+        (f"---\nsearch:\n  boost: {rank}\n---\n" for start, rank in _RANKS.items() if place.startswith(start)), ""
+    )
+    return rank + nested("".join([*pieces, _LINK.sub(to_page, text[end:])]))
 
 
 def reached(starts: list[str]) -> tuple[dict[str, str], set[str]]:
@@ -116,22 +123,24 @@ def from_notebook(source: Path, folder: Path) -> None:
         place = {"metadata": {"path": empty}}
         quiet = ["--log-level=ERROR"]
         NotebookClient(notebook, timeout=120, kernel_name="python3", extra_arguments=quiet, resources=place).execute()
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
+        _tidy(output.get("data", {}), empty)
     text, resources = MarkdownExporter().from_notebook_node(notebook, {"unique_key": source.stem})
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, folder / source.name)
-    (folder / f"{source.stem}.md").write_text(_joined_html(text), encoding="utf-8")
+    (folder / f"{source.stem}.md").write_text(text, encoding="utf-8")
     for name, content in resources["outputs"].items():
         (folder / name).write_bytes(content)
 
 
-def _joined_html(text: str) -> str:
-    """The text with each output in HTML on lines of no indent and without empty ones, so that it stays HTML."""
-    return re.sub(
-        r"^<(div|table|details).*?^</\1>|^<(div|table|details)\b.*</\2>$",
-        lambda found: "".join(line.strip() for line in found[0].splitlines()),
-        text,
-        flags=re.DOTALL | re.MULTILINE,
-    )
+def _tidy(data: Any, folder: str) -> None:
+    """Changes the results of a cell in place: HTML has no empty line, at which Markdown would end it, and places have
+    no name of a folder that is new each time."""
+    for kind, content in data.items():
+        if kind.startswith("text/"):
+            text = content.replace(folder + os.sep, "")
+            kept = [line for line in text.splitlines() if line.strip()]
+            data[kind] = "\n".join(kept) if kind == "text/html" else text
 
 
 def gather(target: Path, *, notebooks: bool = True) -> list[str]:
