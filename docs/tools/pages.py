@@ -21,7 +21,7 @@ _CODE = re.compile(r"(^[ ]*(?P<fence>```+|~~~+).*?^[ ]*(?P=fence)[ ]*$|`+[^`\n]+
 _COMMENT = re.compile(r"^<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s]+)(?P<rest>[^)]*\))")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|/")
-_RANKS = {"docs/guide/": 3, "docs/reference/": 2, "docs/design/": 0.3, "changes/": 0.1, "CHANGELOG.md": 0.3}
+_RANKS = {"docs/guide/": 8, "docs/design/": 0.3, "changes/": 0.1, "CHANGELOG.md": 0.3}
 """How much more or less than others pages count in a search."""
 _MARKER = re.compile(r"(?:[-*+]|\d+\.)\s")
 

@@ -1,16 +1,30 @@
 """The HTML of arrays in notebooks."""
 
 import json
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .. import _native
 from ..base import drawer, html
+from ..schema.array_schema import Schema
 from ..version.history import time_text
 
-if TYPE_CHECKING:
-    from .array import Array
-
 _FRAGMENTS_MAX = 10
+
+
+class Open(Protocol):
+    """An array that is open."""
+
+    @property
+    def native(self) -> "_native.Array": ...
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def schema(self) -> Schema: ...
 
 
 def closed(uri: str) -> str:
@@ -18,7 +32,7 @@ def closed(uri: str) -> str:
     return f"<div><b>gridstone.Array</b> {html.escape(uri)} (closed)</div>"
 
 
-def opened(array: "Array") -> str:
+def opened(array: Open) -> str:
     """Place and version, then the schema and a small picture, then the fragments."""
     native, path = array.native, array.path
     place = html.escape(array.uri if path == "/" else f"{array.uri} {path}")

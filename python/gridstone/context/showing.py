@@ -18,7 +18,7 @@ class Showing:
 
     pictures: int = USUAL_BYTES
     remote_pictures: int = 0
-    """Of stores, and of attached files, that are reached over a network."""
+    """The same, for stores and attached files that are reached over a network."""
 
     def limit(self, uri: str) -> int:
         """What the pictures of what lies there may unpack."""
