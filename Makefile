@@ -29,7 +29,7 @@ CLEAN_TREE := git diff --quiet HEAD --
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check wheel wheel-test bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
+.PHONY: demo test check docs wheel wheel-test bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
@@ -90,6 +90,13 @@ instructions: ## count the instructions of small workloads, compare with the bas
 	@echo "== instructions"
 	cargo xtask instructions
 
+# The page that a browser opens is site/index.html; a search needs a server: python -m http.server --directory site
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/.docs ## build the documentation as a site in site/; a warning is an error
+	@echo "== docs: the notebook is run, the pages go to site/"
+	$(BIN)/python docs/tools/pages.py .pages
+	$(BIN)/python -m mkdocs build --quiet --strict
+
 seeds: $(VENV)/.test ## run the oracle, the machines and the models with new seeds for MINUTES minutes (10)
 	@echo "== seeds"
 	cargo xtask seeds --minutes $(or $(MINUTES_GIVEN),10)
@@ -121,7 +128,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 clean: ## remove all that was built or installed here
-	rm -rf $(VENV) demo-out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-out site .pages .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	cargo clean
 
 $(BIN)/python:
@@ -151,4 +158,9 @@ $(VENV)/.bench: $(VENV)/.built
 $(VENV)/.dev: $(VENV)/.built
 	@echo "== what the checks need"
 	$(PIP) install --quiet -c constraints.txt maturin 'gridstone[dev,test,plot,pandas]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.built
+	@echo "== what the site needs"
+	$(PIP) install --quiet -c constraints.txt 'gridstone[docs,plot]'
 	@touch $@

@@ -18,6 +18,7 @@ from .base.drawer import name_drawer
 from .compare.diff import diff
 from .compare.report import Difference
 from .context.settings import Context
+from .context.showing import set_options
 from .errors import (
     AccessError,
     BoundsError,
@@ -139,6 +140,7 @@ __all__ = [
     "register_filter",
     "registered_filters",
     "repair",
+    "set_options",
     "sql",
     "tag",
     "transaction",
@@ -167,8 +169,13 @@ def _draw_result(*given: Any, **options: Any) -> Any:
     return importlib.import_module(f"{__name__}.result_plot").plot(*given, **options)
 
 
+def _draw_thumbnail(*given: Any) -> Any:
+    return importlib.import_module(f"{__name__}.pictures.thumbnail").thumbnail(*given)
+
+
 name_drawer("array", _draw_array)
 name_drawer("result", _draw_result)
+name_drawer("thumbnail", _draw_thumbnail)
 
 
 if not TYPE_CHECKING:  # Type checkers would take any misspelled name for a part of the package.

@@ -223,16 +223,7 @@ def _axes_of(array: "Array", at: Mapping[str, Any]) -> tuple[str, str]:
             if at
             else f"a picture needs two dimensions of numbers or times, the array has {free}"
         )
-    lower = {name.lower(): name for name in free}
-    for x, y in (("lon", "lat"), ("longitude", "latitude"), ("x", "y")):
-        if x in lower and y in lower:
-            return lower[x], lower[y]
-    meta = {name: array.dim(name).meta for name in free}
-    east = [name for name in free if axis.is_longitude(name, meta[name])]
-    north = [name for name in free if axis.is_latitude(name, meta[name])]
-    if len(east) == len(north) == 1 and east != north:
-        return east[0], north[0]
-    return (free[0], free[1]) if array.sparse else (free[-1], free[-2])
+    return axis.drawn_of(array, free)
 
 
 def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:

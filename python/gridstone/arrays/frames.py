@@ -75,7 +75,8 @@ class Tabled(Noting):
     def count(self, box: BoxLike = None, where: Where | None = None, *, progress: Progress = None) -> int:
         """The number of cells: of a sparse array those that are there, of a dense one all positions.
 
-            a.count() · a.count({"x": (0, 99)}) · a.count(where="sog > 20")
+            a.count()
+            a.count({"x": (0, 99)}, where="sog > 20")
 
         Where the index of the array knows the answer of a whole tile, the tile is not read. `len(a)` is another number:
         `a.shape[0]`.

@@ -77,6 +77,11 @@ class Context(Settings):
 
     A key is neither shown nor pickled: an unpickled context that had one takes it from the environment, and is refused
     without it. The same holds for credentials in `storage_options`; the other options are pickled.
+
+    Example:
+        >>> frugal = gs.Context(memory_budget="256MiB", threads=2)
+        >>> gs.open("sea.gs", context=frugal).context.memory_budget
+        268435456
     """
 
     __slots__ = ("_given", "_keys", "_left", "_lock", "_made", "_settings", "_sources")

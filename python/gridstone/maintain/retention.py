@@ -174,13 +174,24 @@ def tag(
         ExistsError: the name is in use, and `replace` is False.
         NotFoundError: there is no such store or version.
         SnapshotExpiredError: the version has been vacuumed.
+
+    Example:
+        >>> gs.tag("sea.gs", "checked", 3)
+        3
+        >>> gs.open("sea.gs", version="checked").version
+        3
     """
     return _native.tag((context or default()).native, os.fspath(uri), name, version, replace)
 
 
 @checked()
 def untag(uri: str | os.PathLike[str], name: str, *, context: Context | None = None) -> int:
-    """Takes a name away; returns the version that it named. A `NotFoundError` if there is no such tag."""
+    """Takes a name away; returns the version that it named. A `NotFoundError` if there is no such tag.
+
+    Example:
+        >>> gs.tag("sea.gs", "checked", 3), gs.untag("sea.gs", "checked")
+        (3, 3)
+    """
     return _native.untag((context or default()).native, os.fspath(uri), name)
 
 

@@ -5,6 +5,7 @@ at its newest written position, and the others at the first written one there.
 """
 
 import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ def ticks_of_box(box: Box) -> Ends:
 
 def written_boxes(array: "Array", attr: str | None) -> "list[tuple[dict[str, Any], Ends]]":
     """The fragments that change an attribute, oldest first, each with its box."""
-    rows = sorted(array.fragments.to_pylist(), key=lambda row: (row["version"], row["index"]))
+    rows = sorted(map(json.loads, array.native.fragments()), key=lambda row: (row["version"], row["index"]))
     return [
         (row, tuple((int(low), int(high)) for low, high in row["domain"]))
         for row in rows

@@ -70,8 +70,10 @@ def attach(
         NotFoundError: there is no such file or dataset.
         UnsupportedError: the cells have no form in place.
 
-    >>> a = gs.attach("run.gs", "run.h5", "/e")
-    >>> a.mean()
+    Example:
+        >>> a = gs.attach("run.gs", "run.h5", "/e")
+        >>> a.shape, float(a.mean())
+        ((4, 6), 11.5)
     """
     known("variable", variable, ("copy", "refuse"))
     where = os.fspath(uri)
