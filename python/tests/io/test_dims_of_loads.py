@@ -158,7 +158,7 @@ def test_years_alone_are_years_in_domains_as_in_boxes(
     assert cli.run([*load[:-1], "t=2025:2026"]) == 2 and "resize" in capfd.readouterr().err
     capfd.readouterr()
     assert cli.run(["delete", uri, "--box", f"t={span}", "--dry-run"]) == 0
-    assert capfd.readouterr().out.startswith("2 cells would go")
+    assert capfd.readouterr().out.startswith("4 cells would go")
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8))
