@@ -32,7 +32,7 @@ class Drawable:
     ) -> "Figure | Any":
         """Draws a sparse array as a density map, a dense one as an image: `a.plot(at={"day": "2026-03-01"})`.
 
-        Of one dimension a dense array is drawn as a line with gaps, a sparse one as bars that count cells.
+        A dense array of one dimension is drawn as a line with gaps, a sparse one as bars that count cells.
 
         An image shows one plane. The picture says which, and which cells are unwritten, null or NaN.
 

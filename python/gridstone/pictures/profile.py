@@ -1,6 +1,6 @@
 """Pictures of arrays of one dimension: values of a dense one as a line, cells of a sparse one as counts in bars.
 
-Of many cells a line goes through the least and the greatest of each few, so that no peak is lost. They are read in
+A line of many cells goes through the least and the greatest of each few, so that no peak is lost. Cells are read in
 pieces.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 POINTS_MAX = 20_000
 """Up to so many cells are drawn one by one, and more in half as many groups."""
 CELLS_MAX = 1 << 26
-"""Of a longer part cells are left out."""
+"""In a longer part cells are left out."""
 BARS_MAX = 240
 _PIECE = 1 << 20
 
