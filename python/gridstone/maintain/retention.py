@@ -142,7 +142,7 @@ def of_json(text: str, dry_run: bool) -> Vacuum:
 def asked(keep: Duration | None, versions: Any, safety_age: Duration) -> tuple[int | None, int | None, int]:
     """What the core is asked for; an age of an hour where nothing is said."""
     if keep is not None and versions is not None:
-        raise InputError("vacuum() takes keep= (an age) or versions= (a number), not both")
+        raise InputError("keep= says what stays by age, and versions= by number: give one of them")
     if versions is not None and (
         isinstance(versions, bool) or not isinstance(versions, int) or not 0 < versions < 2**63
     ):

@@ -71,6 +71,11 @@ def _asked(array: "Array", axis: int, value: Any, ends: tuple[int, int]) -> int:
     """The tick of a place that was asked for; of a period the first one in it."""
     dim = array.schema.dims[axis]
     index = array._index(dim, axis)
+    if isinstance(value, slice | Mapping) or lookup.is_list(value):
+        raise InputError(
+            f"at= takes one place along dimension {dim.name!r}, found {brief(value)}; choose a part of what is drawn "
+            f"with box=, or draw several planes one by one"
+        )
     if isinstance(value, str) and index.dtype != "string" and not datatype.is_time(index.dtype):
         value = _number(dim.name, value)
     try:
