@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import xarray
 from xarray.backends import BackendEntrypoint
-from xarray.conventions import decode_cf_variables, encode_dataset_coordinates
+from xarray.conventions import CF_RELATED_DATA, decode_cf_variables, encode_dataset_coordinates
 
 from ..arrays.array import Array
 from ..base.arguments import flag
@@ -191,8 +191,17 @@ def _dataset(node: Array | Group, switches: _Switches) -> xarray.Dataset:
 
 def _with_coordinates_in_attrs(given: xarray.Dataset, content: Content) -> xarray.Dataset:
     """What a file would show undecoded: the names of coordinates in attributes."""
-    beside = given.set_coords(content.coordinates & set(given.variables))
+    beside = given.set_coords(content.coordinates & set(given.variables)).copy()
+    related = {}
+    for name, variable in beside.variables.items():
+        # What these name is no coordinate in a file: the encoder looks for them in the encoding.
+        related[name] = {key: variable.attrs.pop(key) for key in CF_RELATED_DATA if key in variable.attrs}
+        variable.encoding.update(related[name])
     variables, attrs = encode_dataset_coordinates(beside)
+    for name, variable in variables.items():
+        variable.attrs.update(related[name])
+        for key in related[name]:
+            variable.encoding.pop(key, None)
     return xarray.Dataset(variables, attrs=attrs)
 
 

@@ -85,14 +85,12 @@ def created(tx: Transaction, path: str, plans: Sequence[Planned], held: There) -
 
 
 def _check_sizes(path: str, plans: Sequence[Planned], held: There) -> None:
-    written = {one.name for one in plans}
-    stays = There({name: array for name, array in held.arrays.items() if name not in written})
     for one in plans:
         for dim, size in zip(one.variable.dims, one.shape, strict=True):
-            if stays.sizes.get(dim, size) != size:
+            if held.sizes.get(dim, size) != size:
                 raise InputError(
                     f"Unable to update size for existing dimension {dim!r}: {one.name!r} has {size} positions along "
-                    f"it, the group {path!r} has {stays.sizes[dim]}; append with append_dim={dim!r}, write a part with "
+                    f"it, the group {path!r} has {held.sizes[dim]}; append with append_dim={dim!r}, write a part with "
                     f'region=, or replace the group with mode="w"'
                 )
 

@@ -164,7 +164,7 @@ def _kept(name: Hashable, variable: Any) -> dict[Any, Any]:
     encoding = {key: value for key, value in variable.encoding.items() if key not in _OF_ANOTHER_FILE}
     if str(encoding.get("_Unsigned", "")).lower() == "true" or _is_s1(encoding.get("dtype")):
         # xarray's encoder makes more of these, and mends them: what would come back is kept.
-        return {**encoding, **_through_encoder(name, variable, encoding)}
+        encoding.update(_through_encoder(name, variable, encoding))
     return {key: value for key, value in encoding.items() if value is not None}
 
 
@@ -205,7 +205,7 @@ def _encoded(stored: str, name: Hashable, variable: Any) -> Planned:
 
     from .texts import as_characters
 
-    layout = {key: value for key, value in variable.encoding.items() if key in _OF_LAYOUT}
+    layout = {key: variable.encoding[key] for key in ("zlib", "complevel", "shuffle") if key in variable.encoding}
     variable = variable.copy(deep=False)
     variable.encoding = {key: value for key, value in variable.encoding.items() if key not in _OF_LAYOUT}
     before = dict(variable.attrs)
@@ -217,7 +217,11 @@ def _encoded(stored: str, name: Hashable, variable: Any) -> Planned:
         {key: value for key, value in data.attrs.items() if key in before}, f"variable {stored!r}"
     )
     decoding = {key: value for key, value in data.attrs.items() if key not in before}
-    left = {key: value for key, value in data.encoding.items() if key not in decoding and key != "dtype"}
+    left = {
+        key: value
+        for key, value in data.encoding.items()
+        if key not in decoding and key not in ("dtype", *_OF_ANOTHER_FILE) and value is not None
+    }
     kept = notes.storable({**left, **layout, **decoding})
     made.encoding, of_encoding = notes.plain(kept, f"the encoding of {stored!r}")
     made.noted = {**form.noted, **names.noted_dims(stored, data.dims)}
