@@ -22,7 +22,7 @@ _OUTER_WASTE_MAX = 4
 class StoredArray(BackendArray):
     """One attribute of a dense array at one version. It pickles as its place, without data; threads may share it."""
 
-    __slots__ = ("_attr", "_shown", "stored", "dtype", "shape")
+    __slots__ = ("_attr", "_shown", "dtype", "shape", "stored")
 
     def __init__(self, array: Array, attr: str, shown: Shown) -> None:
         self.stored, self._attr, self._shown = array, attr, shown

@@ -15,9 +15,9 @@ VERSION = "2026.9.0"
 if xr.__version__ != VERSION:
     pytest.skip(f"these are the tests of xarray {VERSION}, installed is {xr.__version__}", allow_module_level=True)
 
-from xarray.tests import conftest as theirs
-from xarray.tests.test_backends import CFEncodedBase as _CFEncodedBase
-from xarray.tests.test_backends_datatree import NetCDFIOBase as _NetCDFIOBase
+from xarray.tests import conftest as theirs  # noqa: E402
+from xarray.tests.test_backends import CFEncodedBase as _CFEncodedBase  # noqa: E402
+from xarray.tests.test_backends_datatree import NetCDFIOBase as _NetCDFIOBase  # noqa: E402
 
 use_dask = theirs.use_dask
 simple_datatree = theirs.simple_datatree

@@ -9,7 +9,7 @@ import xarray as xr
 import gridstone as gs
 
 ENGINE = "gridstone"
-"""Found by its entry point: that of the installed package, or that of `gridstone_engine-0.dist-info` beside this file."""
+"""Found by its entry point: the installed package has it, and `gridstone_engine-0.dist-info` beside this file."""
 
 
 def opened(uri: Any, **options: Any) -> xr.Dataset:
