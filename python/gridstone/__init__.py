@@ -61,6 +61,7 @@ from .version.receipt import Receipt
 
 if TYPE_CHECKING:
     from . import chart as chart
+    from . import dask as dask
     from . import io as io
     from . import partials as partials
     from . import plot as plot
@@ -122,6 +123,7 @@ __all__ = [
     "connect",
     "copy",
     "create",
+    "dask",
     "delete",
     "diff",
     "du",
@@ -147,7 +149,7 @@ __all__ = [
     "verify",
 ]
 
-_LAZY_MODULES = ("chart", "io", "partials", "plot")
+_LAZY_MODULES = ("chart", "dask", "io", "partials", "plot")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
     "Plan": "result.plan",

@@ -69,6 +69,12 @@ def write_blocks(array: Array, values: Mapping[str, Any], offset: Sequence[int] 
     )
 
 
+def is_in_threads(blocks: Blocks) -> bool:
+    """Whether threads of this process would compute it, so that they can share a transaction."""
+    base, threaded, local = (needed(f"dask.{name}", "dask", "writing blocks") for name in ("base", "threaded", "local"))
+    return base.get_scheduler(collections=[blocks]) in (threaded.get, local.get_sync)
+
+
 def receipts_of(computed: Any) -> list[Receipt]:
     """The receipts in what computed blocks are: arrays of them, nested in lists or alone."""
     return list(_receipts(computed))
