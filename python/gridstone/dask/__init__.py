@@ -5,7 +5,8 @@ gs.dask.store(x, "sea.gs", path="/anomaly")
 gs.dask.frame(gs.open("ships.gs"), columns=["sog"], where="sog > 20")
 """
 
+from .frame import frame
 from .read import array
 from .store import store
 
-__all__ = ["array", "store"]
+__all__ = ["array", "frame", "store"]
