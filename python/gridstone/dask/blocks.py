@@ -53,7 +53,12 @@ def write_blocks(array: Array, values: Mapping[str, Any], offset: Sequence[int] 
         inner = tuple(schema.ndim + 32 * place + axis for axis in range(part.ndim - schema.ndim))
         pairs += [part, (*cells, *inner)]
     target = array if array.native.in_transaction else place_of(array, "write_blocks")
-    start = (0,) * schema.ndim if offset is None else tuple(int(position) for position in offset)
+    first_position = (0,) * schema.ndim if offset is None else offset
+    # Coordinates: positions move if the domain grows at its low end meanwhile.
+    start = tuple(
+        datatype.ticks_of(dim.reach[0]) + int(position)
+        for dim, position in zip(schema.dims, first_position, strict=True)
+    )
     return da.blockwise(
         _write,
         cells,
@@ -118,22 +123,14 @@ def _write(held: _Held, names: Sequence[str], start: Sequence[int], where: Seque
     made = np.empty((1,) * len(where), object)
     if all(part.stop > part.start for part in where):
         array = held.array
-        box = _box(array._schema, start, where)
+        bounds = [(low + part.start, low + part.stop - 1) for low, part in zip(start, where, strict=True)]
+        box = Box(array._schema.dims, tuple(bounds))
         given = {name: np.asanyarray(block) for name, block in zip(names, blocks, strict=True)}
         if isinstance(held.target, Array):
             array.write(given, box)
         else:
             made[(0,) * len(where)] = array.write(given, box, commit=False)
     return made
-
-
-def _box(schema: Schema, start: Sequence[int], where: Sequence[slice]) -> Box:
-    """The coordinates at these positions."""
-    bounds = []
-    for dim, first, part in zip(schema.dims, start, where, strict=True):
-        low = datatype.ticks_of(dim.reach[0]) + first
-        bounds.append((low + part.start, low + part.stop - 1))
-    return Box(schema.dims, tuple(bounds))
 
 
 def _aligned(da: Any, schema: Schema, values: Mapping[str, Any]) -> dict[str, Any]:

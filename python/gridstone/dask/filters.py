@@ -188,10 +188,10 @@ def _instant(dtype: str, value: Any) -> Any:
     if datatype.step_of(dtype) not in _UNITS or isinstance(value, int | float | np.number):
         return None
     try:
-        found = pd.Timestamp(value)
+        found: Any = pd.Timestamp(value)
     except (TypeError, ValueError):
         return None
-    return None if pd.isna(found) or found.tzinfo is not None else found.to_datetime64()
+    return None if found is pd.NaT or found.tzinfo is not None else found.to_datetime64()
 
 
 _VALUES: list[tuple[Callable[[str], bool], Callable[[str, Any], Any]]] = [

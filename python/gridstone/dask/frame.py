@@ -43,7 +43,8 @@ def frame(
         where: a condition on dimensions and attributes, as for `Array.read`.
         index: a dimension to be the index. Partitions are cut at edges of its space tiles and sorted by it, and Dask
             knows their divisions. None: each partition counts its rows from 0, and is in global order.
-        blocksize: bytes of a partition in memory, about. They are boxes of whole space tiles where these are smaller.
+        blocksize: bytes of a partition in memory, about. Partitions are boxes, which begin where space tiles do, and
+            within these where one alone holds more.
 
     Raises:
         InputError: an unknown column, an index that is no dimension, or a condition that does not fit.
@@ -129,8 +130,10 @@ def _collection(cells: Cells, boxes: list[Parts], divisions: tuple[Any, ...], li
 def _from_map(cells: Cells, boxes: list[Parts], divisions: tuple[Any, ...], like: Any, where: str | None) -> Any:
     """The frame by what is public in Dask."""
     dd = needed("dask.dataframe", "dask", "gridstone.dask.frame")
+    dask = needed("dask", "dask", "gridstone.dask.frame")
     known = None if divisions[0] is None else divisions
-    return dd.from_map(_Read(cells, where, like), boxes, meta=like, divisions=known, enforce_metadata=False)
+    with dask.config.set({"dataframe.convert-string": False}):  # Columns of texts are as pandas has them.
+        return dd.from_map(_Read(cells, where, like), boxes, meta=like, divisions=known, enforce_metadata=False)
 
 
 class _Read:

@@ -1,8 +1,8 @@
-"""Cuts a sparse array into partitions: boxes that cover the domain, each a range of the global order.
+"""Cuts a sparse array into partitions: boxes that cover the domain, in the order of the tiles.
 
 1. The tiles of data say how many cells lie where, by the low ends of their MBRs.
 2. The domain is cut along the slowest dimension, at edges of space tiles, where enough cells have come together.
-3. A slab of one tile with too many cells is cut along the next dimension, and in the end within its space tile.
+3. A slab with too many cells is cut along the next dimension, and in the end where tiles of data begin.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def _values(dim: Dim, column: Any) -> AnyArray:
 
 
 def boxes_of(a: Array, tiles: Tiles, cells_max: int) -> list[Parts]:
-    """Boxes in global order, each of about `cells_max` cells; one of them if there is no cell."""
+    """Boxes, each of about `cells_max` cells; one of them if there is no cell."""
     dims = a._schema.dims
     order = list(range(len(dims)))
     if a._schema.tile_order == "col":

@@ -82,7 +82,7 @@ def _reader(place: Place) -> Array:
 
 @lru_cache(_OPEN_MAX)
 def _writer(place: Place) -> Array:
-    native, _ = pickling.reopened(place.context, place.uri, place.path, place.version, "r+", place.id)
-    if native.version != place.version:
+    native, lags = pickling.reopened(place.context, place.uri, place.path, place.version, "r+", place.id)
+    if lags:
         native = pickling.newest_of(native, place.context, True)
     return Array(native, place.context)

@@ -55,8 +55,8 @@ def store(
 
     Every block is a fragment of its own, so that blocks need no alignment to tiles and no lock. Workers may be threads,
     processes or machines that reach the store. If the graph fails, nothing of it is visible, and an array that the call
-    has created is gone again; the files of blocks that were written are removed by a vacuum. Of a block that was tried
-    several times the try that came back is committed.
+    has created is gone again; the files of blocks that were written are removed by a vacuum. A block that was tried
+    several times is committed once, as the try wrote it that came back.
 
     Args:
         x: a dask array, or several of one shape by attribute. One with a structured dtype has an attribute for each
@@ -65,7 +65,7 @@ def store(
         path: the place of the array. If it is there, it is written to; else it is created, in the same commit where
             threads of this process compute the graph, and in a commit before where others do.
         schema: of an array that is created; None: dimensions d0, d1, … from 0 on, tiles that divide the chunks, and
-            the attribute "value", nullable where blocks are masked.
+            the attribute "value", nullable where blocks are masked. Objects are taken for texts.
         compute: False: give a `dask.delayed.Delayed` that writes, commits, and has the version. An array that is not
             there is created at once, without a cell.
         box: the box of an array that is there, in coordinates as for `Array.write`; None: the whole domain.
@@ -146,12 +146,13 @@ def _dask_array(da: Any, given: Any) -> Any:
 def _schema_of(values: Mapping[str, Any]) -> Schema:
     """The schema of an array that these fill, with dimensions that count from 0."""
     first = next(iter(values.values()))
-    width = max(datatype.cell_bytes(datatype.parse(x.dtype)) for x in values.values())
+    kinds = {name: "string" if x.dtype == object else datatype.parse(x.dtype) for name, x in values.items()}
+    width = max(map(datatype.cell_bytes, kinds.values()))
     sides = [max(sizes, default=0) for sizes in first.chunks]
     tile = [_divisor(n, t) for n, t in zip(sides, auto_tile([max(1, n) for n in sides], width), strict=True)]
     dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(first.shape, tile, strict=True))]
     masked = np.ma.MaskedArray
-    attrs = [Attr(name, x.dtype, nullable=isinstance(x._meta, masked)) for name, x in values.items()]
+    attrs = [Attr(name, kinds[name], nullable=isinstance(x._meta, masked)) for name, x in values.items()]
     return Schema(dims, attrs)
 
 
