@@ -124,8 +124,8 @@ def sql(
     an array without cells.
 
     Raises:
-        InputError: a mistake in the query, which DuckDB's message shows; a number of the answer that does not fit, a
-            time that is infinite, or an interval of months; a stream that is read twice; a parameter that DuckDB does
+        InputError: a mistake in the query, which DuckDB's message shows; an answer with a number that does not fit, an
+            infinite time or months. Also a stream that is read twice; a parameter that DuckDB does
             not have exactly.
         NotFoundError: an array or file that is not there.
         BudgetError: the query needs more memory than the budget, and cannot spill.

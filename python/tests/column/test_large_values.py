@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 
 MIB = 1 << 20
 SIZE = MIB // 4 if AT_GATE else MIB
-"""Of a value: more than four blocks of them are a tile, where a limit of cells alone would make two."""
+"""The bytes of a value: more than four blocks of them are a tile, where a limit of cells alone would make two."""
 COUNT = 1_100
 
 
