@@ -24,9 +24,12 @@ AS_WHEEL = PYO3_BUILD_EXTENSION_MODULE=1 $(addprefix PYO3_CONFIG_FILE=,$(firstwo
 # The extra "bench", one by one for platforms where one of them has no wheel.
 PEERS := duckdb h5py hdf5plugin matplotlib polars tensorstore tiledb zarr zarrs
 
+# Fails where a tracked file has changed since the last commit.
+CLEAN_TREE := git diff --quiet HEAD --
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
+.PHONY: demo test check docs wheel wheel-test bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
@@ -38,11 +41,15 @@ test: $(VENV)/.test ## run all tests, Rust and Python
 	@echo "== test: Python and vectors"
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) python/tests vectors
 
-check: $(VENV)/.dev ## format, lints, house rules, types, stubs
+check: $(VENV)/.dev ## format, lints, documentation of the crate, house rules, types, stubs
 	@echo "== check: format of Rust"
 	cargo fmt --all --check
 	@echo "== check: lints of Rust"
 	$(AS_WHEEL) cargo clippy --release --workspace --all-targets -- -D warnings
+	@echo "== check: documentation of the crate"
+	RUSTDOCFLAGS='-D warnings' $(AS_WHEEL) cargo doc --release --no-deps --package gridstone --package gridstone-python
+	@echo "== check: the source archive"
+	.ci/sdist $(BIN)/maturin
 	@echo "== check: house rules"
 	cargo xtask tidy
 	@echo "== check: lints and format of Python"
@@ -52,6 +59,18 @@ check: $(VENV)/.dev ## format, lints, house rules, types, stubs
 	$(BIN)/mypy --strict python/gridstone
 	@echo "== check: the stub of the native module"
 	$(BIN)/python -m mypy.stubtest gridstone._native --allowlist python/stubtest-allowlist.txt --ignore-unused-allowlist
+
+wheel: $(BIN)/python ## build a wheel for any Linux of this processor, and a source archive, into dist/
+	@echo "== wheel: the source archive holds all that git tracks; the wheel is built of it (all is compiled: some minutes)"
+	@$(CLEAN_TREE) || { echo "commit or stash first: the archive is made of the files of this folder"; exit 1; }
+	$(PIP) install --quiet -c constraints.txt 'maturin[zig]'
+	rm -rf dist
+	CARGO_TARGET_DIR='$(TARGET)' $(BIN)/maturin build --release --sdist --strip --zig --out dist
+	@ls -l dist
+
+wheel-test: ## try the wheel in dist/ in an empty environment without Rust
+	@echo "== wheel-test"
+	PYTHON='$(PYTHON)' .ci/wheel dist/*.whl
 
 bench: $(VENV)/.bench ## measure beside what else a user would pick; results are checked first
 	@echo "== bench"
@@ -70,6 +89,13 @@ bench-blocks: $(VENV)/.bench ## compare block sizes on real columns, DATA=folder
 instructions: ## count the instructions of small workloads, compare with the baseline; needs valgrind
 	@echo "== instructions"
 	cargo xtask instructions
+
+# The page that a browser opens is site/index.html; a search needs a server: python -m http.server --directory site
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/.docs ## build the documentation as a site in site/; a warning is an error
+	@echo "== docs: the notebook is run, the pages go to site/"
+	$(BIN)/python docs/tools/pages.py .pages
+	$(BIN)/python -m mkdocs build --quiet --strict
 
 seeds: $(VENV)/.test ## run the oracle, the machines and the models with new seeds for MINUTES minutes (10)
 	@echo "== seeds"
@@ -102,7 +128,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 clean: ## remove all that was built or installed here
-	rm -rf $(VENV) demo-out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-out site .pages .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	cargo clean
 
 $(BIN)/python:
@@ -131,5 +157,10 @@ $(VENV)/.bench: $(VENV)/.built
 
 $(VENV)/.dev: $(VENV)/.built
 	@echo "== what the checks need"
-	$(PIP) install --quiet -c constraints.txt 'gridstone[dev,test,plot,pandas]'
+	$(PIP) install --quiet -c constraints.txt maturin 'gridstone[dev,test,plot,pandas]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.built
+	@echo "== what the site needs"
+	$(PIP) install --quiet -c constraints.txt 'gridstone[docs,plot]'
 	@touch $@

@@ -18,6 +18,7 @@ from .base.drawer import name_drawer
 from .compare.diff import diff
 from .compare.report import Difference
 from .context.settings import Context
+from .context.showing import set_options
 from .errors import (
     AccessError,
     BoundsError,
@@ -61,15 +62,18 @@ from .version.receipt import Receipt
 
 if TYPE_CHECKING:
     from . import chart as chart
+    from . import dask as dask
     from . import io as io
     from . import partials as partials
     from . import plot as plot
+    from . import xarray as xarray
     from .advice.advise import advise
     from .queries.sql import connect, sql
     from .result.buffers import Filling
     from .result.cells import Result
     from .result.plan import Plan
     from .result.stream import Stream
+    from .xarray.write import to_gridstone
 
 __all__ = [
     "AccessError",
@@ -122,6 +126,7 @@ __all__ = [
     "connect",
     "copy",
     "create",
+    "dask",
     "delete",
     "diff",
     "du",
@@ -139,15 +144,18 @@ __all__ = [
     "register_filter",
     "registered_filters",
     "repair",
+    "set_options",
     "sql",
     "tag",
+    "to_gridstone",
     "transaction",
     "untag",
     "upgrade",
     "verify",
+    "xarray",
 ]
 
-_LAZY_MODULES = ("chart", "io", "partials", "plot")
+_LAZY_MODULES = ("chart", "dask", "io", "partials", "plot", "xarray")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
     "Plan": "result.plan",
@@ -156,6 +164,7 @@ _LAZY_NAMES = {
     "advise": "advice.advise",
     "connect": "queries.sql",
     "sql": "queries.sql",
+    "to_gridstone": "xarray.write",
 }
 
 
@@ -167,8 +176,13 @@ def _draw_result(*given: Any, **options: Any) -> Any:
     return importlib.import_module(f"{__name__}.result_plot").plot(*given, **options)
 
 
+def _draw_thumbnail(*given: Any) -> Any:
+    return importlib.import_module(f"{__name__}.pictures.thumbnail").thumbnail(*given)
+
+
 name_drawer("array", _draw_array)
 name_drawer("result", _draw_result)
+name_drawer("thumbnail", _draw_thumbnail)
 
 
 if not TYPE_CHECKING:  # Type checkers would take any misspelled name for a part of the package.

@@ -1,7 +1,7 @@
 """Pictures of arrays: density maps of sparse ones, images of dense ones, and the MBRs of their tiles."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,13 @@ from .base.printable import brief
 from .column import datatype
 from .column.datatype import AnyArray
 from .errors import SchemaError, UnsupportedError
-from .pictures import axis, image, plane, presence
+from .pictures import axis, image, line, plane, presence, profile
 from .pictures import density as densities
 from .pictures import theme as themes
 from .pictures.target import Target, checked_target
 from .placement import draw as draw_placement
 from .query.box import Box, BoxLike, box_of, domain_of
+from .schema.attribute import Attr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +54,7 @@ def plot(
     title: str | None = None,
     theme: str = themes.DEFAULT,
 ) -> "Path | Picture":
-    """Draws a sparse array as a density map, a dense one as an image.
+    """Draws a sparse array as a density map, a dense one as an image; of one dimension as bars of counts and as a line.
 
         gs.plot.plot(a, "air.png", attr="t", at={"day": "2026-03-01"}, theme="light")
 
@@ -61,12 +62,13 @@ def plot(
     up; else the first row of an image is at its top.
 
     Args:
-        array: of two or more dimensions.
+        array: of one or more dimensions.
         target: the file: .png, .svg, .pdf, .jpg, .tif or .webp; None: no file is written.
-        attr: dense: the attribute to show; None: the first that has colours.
+        attr: dense: the attribute to show; None: the first that can be drawn.
         dims: the dimensions of the x and y axes; None: those of longitude and latitude, or x and y; else (sparse) the
             first two, (dense) the last one and the one before it.
-        box: the part to show, in coordinates; None: everything written (sparse) or the domain (dense).
+        box: the part to show, in coordinates; None: everything written (sparse) or the domain (dense; of one dimension
+            with more than 2^26 cells the part from the first written one to the last).
         at: dense: where the plane lies along dimensions that are not drawn: a label, or a coordinate where a dimension
             has no labels; of a written date or time the first plane in that period. By default the first of these
             dimensions is at its newest written position, the others are at the first one written there.
@@ -81,16 +83,19 @@ def plot(
         The file; without one the figure, which a notebook shows.
 
     Raises:
-        UnsupportedError: fewer than two dimensions that can be drawn, an attribute without colours, no matplotlib.
-        InputError: an unknown format or theme, no such folder, `at` of a drawn dimension.
+        UnsupportedError: no dimensions that can be drawn, an attribute without colours, no matplotlib.
+        InputError: an unknown format or theme, no such folder, `at` of a drawn dimension or of several places.
         BoundsError: there is nothing at a place of `at`.
     """
     path = None if target is None else checked_target(target)
     with themes.using(theme):
         needed("matplotlib.figure", "plot", "a plot")
         _check(array, attr, at, placement)
-        names = _two(array, dims, at or {})
         where = _box(array, box)
+        if array.ndim == 1:
+            figure = _of_one(array, dims, where, attr, title, mbrs, fragments)
+            return figure if path is None else save(figure, path)
+        names = _two(array, dims, at or {})
         figure, axes = _drawn(array, names, where, attr, at or {}, placement, title)
         if mbrs:
             _draw_rectangles(axes, tile_rectangles(array, names, where), "#ff9e64", 0.55)
@@ -101,8 +106,12 @@ def plot(
 
 def _check(array: "Array", attr: str | None, at: Mapping[str, Any] | None, placement: bool) -> None:
     """Refuses what does not go together."""
-    if array.ndim < 2:
-        raise UnsupportedError("a plot needs two dimensions; the array has one: aggregate it by groups and draw these")
+    if array.ndim == 1 and placement:
+        raise UnsupportedError("where cells lie is drawn over two dimensions, the array has one; leave placement out")
+    if array.ndim == 1 and at:
+        raise UnsupportedError(
+            f"the array has one dimension, {array.dims[0]!r}, which is drawn; choose its part with box="
+        )
     if placement and (attr is not None or at):
         raise UnsupportedError("where cells lie is drawn of all attributes and planes; leave the attribute and at= out")
     if array.sparse and attr is not None:
@@ -111,6 +120,28 @@ def _check(array: "Array", attr: str | None, at: Mapping[str, Any] | None, place
         raise UnsupportedError("a sparse array is drawn as the density of all its cells; choose a part with box=")
     for name in at or {}:
         array.schema.dim(name)
+
+
+def _of_one(
+    array: "Array", dims: Sequence[str] | str | None, where: Box, attr: str | None, title: str | None, mbrs: bool,
+    fragments: bool,
+) -> "Picture":  # fmt: skip
+    """An array of one dimension: a line, or bars of counts."""
+    name = array.dims[0]
+    if dims is not None and list([dims] if isinstance(dims, str) else dims) != [name]:
+        raise SchemaError(f"dims= names dimensions to draw, and the array has one, {name!r}; found {brief(dims)}")
+    heading = title or f"{array.uri} · version {array.version}"
+    if array.sparse:
+        figure, axes, spans = profile.draw_bars(array, where, heading)
+    else:
+        one = array.schema.attr(attr) if attr is not None else _first_drawable(array, line.check_line)
+        line.check_line(one)
+        figure, axes, spans = profile.draw_line(array, one, where, heading)
+    if mbrs:
+        _draw_spans(axes, spans(tile_rectangles(array, (name,), where)), "#ff9e64", 0.55)
+    if fragments:
+        _draw_spans(axes, spans(fragment_rectangles(array, (name,))), "#f7768e", 0.9)
+    return figure
 
 
 def _two(array: "Array", dims: Sequence[str] | None, at: Mapping[str, Any]) -> tuple[str, str]:
@@ -189,19 +220,19 @@ def outlined(
     return save(figure, target)
 
 
-def tile_rectangles(array: "Array", dims: tuple[str, str], box: Box | None = None) -> AnyArray:
-    """(n, 4): the low x, low y, high x and high y of the MBR of every data tile."""
+def tile_rectangles(array: "Array", dims: Sequence[str], box: Box | None = None) -> AnyArray:
+    """(n, 4): the low x, low y, high x and high y of the MBR of every data tile; of one dimension (n, 2)."""
     table = array.tiles(box)
     ends = [table.column(f"{name}_{end}") for end in ("lo", "hi") for name in dims]
     return np.column_stack([_numbers(column) for column in ends])
 
 
-def fragment_rectangles(array: "Array", dims: tuple[str, str]) -> AnyArray:
-    """(n, 4): the low x, low y, high x and high y of the box of every fragment."""
+def fragment_rectangles(array: "Array", dims: Sequence[str]) -> AnyArray:
+    """(n, 4): the low x, low y, high x and high y of the box of every fragment; of one dimension (n, 2)."""
     places = [array.dims.index(name) for name in dims]
     domains = array.fragments.column("domain").to_pylist()
     rows = [[float(domain[place][end]) for end in (0, 1) for place in places] for domain in domains]
-    return np.array(rows, np.float64).reshape(len(rows), 4)
+    return np.array(rows, np.float64).reshape(len(rows), 2 * len(dims))
 
 
 def _box(array: "Array", box: BoxLike) -> Box:
@@ -209,7 +240,8 @@ def _box(array: "Array", box: BoxLike) -> Box:
     if box is not None:
         return box_of(array.schema, box)
     found = array.nonempty_domain
-    if not array.sparse or found is None:
+    is_long = array.ndim == 1 and not array.sparse and whole.shape[0] > profile.CELLS_MAX
+    if found is None or not (array.sparse or is_long):
         return whole
     return box_of(array.schema, dict(zip(array.dims, found, strict=True)))
 
@@ -223,16 +255,7 @@ def _axes_of(array: "Array", at: Mapping[str, Any]) -> tuple[str, str]:
             if at
             else f"a picture needs two dimensions of numbers or times, the array has {free}"
         )
-    lower = {name.lower(): name for name in free}
-    for x, y in (("lon", "lat"), ("longitude", "latitude"), ("x", "y")):
-        if x in lower and y in lower:
-            return lower[x], lower[y]
-    meta = {name: array.dim(name).meta for name in free}
-    east = [name for name in free if axis.is_longitude(name, meta[name])]
-    north = [name for name in free if axis.is_latitude(name, meta[name])]
-    if len(east) == len(north) == 1 and east != north:
-        return east[0], north[0]
-    return (free[0], free[1]) if array.sparse else (free[-1], free[-2])
+    return axis.drawn_of(array, free)
 
 
 def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:
@@ -304,7 +327,7 @@ def _dense(
     array: "Array", names: tuple[str, str], box: Box, attr: str | None, at: Mapping[str, Any], title: str
 ) -> "tuple[Picture, Axes]":
     """One plane of an attribute over two dimensions, thinned to what a screen shows."""
-    one = array.schema.attr(attr) if attr is not None else _first_drawable(array)
+    one = array.schema.attr(attr) if attr is not None else _first_drawable(array, image.check_drawable)
     image.check_drawable(one)
     if box.empty or 0 in box.shape:
         raise UnsupportedError("the box has no cells; there is nothing to draw")
@@ -314,7 +337,7 @@ def _dense(
     values = _values(array, one.name, found.ticks, ends, {x: steps[0], y: steps[1]})
     values = np.swapaxes(values, 0, 1) if x < y else values
     empty = presence.unwritten(array, found, (x, y), ends, steps, one.name)
-    empty &= ~_told_apart(one, values)
+    empty &= ~presence.told_apart(one, values)
     north, descends = axis.goes_north(array, names), axis.descends(array, names[1])
     notes = [found.text, f"every {max(steps)}th cell" if max(steps) > 1 else ""]
     notes.append("north is up" if north else "first row at the top")
@@ -333,11 +356,11 @@ def _dense(
     return figure, axes
 
 
-def _first_drawable(array: "Array") -> Any:
-    """The first attribute that has colours; the first of all where none has."""
+def _first_drawable(array: "Array", check: Callable[[Attr], None]) -> Any:
+    """The first attribute that passes a check; the first of all where none does."""
     for attr in array.schema.attrs:
         try:
-            image.check_drawable(attr)
+            check(attr)
         except UnsupportedError:
             continue
         return attr
@@ -358,26 +381,27 @@ def _values(
     return values
 
 
-def _told_apart(attr: Any, values: AnyArray) -> AnyArray:
-    """Where a value is not what unwritten cells read as."""
-    plain, gone = np.ma.getdata(values), np.ma.getmaskarray(np.ma.asarray(values))
-    if attr.nullable:
-        found: AnyArray = ~gone
-    elif plain.dtype.kind == "O":
-        return np.zeros(plain.shape, bool)
-    else:
-        fill = np.asarray(attr.fill, plain.dtype)
-        # NaN and NaT are values like others here.
-        found = (plain != fill) & ~((plain != plain) & (fill != fill))
-    return np.asarray(found.any(axis=2) if found.ndim == 3 else found)
-
-
 def _draw_rectangles(axes: "Axes", found: AnyArray, color: str, alpha: float) -> None:
     from matplotlib.collections import LineCollection
 
     x0, y0, x1, y1 = found.T
     corners = np.stack([np.column_stack(p) for p in ((x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0))], axis=1)
     axes.add_collection(LineCollection(list(corners), colors=color, linewidths=0.6, alpha=alpha))
+
+
+def _draw_spans(axes: "Axes", found: AnyArray, color: str, alpha: float) -> None:
+    """Ranges along x as rectangles of the whole height."""
+    from matplotlib.collections import LineCollection
+
+    low, high = found.T
+    corners = [
+        np.column_stack(pair) for pair in ((low, 0 * low), (high, 0 * low), (high, 0 * low + 1), (low, 0 * low + 1))
+    ]
+    made = LineCollection(
+        list(np.stack([*corners, corners[0]], axis=1)), colors=color, linewidths=0.8, alpha=alpha,
+        transform=axes.get_xaxis_transform(),
+    )  # fmt: skip
+    axes.add_collection(made, autolim=False)
 
 
 def save(figure: "Figure", target: Target) -> Path:

@@ -1,4 +1,4 @@
-"""Pictures of results: images of dense boxes, lines of one side, densities of cells, charts of answers."""
+"""Pictures of results: images of dense boxes, lines of one side, densities and counts of cells, charts of answers."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,8 +11,8 @@ from .base.extras import needed
 from .chart import chart
 from .column import datatype
 from .column.datatype import AnyArray
-from .errors import InputError, UnsupportedError
-from .pictures import axis, density, image
+from .errors import InputError
+from .pictures import axis, density, image, line, profile
 from .pictures import theme as themes
 from .pictures.target import Target, checked_target
 from .result.cells import Result
@@ -125,22 +125,23 @@ def _line(found: Result, attr: Any, names: Sequence[str], values: AnyArray, titl
     """Values of one side as a line, with gaps where there are none."""
     from .pictures.figure import canvas
 
-    if attr.dtype in ("uint8[3]", "uint8[4]") or attr.categories is not None:
-        raise UnsupportedError(f"attribute {attr.name!r} is no number or time; a line needs one")
-    figure, axes, bar = canvas(title, ", ".join(_plane(found, names)), 0.5)
+    line.check_line(attr)
+    figure, axes, bar = canvas(title, ", ".join(_plane(found, names)), line.RATIO, below=0.3)
     bar.remove()
-    plain, gone = np.ma.getdata(values), np.ma.getmaskarray(values)
-    shade = themes.current()
-    along, is_scale = _places(found, names[0]) if names else (np.zeros(1), True)
-    if not is_scale:
-        axes.xaxis.set_major_locator(axis.centres())
-        axes.xaxis.set_major_formatter(partial(axis.position_label, along, 0))
-        along = np.arange(len(along)) + 0.5
-    upright: Any = plain if plain.dtype.kind == "M" else plain.astype(np.float64)
-    axes.plot(along, np.ma.MaskedArray(upright, mask=gone), color="#2c93a3", lw=1.6, marker="o", ms=3)
-    axes.set_ylabel(_named(found, attr.name), color=shade.text)
-    axes.set_xlabel(_named(found, names[0]) if names else "", color=shade.text)
+    line.draw(axes, _along(found, names), line.values_of(attr, values))
+    axes.set_ylabel(_named(found, attr.name), color=themes.current().text)
+    axes.set_xlabel(_named(found, names[0]) if names else "", color=themes.current().text)
     return figure
+
+
+def _along(found: Result, names: Sequence[str]) -> line.Places:
+    """Where the values of a line stand."""
+    if not names:
+        return line.Places(np.zeros(1), "float64")
+    values = _places(found, names[0])[0]
+    dtype = found._schema.dim(names[0]).dtype
+    kind = np.ma.getdata(values).dtype
+    return line.places_of(values, np.arange(len(values)), 0, str(kind) if kind.kind in "mM" else dtype)
 
 
 def _cells(found: Result, title: str) -> "Picture":
@@ -148,13 +149,16 @@ def _cells(found: Result, title: str) -> "Picture":
     from .pictures.figure import canvas
 
     dims = [dim for dim in found._schema.dims if not dim.is_text and dim.name in found]
-    if len(dims) < 2:
+    is_one = len(dims) == len(found._schema.dims) == 1
+    if len(dims) < 2 and not is_one:
         raise InputError(
             f"this is no box, and has no two columns of coordinates; of an answer say which columns are keys: "
             f"plot(keys=[{next(iter(found))!r}])"
         )
     if len(found) == 0:
         raise InputError("the result has no cells; there is nothing to draw")
+    if is_one:
+        return _bars(found, dims[0], title)
     names = [dim.name for dim in dims]
     for x, y in (("lon", "lat"), ("longitude", "latitude"), ("x", "y")):
         lower = {name.lower(): name for name in names}
@@ -171,4 +175,12 @@ def _cells(found: Result, title: str) -> "Picture":
         one.set_label_text(_named(found, dim.name), color=themes.current().text)
         if datatype.is_time(dim.dtype):
             one.set_major_formatter(partial(axis.time_label, dim.dtype))
+    return figure
+
+
+def _bars(found: Result, dim: Any, title: str) -> "Picture":
+    """Cells of one dimension as counts between the first and the last."""
+    places = np.ma.getdata(found[dim.name])
+    figure, axes = profile.counted(dim, (places.min(), places.max()), [places], title)
+    axes.set_xlabel(_named(found, dim.name), color=themes.current().text)
     return figure

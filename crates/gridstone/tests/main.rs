@@ -9,6 +9,7 @@ use writing::receipts;
 mod attached;
 mod concurrency;
 mod durability;
+mod examples;
 mod format;
 mod maintenance;
 mod reading;

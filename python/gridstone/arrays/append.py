@@ -92,7 +92,10 @@ class Appendable:
             ConflictError: the key was given to other content.
 
         Example:
-            >>> a.append(np.zeros((3, 4)))  # three more rows of four
+            >>> a.append(np.zeros((3, 4)))  # three more rows of four; gives the version
+            3
+            >>> a.shape
+            (8, 4)
         """
         if not commit:
             raise InputError(

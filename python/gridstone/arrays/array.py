@@ -579,9 +579,7 @@ class Array(
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
 
     def _repr_html_(self) -> str:
-        if self._native is None:
-            return display.closed(self.uri)
-        return display.opened(self.native, self.uri, self.path, self._schema)
+        return display.closed(self.uri) if self._native is None else display.opened(self)
 
 
 def _of(attr: Attr) -> str:

@@ -30,15 +30,14 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.fields import attr_field
+from . import expression_errors as messages
 from .aggregate import answer_schema, quoted, unquoted
 
 _TILE = 1 << 16
 """Cells that one thread computes at a time."""
-_VALUE = "any_value("
-"""What makes an aggregate of an expression: each group is one cell."""
+_VALUE, _END = "any_value((", "))"
+"""What makes an aggregate of an expression: each group is one cell. The inner parentheses hold one value."""
 _ROW = re.compile(r" at row \d+|, row \d+|, but row \d+ is null| in row \d+")
-_WORDS = re.compile(r"[^\W\d]\w*([ .,-]+\w+)*")
-"""Texts that are rather words than an expression."""
 
 
 class Assignment:
@@ -89,6 +88,7 @@ class Assignment:
             self._constants[name] = self._constant(name, value.value if isinstance(value, Literal) else value)
             return
         utf8("values", value)
+        messages.check_written(self._fields[name], value)
         source = unquoted(value.strip())
         if source in {*(attr.name for attr in self._schema.attrs), *(dim.name for dim in self._schema.dims)}:
             self._copies[name] = source
@@ -110,8 +110,16 @@ class Assignment:
                     pass
                 else:
                     return as_number
-            raise InputError(_explained(name, text, str(error))) from None
+            raise InputError(messages.explained(self._fields[name], text, str(error), self._is_aggregate)) from None
         return text
+
+    def _is_aggregate(self, function: str) -> bool:
+        """Whether the core knows an aggregate by this name."""
+        try:
+            answer_schema(self._schema, [], [("n", f"{function}()")])
+        except InputError as error:
+            return "there is no aggregate" not in str(error)
+        return True
 
     def _constant(self, name: str, value: Any) -> Column:
         field = self._fields[name]
@@ -145,7 +153,7 @@ class Assignment:
         attrs = [_plain(self._schema, name) for name in inputs] or [Attr(f"{place}_", "uint8", filters="none")]
         columns = {name: found[name] for name in inputs} or {attrs[0].name: Column("uint8", np.zeros(rows, np.uint8))}
         schema = Schema([Dim(place, (0, rows - 1), min(rows, _TILE))], attrs)
-        asked = [(name, f"{_VALUE}{text})") for name, text in texts.items()]
+        asked = [(name, f"{_VALUE}{text}{_END}") for name, text in texts.items()]
         native, uri = self._context.native, f"mem://update-{uuid.uuid4().hex}"
         array = _native.create_array(native, uri, "/", schema.to_json(), False)
         try:
@@ -153,7 +161,7 @@ class Assignment:
             array.commit([array.stage_dense([(0, rows - 1)], values, "row")], None)
             _, made, categories, _ = _native.reduce(array, None, (None, None), asked, [0], None)
         except InputError as error:
-            raise InputError(str(error).replace(_VALUE, "(")) from None
+            raise InputError(str(error).replace("any_value(", "(")) from None
         finally:
             _native.delete_store(native, uri)
         return named_columns(schema, made, categories)
@@ -164,13 +172,14 @@ class Assignment:
         enumerated = column.categories is not None or field.categories is not None
         if not enumerated and column.dtype == field.dtype:
             return column
+        self._check_nulls(name, column)
         values = decode.numpy_of(column)
         if field.dtype == "bool" and values.dtype.kind in "iu":
             values = _bools(field, values)
         try:
             made = encode.from_values(field, values)
         except InputError as error:
-            raise InputError(f"{_without_row(error)}. Nothing was changed") from None
+            raise InputError(f"{messages.of_expression(_without_row(error))}. Nothing was changed") from None
         return made
 
     def _without_nulls(self, name: str, column: Column) -> Column:
@@ -178,12 +187,14 @@ class Assignment:
         field = self._fields[name]
         if field.nullable or column.validity is None:
             return column
-        if not column.validity.all():
-            raise InputError(
-                f"{field.title} is not nullable, and would become null: coalesce(…, 0) gives another value, "
-                f"where= leaves cells out, a.alter(nullable={name!r}) allows null. Nothing was changed"
-            )
+        self._check_nulls(name, column)
         return replace(column, validity=None)
+
+    def _check_nulls(self, name: str, column: Column) -> None:
+        """An `InputError` if an attribute would become null that cannot."""
+        field = self._fields[name]
+        if not field.nullable and column.validity is not None and not column.validity.all():
+            raise InputError(messages.would_be_null(field))
 
 
 def _check_name(schema: Schema, name: Any) -> None:
@@ -199,23 +210,8 @@ def _check_name(schema: Schema, name: Any) -> None:
 
 def _check(schema: Schema, name: str, text: str) -> None:
     """The core's `InputError`, which lists the names of the schema, unless the text is an expression of it."""
-    answer_schema(schema, [], [(name, f"{_VALUE}{text})")])
-
-
-def _explained(name: str, text: str, message: str) -> str:
-    """The core's message about an expression in the words of an update."""
-    lines = [line.replace(f"{_VALUE}{text})", text) for line in message.split("\n")]
-    if len(lines) > 1 and lines[-1].strip() == "^":
-        lines[-1] = lines[-1].replace(" " * len(_VALUE), "", 1)
-        if len(lines[-1]) > len(lines[-2]):
-            # What was found there is the parenthesis that this module adds.
-            lines[0] = lines[0].replace('found ")"', "found its end")
-    said = "\n".join(lines)
-    hint = ""
-    if _WORDS.fullmatch(text.strip()):
-        hint = f"; write \"'{text.strip()}'\" or gs.lit({text.strip()!r}) for the text itself"
-    where = "" if said.startswith(f'"{name}"') else f"the value of {name!r}: "
-    return f"{where}{said}{hint}"
+    messages.check_parentheses(text)
+    answer_schema(schema, [], [(name, f"{_VALUE}{text}{_END}")])
 
 
 def _inputs(schema: Schema, texts: Any) -> list[str]:

@@ -85,8 +85,13 @@ class Attached:
             SourceChangedError: a file is gone.
             UnsupportedError: values of varying length were copied when it was attached.
 
-        >>> a.refresh_sources()
-        7
+        Example:
+            >>> with h5py.File("run.h5", "r+") as file:
+            ...     file["e"][0, 0] = 100
+            >>> a.refresh_sources()
+            3
+            >>> float(a[0, 0])
+            100.0
         """
         return _at_once(self, message, lambda made: _renewed(made, progress))
 

@@ -12,7 +12,7 @@ from ..base.progress import Progress, reporting
 from ..column import decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
-from ..errors import InputError
+from ..errors import BoundsError, InputError
 from ..query.box import BoxLike, Room, region_of
 from ..query.condition import condition_of
 from ..result.cells import Result
@@ -22,6 +22,9 @@ from ..version.receipt import Closing, CommitKey, Message, NoCommit, Receipt, cl
 from ..write.input import coordinate_columns
 from . import attempt
 from .noting import Noting
+
+_FOR_WRITES = "let it grow with the write (grow=True), or leave the row out"
+"""What the core advises of coordinates outside the domain."""
 
 
 class Erasable(Noting):
@@ -174,7 +177,10 @@ class Erasable(Noting):
             return self._commit([], ending)
         with reporting(progress, "deleting", "cells") as report:
             places = [column.native() for column in dims.values()]
-            staged = native.stage_delete(places, report, key_of(ending))
+            try:
+                staged = native.stage_delete(places, report, key_of(ending))
+            except BoundsError as error:
+                raise BoundsError(str(error).replace(_FOR_WRITES, "no cell lies there: leave the row out")) from None
         return self._commit([staged], ending)
 
     def _count_of(self, box: BoxLike, where: Any, coords: Any) -> int:

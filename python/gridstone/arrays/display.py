@@ -1,13 +1,30 @@
 """The HTML of arrays in notebooks."""
 
 import json
+from typing import Protocol
 
 from .. import _native
-from ..base import html
+from ..base import drawer, html
 from ..schema.array_schema import Schema
 from ..version.history import time_text
 
 _FRAGMENTS_MAX = 10
+
+
+class Open(Protocol):
+    """An array that is open."""
+
+    @property
+    def native(self) -> "_native.Array": ...
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def schema(self) -> Schema: ...
 
 
 def closed(uri: str) -> str:
@@ -15,11 +32,13 @@ def closed(uri: str) -> str:
     return f"<div><b>gridstone.Array</b> {html.escape(uri)} (closed)</div>"
 
 
-def opened(native: "_native.Array", uri: str, path: str, schema: Schema) -> str:
-    """Place and version, then the schema and the fragments."""
-    place = html.escape(uri if path == "/" else f"{uri} {path}")
+def opened(array: Open) -> str:
+    """Place and version, then the schema and a small picture, then the fragments."""
+    native, path = array.native, array.path
+    place = html.escape(array.uri if path == "/" else f"{array.uri} {path}")
     head = f"<b>gridstone.Array</b> {place}, version {native.version} ({time_text(native.timestamp_us)})"
-    return f"<div>{head}{schema._repr_html_()}{_fragments(native)}</div>"
+    picture = drawer.thumbnail(array)
+    return f"<div>{head}{html.beside(array.schema._repr_html_(), picture)}{_fragments(native)}</div>"
 
 
 def _fragments(native: "_native.Array") -> str:

@@ -32,11 +32,13 @@ class Drawable:
     ) -> "Figure | Any":
         """Draws a sparse array as a density map, a dense one as an image: `a.plot(at={"day": "2026-03-01"})`.
 
+        A dense array of one dimension is drawn as a line with gaps, a sparse one as bars that count cells.
+
         An image shows one plane. The picture says which, and which cells are unwritten, null or NaN.
 
         Args:
             target: the file: .png, .svg, .pdf, .jpg, .tif or .webp; None: no file is written.
-            attr: dense: the attribute to show; None: the first that has colours.
+            attr: dense: the attribute to show; None: the first that can be drawn.
             dims: the dimensions of the x and y axes.
             box: the part to show, in coordinates.
             at: dense: the place of the plane along dimensions that are not drawn, a label or a coordinate each; None:
@@ -51,8 +53,8 @@ class Drawable:
             The path of the file; without one a figure of matplotlib, which a notebook shows.
 
         Raises:
-            UnsupportedError: fewer than two dimensions, an attribute without colours, matplotlib is missing.
-            InputError: an unknown format or theme, no such folder, `at` of a drawn dimension.
+            UnsupportedError: an attribute or a dimension that cannot be drawn; matplotlib is missing.
+            InputError: an unknown format or theme, no such folder, `at` of a drawn dimension, or several places.
             BoundsError: there is nothing at a place of `at`.
         """
         told = {"attr": attr, "dims": dims, "box": box, "at": at, "title": title, "theme": theme}

@@ -85,6 +85,11 @@ class Readable(Looking):
             BoundsError: a single coordinate or period outside the domain; with `clip="error"` a box that is not inside.
             InputError: an unknown dimension, attribute or order; a condition that does not fit the schema.
             CorruptionError: stored bytes are not what was written.
+
+        Example:
+            >>> found = a.read({"x": (0, 499)}, attrs=["sog"], where="sog > 12", limit=3)
+            >>> list(found), len(found)
+            (['x', 'sog'], 3)
         """
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)

@@ -114,7 +114,9 @@ class Reducible(Stored):
     ) -> Any:
         """The sum along axes, read tile by tile, in bounded memory.
 
-            a.sum(axis=0) · a.sum("day", where="v > 0") · np.sum(a["v"], axis=(1, 2))
+            a.sum(axis=0)
+            a.sum("day", where="v > 0")
+            np.sum(a["v"], axis=(1, 2))
 
         Args:
             axis: positions or names of dimensions; None: all.

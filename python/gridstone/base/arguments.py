@@ -135,9 +135,11 @@ def progress(what: str, value: Any) -> None:
 
 
 def mapping(what: str, value: Any) -> None:
-    """A dict of some sort."""
+    """A dict of some sort, by name. What is none is a mistake in what was asked, and so an `InputError`."""
     if not isinstance(value, Mapping):
-        raise _wrong(what, "a dict", value)
+        raise InputError(
+            f"{what}= takes a dict by name, {what}={{'name': …}}, found {brief(value)} of type {type(value).__name__}"
+        )
 
 
 def several(what: str, value: Any) -> None:

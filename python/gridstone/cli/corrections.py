@@ -16,7 +16,7 @@ from .output import emit_json, on_terminal
     multiple=True,
     required=True,
     metavar="ATTR=EXPRESSION",
-    help='"sog=sog * 0.5", "status=\'moored\'"; may be given again. All expressions see the old values.',
+    help='"sog=sog * 0.5", "status=\'moored\'"; "n=null"; may be given again. All expressions see the old values.',
 )
 @options.within_box
 @click.option("--where", metavar="CONDITION", help='Cells for which it is true: "sog > 3 and status in (1, 5)".')
@@ -36,7 +36,7 @@ def update(
 ) -> None:
     """Change values of the cells of a box, or those of them that a condition selects, in one commit."""
     array = options.opened(uri, path, "r" if dry_run else "r+")
-    changed = {name.strip(): text.strip() for name, text in options.pairs_of(values, "--set").items()}
+    changed = {name.strip(): _value(text.strip()) for name, text in options.pairs_of(values, "--set").items()}
     within, progress = options.box_of(array, box), True if on_terminal() else None
     version = array.update(changed, where, within, message=message, dry_run=dry_run, progress=progress)
     if json_out:
@@ -45,6 +45,11 @@ def update(
         click.echo(f"{version.cells:,} cells would change; version {version} stays the newest")
     else:
         click.echo(f"version {version}: {version.cells:,} cells changed")
+
+
+def _value(text: str) -> str | None:
+    """An expression, or null."""
+    return None if text.lower() == "null" else text
 
 
 COMMANDS: tuple[click.Command, ...] = (update,)

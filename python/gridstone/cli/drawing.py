@@ -47,22 +47,24 @@ def plot(
     json_out: bool,
     **rest: Any,
 ) -> None:
-    """Draw a dense array as an image, a sparse one as a density map.
+    """Draw a dense array as an image or a line, a sparse one as a density map or bars of counts.
 
     gridstone plot air.gs air.png --attr t --at day=2026-03-01
 
     The end of the file's name says the format: .png, .svg, .pdf, .jpg, .tif or .webp. An array of
-    three and more dimensions is drawn in one plane, and the picture says which.
+    three and more dimensions is drawn in one plane, and the picture says which; one of one
+    dimension as a line, or as bars.
     """
     from ..pictures.target import checked_target
     from ..plot import plot as draw
 
     checked_target(target)
     places = options.pairs_of(at, "--at")
-    names = None if dims is None else tuple(name.strip() for name in dims.split(","))
-    if names is not None and len(names) != 2:
-        raise click.UsageError("--dims names two dimensions: --dims x,y")
+    names: Any = None if dims is None else tuple(name.strip() for name in dims.split(","))
     array = options.opened(uri, path, "r", version, timestamp)
+    if names is not None and len(names) != min(array.ndim, 2):
+        told = "two dimensions: --dims x,y" if array.ndim > 1 else f"the dimension of the array: --dims {array.dims[0]}"
+        raise click.UsageError(f"--dims names {told}")
     made = draw(array, target, dims=names, box=options.box_of(array, box), at=places, **rest)
     if json_out:
         emit_json({"picture": str(made)})

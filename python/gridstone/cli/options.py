@@ -16,6 +16,7 @@ from ..column import datatype
 from ..context.settings import Context
 from ..errors import GridstoneError, InputError, NotFoundError
 from ..io import numbers
+from ..io.dimensions import Digits
 from ..result.damage import CHOICES, DamageWarning
 from ..result.nat import NatWarning
 from ..schema.array_schema import Schema
@@ -163,7 +164,7 @@ def count_of(text: str, option: str) -> int:
 
 
 def domains_of(parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | None:
-    """The domains that `--domain` options choose, before types are known: numbers, or text as it is."""
+    """The domains that `--domain` options choose, before types are known: numbers, digits, or text as it is."""
     found: dict[str, tuple[Any, Any]] = {}
     for part in parts:
         name, equals, span = part.partition("=")
@@ -176,6 +177,8 @@ def domains_of(parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | None:
 
 def _plain(text: str) -> Any:
     text = text.strip()
+    if _is_year_or_day(text):
+        return Digits(text)
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(text)
@@ -224,7 +227,11 @@ def _value(dtype: str, text: str, whole: str) -> Any:
 
 def _is_date(dtype: str, text: str) -> bool:
     """Whether digits are a year, or a year with month and day, as everybody writes them; others are ticks."""
-    return dtype.startswith("datetime64") and text.isdigit() and len(text) in (4, 8)
+    return dtype.startswith("datetime64") and _is_year_or_day(text)
+
+
+def _is_year_or_day(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) in (4, 8)
 
 
 def number_of(text: str) -> float | None:

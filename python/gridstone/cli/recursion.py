@@ -1,10 +1,12 @@
-"""Work on every array of a store or group: one row for each, and one exit code for all.
+"""Work on every array of a store or group: one row for each, and one exit code for all. Work on the whole store has one
+row, and the same shape.
 
 An array at which the work fails holds up no other. The exit code is that of the failures, 1 if they differ; without
 a failure it is 3 where something was found.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -45,18 +47,26 @@ def over_arrays(
     uri: str, path: str, mode: str, work: Callable[[Array], Done], header: Sequence[str], *, json_out: bool
 ) -> int:
     """Does the work at each array at and below a path, prints what became of them, and gives the exit code."""
-    outcomes = [_at(uri, one, mode, work) for one in _arrays(uri, path)]
+    outcomes = [_at(one, partial(_opened_at, uri, one, mode, work)) for one in _arrays(uri, path)]
+    if not outcomes and not json_out:
+        click.echo(f"{uri} holds no array at or below {path}")
+        return DONE
+    return _told(outcomes, header, json_out=json_out)
+
+
+def over_store(work: Callable[[], Done], header: Sequence[str], *, json_out: bool) -> int:
+    """Does work that is of the whole store, in the shape that `over_arrays` has: one row, with the path of the root."""
+    return _told([_at("/", work)], header, json_out=json_out)
+
+
+def _told(outcomes: Sequence[_Outcome], header: Sequence[str], *, json_out: bool) -> int:
+    """Prints what became of each, and gives the exit code."""
     if json_out:
         emit_json({"arrays": [_plain(one) for one in outcomes]})
-    elif outcomes:
-        blank = ("",) * len(header)
-        rows = [
-            (one.path, *(blank if one.done is None else one.done.row), _said(one))
-            for one in outcomes
-        ]  # fmt: skip
-        emit_table(None, ("array", *header, "outcome"), rows)
     else:
-        click.echo(f"{uri} holds no array at or below {path}")
+        blank = ("",) * len(header)
+        rows = [(one.path, *(blank if one.done is None else one.done.row), _said(one)) for one in outcomes]
+        emit_table(None, ("array", *header, "outcome"), rows)
     failures = {one.code for one in outcomes if one.error is not None}
     if failures:
         return failures.pop() if len(failures) == 1 else FAILED
@@ -71,9 +81,13 @@ def _arrays(uri: str, path: str) -> list[str]:
     return [found.path]
 
 
-def _at(uri: str, path: str, mode: str, work: Callable[[Array], Done]) -> _Outcome:
+def _opened_at(uri: str, path: str, mode: str, work: Callable[[Array], Done]) -> Done:
+    return work(store.open_array(uri, path=path, mode=mode))
+
+
+def _at(path: str, work: Callable[[], Done]) -> _Outcome:
     try:
-        done = work(store.open_array(uri, path=path, mode=mode))
+        done = work()
     except (GridstoneError, OSError) as error:
         code = code_of(error)
         return _Outcome(path, code, None, {"kind": kind_of(error), "message": message_of(error), "exit_code": code})

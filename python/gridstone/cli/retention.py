@@ -1,14 +1,19 @@
 """The commands for tags and vacuum, and what a store takes."""
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
 from ..maintain import retention
+from ..maintain.retention import Vacuum
 from ..stores.store import open as open_store
 from ..stores.usage import du
 from . import options
 from .output import bytes_text, emit_json, emit_table, on_terminal
+from .recursion import Done, over_store
+
+_FORGOTTEN = ("versions", "objects", "bytes")
 
 
 @click.command()
@@ -24,7 +29,13 @@ from .output import bytes_text, emit_json, emit_table, on_terminal
     help="Files that no version names go when they are older; 0s if no other process writes: young log records go too.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
-@click.option("-r", "--recursive", is_flag=True, help="As it is without: a vacuum is of all arrays of the store.")
+@click.option(
+    "-r",
+    "--recursive",
+    is_flag=True,
+    help="A vacuum is of all arrays of the store always; with this it is told in the shape of the other commands that "
+    "take --recursive: one row, and with --json an object in arrays, of the path /.",
+)
 @options.as_json
 def vacuum(
     uri: str,
@@ -34,15 +45,32 @@ def vacuum(
     dry_run: bool,
     recursive: bool,
     json_out: bool,
-) -> None:
+) -> int:
     """Forget old versions of a store and delete what only they needed; tagged ones stay."""
     found = open_store(uri, mode="r" if dry_run else "r+")
     progress = True if on_terminal() and not json_out else None
-    report = found.vacuum(keep, versions=versions, dry_run=dry_run, safety_age=safety_age, progress=progress)
+
+    def done() -> Vacuum:
+        return found.vacuum(keep, versions=versions, dry_run=dry_run, safety_age=safety_age, progress=progress)
+
+    if recursive:
+        return over_store(lambda: _one_of_many(done()), _FORGOTTEN, json_out=json_out)
+    report = done()
     if json_out:
-        emit_json({**asdict(report), "versions": report.versions, "objects": report.objects, "bytes": report.bytes})
-        return
-    click.echo(str(report))
+        emit_json(_plain(report))
+    else:
+        click.echo(str(report))
+    return 0
+
+
+def _plain(report: Vacuum) -> dict[str, Any]:
+    return {**asdict(report), "versions": report.versions, "objects": report.objects, "bytes": report.bytes}
+
+
+def _one_of_many(report: Vacuum) -> Done:
+    row = (report.versions, report.objects, report.bytes)
+    nothing = report.versions == report.objects == 0
+    return Done(_plain(report), row, "nothing to delete" if nothing else "would go" if report.dry_run else "vacuumed")
 
 
 @click.command("du")

@@ -16,7 +16,9 @@ _BOTH = re.compile(r"[\w.]+(?:=\S*|\([^()]*\)) \(((?:--|gridstone )[^()]*)\)")
 _CALL = re.compile(r"(?<![\w.])((?:\w+\.)*(\w+))\((?:[^()]|\([^()]*\))*\)")
 _ARGUMENT = re.compile(r"""(?<![\w.'"/\\?&-])([a-z_]+)=("[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[\w.…]+)?""")
 _QUOTES = "'\""
-_CALLS = frozenset({"alter", "resize", "verify", "repair", "delete", "vacuum", "upgrade", "consolidate", "history"})
+_CALLS = frozenset(
+    {"aggregate", "alter", "resize", "verify", "repair", "delete", "vacuum", "upgrade", "consolidate", "history"}
+)
 """Calls whose commands have their names."""
 _ALIASES: Mapping[str, Sequence[str]] = {
     "attrs": ("--attr", "--attrs"),
@@ -45,6 +47,8 @@ _WITHOUT_COMMAND = (
     (re.compile(r"take it batch by batch \(stream=True\), "), ""),
     (re.compile(r",? or stream it with scan\(\)"), ""),
     (re.compile(r", stream it with scan\(\)"), ""),
+    (re.compile(r" or gs\.lit\('[^']*'\)"), ""),
+    (re.compile(r"gs\.lit\(('[^']*')\) is the text itself"), r"write \1 for the text itself"),
     (re.compile(r"gridstone\.open|gs\.open"), "gridstone info"),
     (re.compile(r"Context\(sources=\[[^\]]*\]\), "), ""),
     (re.compile(r'built with gs\.col\("sog"\) > 3'), "several joined with and, or"),

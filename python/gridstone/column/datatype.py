@@ -390,9 +390,16 @@ def moment(text: str) -> np.datetime64:
 
 
 def hyphenated(text: str) -> str:
-    """A written date with hyphens between year, month and day: NumPy takes 20260302 for the year 20,260,302. A
-    `ValueError` for a year of more than four digits without a sign.
+    """A written date with hyphens between year, month and day: NumPy takes 20260302 for the year 20,260,302.
+
+    `today` is the day in UTC, as all stored times are; NumPy takes the local one. A `ValueError` for `now`, which is a
+    moment and no written date, and for a year of more than four digits without a sign.
     """
+    word = text.strip().lower()
+    if word == "today":
+        return dt.datetime.now(dt.UTC).date().isoformat()
+    if word == "now":
+        raise ValueError(f"{text!r} is a moment, and no date that is written")
     digits = len(text) - len(text.lstrip("0123456789"))
     if digits == len(text) == 8:
         return f"{text[:4]}-{text[4:6]}-{text[6:]}"

@@ -1,7 +1,7 @@
 """Dates and times that are written: periods of their last written unit.
 
-`2026-03` is a month, `2026-03-01` a day, `2026-03-01T06` an hour. Only texts and `datetime.date` are periods:
-`datetime`, `numpy.datetime64` and `pandas.Timestamp` are instants.
+`2026-03` is a month, `2026-03-01` a day, `2026-03-01T06` an hour, `today` the day in UTC; `now` is none. Only texts and
+`datetime.date` are periods: `datetime`, `numpy.datetime64` and `pandas.Timestamp` are instants.
 """
 
 import datetime as dt
@@ -55,8 +55,10 @@ def written(what: str, value: Any) -> Period:
     """The period of a text or a date; an `InputError` that begins with `what` if it is no date or time."""
     found = period_of(value)
     if found is None:
+        now = isinstance(value, str) and value.strip().lower() == "now"
+        other = ", or give datetime.now(UTC) for this moment" if now else ""
         raise InputError(
-            f"{what}: {brief(value)} is no date or time; write 2026, 2026-03, 2026-03-05 or 2026-03-05T12:30"
+            f"{what}: {brief(value)} is no date or time; write 2026, 2026-03, 2026-03-05 or 2026-03-05T12:30{other}"
         )
     return found
 

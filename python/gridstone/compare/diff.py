@@ -50,6 +50,13 @@ def diff(
 
     Raises:
         InputError: an attribute that one of them has not; something else than arrays or stores.
+
+    Example:
+        >>> b = gs.copy("sea.gs", "other.gs")
+        >>> b[0, 2, :5] = -1
+        >>> found = gs.diff("sea.gs", b)
+        >>> dict(found.values)
+        {'v': 5}
     """
     first, second = _opened(a, path, context), _opened(b, path if b_path is None else b_path, context)
     found = Difference(_name(first), _name(second), _schemas(first.schema, second.schema))

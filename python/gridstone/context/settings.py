@@ -77,6 +77,11 @@ class Context(Settings):
 
     A key is neither shown nor pickled: an unpickled context that had one takes it from the environment, and is refused
     without it. The same holds for credentials in `storage_options`; the other options are pickled.
+
+    Example:
+        >>> frugal = gs.Context(memory_budget="256MiB", threads=2)
+        >>> gs.open("sea.gs", context=frugal).context.memory_budget
+        268435456
     """
 
     __slots__ = ("_given", "_keys", "_left", "_lock", "_made", "_settings", "_sources")
@@ -184,6 +189,10 @@ class Context(Settings):
         if self._left:
             return "left behind"
         return None if self._keys is None else self._keys.id or self._keys
+
+    def _token(self) -> tuple[Any, ...]:
+        """The settings that lead to other values: the service of a bucket, and what attached files may be read."""
+        return self._given.left_behind().plain, None if self._sources is None else tuple(self._sources)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context):

@@ -16,6 +16,19 @@ Dims = Sequence[str] | Mapping[str, Any] | None
 """Names, or what is said of dimensions by name: a datatype, a domain, a `Dim`, or None for what is inferred."""
 
 
+class Digits(int):
+    """An end of a domain that is written in digits, before its type is known: of dates a year, or a year with month and
+    day, and of all else a number."""
+
+    def __new__(cls, text: str) -> "Digits":
+        """The number that the text is."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
+
+
 class Chosen(NamedTuple):
     """What is said of one dimension; the rest is inferred."""
 
@@ -135,7 +148,7 @@ def _holds(dim: Dim, ends: Any) -> bool:
     if dim.is_text or ends is None:
         return dim.is_text and ends is None
     what = f"dimension {dim.name!r}"
-    given = (ends[0], period.last_value(dim.dtype, ends[1]))
+    given = _given(dim.dtype, ends)
     low, high = (None if end is None else datatype.scalar(dim.dtype, end, what) for end in given)
     first, last = dim.reach
     holds_low = low is None or dim.open[0] or (first <= low and not dim.is_empty)
@@ -149,6 +162,13 @@ def ends_of(found: Chosen, name: str, dtype: str, inferred: tuple[Any, Any]) -> 
     what = f"dimension {name!r}"
     low, high = (
         data if end is None else datatype.scalar(dtype, end, what)
-        for end, data in zip((found.domain[0], period.last_value(dtype, found.domain[1])), inferred, strict=True)
+        for end, data in zip(_given(dtype, found.domain), inferred, strict=True)
     )
     return low, high
+
+
+def _given(dtype: str, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Both ends as they are meant for a type; the high one of a written period is the last value in it."""
+    is_date = dtype.startswith("datetime64")
+    low, high = (end.text if is_date and isinstance(end, Digits) else end for end in ends)
+    return low, period.last_value(dtype, high)

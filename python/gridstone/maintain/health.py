@@ -214,6 +214,11 @@ def verify(uri: str | os.PathLike[str], *, context: Context | None = None, progr
 
     Raises:
         NotFoundError: there is no store.
+
+    Example:
+        >>> report = gs.verify("sea.gs")
+        >>> report.ok, report["damage"]
+        (True, [])
     """
     with reporting(progress, "checking") as report:
         return _report_of(_native.verify_store((context or default()).native, os.fspath(uri), report))

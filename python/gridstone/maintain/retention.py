@@ -142,7 +142,7 @@ def of_json(text: str, dry_run: bool) -> Vacuum:
 def asked(keep: Duration | None, versions: Any, safety_age: Duration) -> tuple[int | None, int | None, int]:
     """What the core is asked for; an age of an hour where nothing is said."""
     if keep is not None and versions is not None:
-        raise InputError("vacuum() takes keep= (an age) or versions= (a number), not both")
+        raise InputError("keep= says what stays by age, and versions= by number: give one of them")
     if versions is not None and (
         isinstance(versions, bool) or not isinstance(versions, int) or not 0 < versions < 2**63
     ):
@@ -174,13 +174,24 @@ def tag(
         ExistsError: the name is in use, and `replace` is False.
         NotFoundError: there is no such store or version.
         SnapshotExpiredError: the version has been vacuumed.
+
+    Example:
+        >>> gs.tag("sea.gs", "checked", 3)
+        3
+        >>> gs.open("sea.gs", version="checked").version
+        3
     """
     return _native.tag((context or default()).native, os.fspath(uri), name, version, replace)
 
 
 @checked()
 def untag(uri: str | os.PathLike[str], name: str, *, context: Context | None = None) -> int:
-    """Takes a name away; returns the version that it named. A `NotFoundError` if there is no such tag."""
+    """Takes a name away; returns the version that it named. A `NotFoundError` if there is no such tag.
+
+    Example:
+        >>> gs.tag("sea.gs", "checked", 3), gs.untag("sea.gs", "checked")
+        (3, 3)
+    """
     return _native.untag((context or default()).native, os.fspath(uri), name)
 
 

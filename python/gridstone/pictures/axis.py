@@ -1,7 +1,7 @@
 """The axes of a picture: their names with units, their labels, and which way is up."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,21 @@ def goes_north(array: "Array", names: tuple[str, str]) -> bool:
     """Whether the second dimension has north up: a latitude, or y where x goes eastwards on a map."""
     x, y = ((name, array.dim(name).meta) for name in names)
     return is_latitude(*y) or (y[0].lower() == "y" and is_longitude(*x))
+
+
+def drawn_of(array: "Array", free: Sequence[str]) -> tuple[str, str]:
+    """Which two of these dimensions are drawn along x and y: those of a map; else the first two of a sparse array, the
+    last one and the one before it of a dense one."""
+    lower = {name.lower(): name for name in free}
+    for x, y in (("lon", "lat"), ("longitude", "latitude"), ("x", "y")):
+        if x in lower and y in lower:
+            return lower[x], lower[y]
+    meta = {name: array.dim(name).meta for name in free}
+    east = [name for name in free if is_longitude(name, meta[name])]
+    north = [name for name in free if is_latitude(name, meta[name])]
+    if len(east) == len(north) == 1 and east != north:
+        return east[0], north[0]
+    return (free[0], free[1]) if array.sparse else (free[-1], free[-2])
 
 
 def descends(array: "Array", name: str) -> bool:

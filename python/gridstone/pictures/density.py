@@ -19,7 +19,7 @@ def glow() -> "Colormap":
     return LinearSegmentedColormap.from_list("gridstone", theme.current().colours)
 
 
-def counted(places: "list[AnyArray]", ranges: "list[tuple[float, float]]", bins: tuple[int, int]) -> AnyArray:
+def counted(places: "list[AnyArray]", ranges: "list[tuple[float, float]]", bins: tuple[int, ...]) -> AnyArray:
     """The bin of each cell, numbered from 0 along x and then y."""
     found = np.zeros(len(places[0]), np.int64)
     for values, (low, high), count in zip(places, ranges, bins, strict=True):

@@ -237,23 +237,28 @@ def _cover(axes: "Axes", image: Image, gone: AnyArray, shown: dict[str, Any], in
     if empty.any():
         keys.append(Patch(facecolor=shade.unwritten, edgecolor=shade.line, label=f"unwritten: {empty.sum():,}"))
     if missing.any():
-        name = _missing_name(image)
+        name = missing_name(image.attr, image.values)
         keys.append(Patch(facecolor=shade.missing, edgecolor=shade.line, label=f"{name}: {missing.sum():,}"))
     for name, count in infinite.items():
         end = "greatest" if name == "+inf" else "least"
         keys.append(Patch(facecolor="none", edgecolor="none", label=f"{name}: {count:,}, in the colour of the {end}"))
+    legend(axes, keys)
+
+
+def legend(axes: "Axes", keys: Sequence[Any]) -> None:
+    """Writes what colours mean below a picture; nothing where there are none."""
     if keys:
         held: Any = axes.figure
         held.legend(
-            handles=keys, loc="lower left", ncols=len(keys), fontsize=9, labelcolor=shade.text, frameon=False,
-            borderaxespad=0.3,
+            handles=keys, loc="lower left", ncols=len(keys), fontsize=9, labelcolor=theme.current().text,
+            frameon=False, borderaxespad=0.3,
         )  # fmt: skip
 
 
-def _missing_name(image: Image) -> str:
+def missing_name(attr: Attr, values: AnyArray) -> str:
     """What cells without a value are: null, NaN, NaT, or several of these."""
-    plain = np.ma.getdata(image.values)
-    names = ["null"] if image.attr.nullable else []
+    plain = np.ma.getdata(values)
+    names = ["null"] if attr.nullable else []
     if plain.dtype.kind == "f":
         names.append("NaN")
     elif plain.dtype.kind in "mM":

@@ -5,6 +5,7 @@ at its newest written position, and the others at the first written one there.
 """
 
 import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ def ticks_of_box(box: Box) -> Ends:
 
 def written_boxes(array: "Array", attr: str | None) -> "list[tuple[dict[str, Any], Ends]]":
     """The fragments that change an attribute, oldest first, each with its box."""
-    rows = sorted(array.fragments.to_pylist(), key=lambda row: (row["version"], row["index"]))
+    rows = sorted(map(json.loads, array.native.fragments()), key=lambda row: (row["version"], row["index"]))
     return [
         (row, tuple((int(low), int(high)) for low, high in row["domain"]))
         for row in rows
@@ -70,6 +71,11 @@ def _asked(array: "Array", axis: int, value: Any, ends: tuple[int, int]) -> int:
     """The tick of a place that was asked for; of a period the first one in it."""
     dim = array.schema.dims[axis]
     index = array._index(dim, axis)
+    if isinstance(value, slice | Mapping) or lookup.is_list(value):
+        raise InputError(
+            f"at= takes one place along dimension {dim.name!r}, found {brief(value)}; choose a part of what is drawn "
+            f"with box=, or draw several planes one by one"
+        )
     if isinstance(value, str) and index.dtype != "string" and not datatype.is_time(index.dtype):
         value = _number(dim.name, value)
     try:

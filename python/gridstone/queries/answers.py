@@ -14,6 +14,7 @@ from ..errors import InputError, UnsupportedError
 from ..result.answer import answer_of
 from ..result.cells import Result
 from ..result.interop import Tabular
+from . import spans
 
 _Made = TypeVar("_Made")
 
@@ -25,26 +26,32 @@ class Rows(Protocol):
     def types(self) -> Sequence[object]: ...
 
 
-def wide_of(rows: Rows) -> list[bool]:
-    """Which columns of a relation are UHUGEINT. Arrow has no such type, and takes the upper half for negative."""
-    return [str(kind) == "UHUGEINT" for kind in rows.types]
+WIDE = "UHUGEINT"
 
 
-def schema_of(given: Any) -> Any:
-    """The schema of an answer: names made unique, decimals as numbers.
+def kinds_of(rows: Rows) -> list[str]:
+    """The types of a relation's columns as DuckDB has them.
+
+    Arrow has no UHUGEINT, and takes the upper half for negative. An INTERVAL comes in parts (see `spans`).
+    """
+    return [str(kind) for kind in rows.types]
+
+
+def schema_of(given: Any, kinds: Sequence[str]) -> Any:
+    """The schema of an answer: names made unique, decimals as numbers; `kinds`: see `kinds_of`.
 
     Raises:
         UnsupportedError: a column whose type has no place in a result.
     """
     fields: list[Any] = []
     taken: set[str] = set()
-    for field in given:
+    for field, kind in zip(given, kinds, strict=True):
         name, count = field.name, 0
         while name in taken:
             count += 1
             name = f"{field.name}_{count}"
         taken.add(name)
-        fields.append(pa.field(name, _type_of(name, field.type)))
+        fields.append(pa.field(name, pa.duration("us") if kind == spans.INTERVAL else _type_of(name, field.type)))
     return pa.schema(fields)
 
 
@@ -67,12 +74,14 @@ def _type_of(name: str, kind: Any) -> Any:
     return kind
 
 
-def column(name: str, given: Any, kind: Any, *, wide: bool = False) -> Any:
-    """A column of the answer in its type; `wide`: it is UHUGEINT.
+def column(name: str, given: Any, kind: Any, of: str) -> Any:
+    """A column of the answer in its type; `of`: its type in DuckDB.
 
     Raises:
-        InputError: a number that does not fit, or a time that is infinite.
+        InputError: a number or an interval that does not fit, or a time that is infinite.
     """
+    if of == spans.INTERVAL:
+        return spans.durations(name, given)
     _check_finite(name, given)
     if given.type == kind:
         return given
@@ -81,7 +90,7 @@ def column(name: str, given: Any, kind: Any, *, wide: bool = False) -> Any:
     try:
         if pa.types.is_decimal(given.type) and pa.types.is_floating(kind):
             return given.cast(kind, safe=False)
-        if wide and _ends(given)[0] < 0:
+        if of == WIDE and _ends(given)[0] < 0:
             raise pa.ArrowInvalid("beyond 127 bits")
         return given.cast(kind)
     except pa.ArrowInvalid as error:
@@ -123,15 +132,15 @@ def _ends(given: Any) -> tuple[int, int]:
     return int(found["min"] or 0), int(found["max"] or 0)
 
 
-def result_of(table: Any, wide: Sequence[bool], stats: Mapping[str, int], budget: int) -> Result:
-    """The answer as a whole; `wide`: see `wide_of`."""
+def result_of(table: Any, kinds: Sequence[str], stats: Mapping[str, int], budget: int) -> Result:
+    """The answer as a whole; `kinds`: see `kinds_of`."""
     found = {}
-    schema = schema_of(table.schema)
-    for field, given, is_wide in zip(schema, table.columns, wide, strict=True):
+    schema = schema_of(table.schema, kinds)
+    for field, given, of in zip(schema, table.columns, kinds, strict=True):
         kind = field.type
         if pa.types.is_decimal(given.type) and given.type.scale == 0 and _is_unsigned(given):
             kind = pa.uint64()
-        data = column(field.name, given, kind, wide=is_wide)
+        data = column(field.name, given, kind, of)
         made = Field(field.name, arrow_types.dtype_of(kind), data.null_count > 0, "column")
         found[field.name] = arrow.column_of(made, data)
     return answer_of(found, stats, budget)
@@ -158,9 +167,9 @@ class Answers(Tabular):
     It can be read once, as a stream of `Array.scan`. Dropped or closed half read, it ends the query at once.
     """
 
-    def __init__(self, reader: Any, wide: Sequence[bool], source: Source) -> None:
-        self._reader, self._wide, self._source = reader, wide, source
-        self._schema = schema_of(reader.schema)
+    def __init__(self, reader: Any, kinds: Sequence[str], source: Source) -> None:
+        self._reader, self._kinds, self._source = reader, kinds, source
+        self._schema = schema_of(reader.schema, kinds)
         self._lock = threading.Lock()
 
     @property
@@ -188,8 +197,8 @@ class Answers(Tabular):
                 batch = self._source.apart(self._next)
                 if batch is None:
                     raise StopIteration
-                parts = zip(self._schema, batch.columns, self._wide, strict=True)
-                arrays = [column(field.name, one, field.type, wide=wide) for field, one, wide in parts]
+                parts = zip(self._schema, batch.columns, self._kinds, strict=True)
+                arrays = [column(field.name, one, field.type, of) for field, one, of in parts]
             except StopIteration:
                 self._end()
                 raise

@@ -269,7 +269,10 @@ def _table_of(name: str, columns: Mapping[Any, Any]) -> Any:
 def all_tables(tables: Mapping[str, Any] | None, frames: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of `tables=` and of keywords."""
     if tables is not None and not isinstance(tables, Mapping):
-        raise TypeError(f"tables= takes a mapping of names to tables, found {brief(tables)} of {type(tables).__name__}")
+        raise InputError(
+            f"tables= takes a dict of tables by name, tables={{'name': …}}, found {brief(tables)} of type "
+            f"{type(tables).__name__}"
+        )
     both = sorted(set(tables or {}) & set(frames))
     if both:
         raise InputError(f"table {both[0]!r} is given twice: in tables= and as a keyword")

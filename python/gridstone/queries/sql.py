@@ -11,7 +11,7 @@ from ..context.settings import Context, default
 from ..errors import InputError
 from ..result.cells import Result
 from ..result.plan import Plan
-from . import answers
+from . import answers, spans
 from .answers import Answers
 from .engine import Engine, all_tables, duckdb_module
 from .parameters import parameters
@@ -120,11 +120,13 @@ def sql(
         A `Result` of columns; with `stream` a stream of Arrow batches; with `to` the array; with `explain` a `Plan`.
 
     Whole numbers of more than 64 bits, as sums of integers have, become int64; in a `Result` uint64 if that alone holds
-    them. Decimals become float64. With `to` an answer without rows makes an array without cells.
+    them. Decimals become float64, intervals of days and hours timedelta64[us]. With `to` an answer without rows makes
+    an array without cells.
 
     Raises:
-        InputError: a mistake in the query, which DuckDB's message shows; a number of the answer that does not fit, or a
-            time that is infinite; a stream that is read twice; a parameter that DuckDB does not have exactly.
+        InputError: a mistake in the query, which DuckDB's message shows; a number of the answer that does not fit, a
+            time that is infinite, or an interval of months; a stream that is read twice; a parameter that DuckDB does
+            not have exactly.
         NotFoundError: an array or file that is not there.
         BudgetError: the query needs more memory than the budget, and cannot spill.
         UnsupportedError: DuckDB is missing (`pip install 'gridstone[sql]'`); a column that no result can hold.
@@ -150,7 +152,9 @@ def sql(
             return made
         if to is not None:
             return written(streamed(engine, rows), os.fspath(to), dims, used)
-        return answers.result_of(_fetched(engine, rows), answers.wide_of(rows), engine.stats(), used.memory_budget)
+        kinds = answers.kinds_of(rows)
+        found = _fetched(engine, spans.in_parts(rows, kinds))
+        return answers.result_of(found, kinds, engine.stats(), used.memory_budget)
     finally:
         if engine is not None:
             engine.close()
@@ -179,8 +183,9 @@ def _fetched(engine: Engine, rows: Any) -> Any:
 def streamed(engine: Engine, rows: Any) -> Answers:
     """The rows of a relation as they come."""
     try:
-        reader = engine.apart(lambda: rows.to_arrow_reader(_BATCH_ROWS))
-        return Answers(reader, answers.wide_of(rows), engine)
+        kinds = answers.kinds_of(rows)
+        reader = engine.apart(lambda: spans.in_parts(rows, kinds).to_arrow_reader(_BATCH_ROWS))
+        return Answers(reader, kinds, engine)
     except BaseException as error:
         raise engine.error_of(error) from error
 

@@ -349,6 +349,10 @@ def prefix(text: str) -> slice:
 
     Returns:
         The half-open slice from `text` to the least text that is above all of them (open if there is none).
+
+    Example:
+        >>> genes.read({"gene": gs.prefix("BRC")})["gene"].tolist()
+        ['BRCA1', 'BRCA2']
     """
     for at in range(len(text) - 1, -1, -1):
         code = ord(text[at]) + 1

@@ -182,7 +182,13 @@ Where: TypeAlias = str | Expression
 
 
 def col(name: str) -> Column:
-    """The dimension or attribute called `name`, to build a condition: `gs.col("sog") > 3`."""
+    """The dimension or attribute called `name`, to build a condition: `gs.col("sog") > 3`.
+
+    Example:
+        >>> fast = (gs.col("sog") > 12) & ~gs.col("kind").isin(["tug", "ferry"])
+        >>> a.count(where=fast) == a.count(where="sog > 12 and kind not in ('tug', 'ferry')")
+        True
+    """
     return Column(name)
 
 

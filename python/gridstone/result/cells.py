@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import html
+from ..base import drawer, html
 from ..base.arguments import among
 from ..base.printable import brief, printable
 from ..column import columns, datatype, decode
@@ -350,7 +350,9 @@ class Result(interop.Tabular, interop.Drawn):
     def _repr_html_(self) -> str:
         rows = [(name, values.dtype, values.shape, preview(values)) for name, values in self.to_numpy().items()]
         columns_of = html.table(("column", "type", "shape", "values"), rows)
-        return f"<div><b>gridstone.Result</b> {len(self):,} cells{columns_of}</div>"
+        return (
+            f"<div><b>gridstone.Result</b> {len(self):,} cells{html.beside(columns_of, drawer.thumbnail(self))}</div>"
+        )
 
 
 def preview(values: AnyArray) -> str:

@@ -39,6 +39,16 @@ class Schema(Frozen):
     Raises:
         SchemaError: what contradicts what.
         UnsupportedError: valid, but not supported by this version.
+
+    Example:
+        >>> schema = gs.Schema(
+        ...     dims=[gs.Dim("lon", (-180.0, 180.0), dtype="float64"), gs.Dim("lat", (-90.0, 90.0), dtype="float64")],
+        ...     attrs=[gs.Attr("sog", "float32"), gs.Attr("name", "string", nullable=True)],
+        ...     sparse=True,
+        ...     duplicates=True,
+        ... )
+        >>> schema == gs.Schema.from_json(schema.to_json())
+        True
     """
 
     __slots__ = ("attrs", "capacity", "cell_order", "coord_filters", "dims", "duplicates", "sparse", "tile_order")

@@ -52,6 +52,12 @@ class Attr(Frozen):
         ordered: categories are less and greater by their places; else by what they are.
         codes: the type of the codes, "uint8", "uint16" or "uint32", which cannot change; None: the least with room for
             as many categories again.
+
+    Example:
+        >>> gs.Attr("sog", "float32", nullable=True, filters="zstd:5").dtype
+        'float32'
+        >>> gs.Attr("status", "string", categories=["moored", "under way"]).fill
+        'moored'
     """
 
     __slots__ = ("dtype", "enumeration", "fill", "filters", "name", "nullable")

@@ -41,6 +41,10 @@ class Dim(Frozen):
     Raises:
         SchemaError: a bound or the extent is no value of the type; a domain or tile of texts.
         UnsupportedError: the type is bytes, which this version has for attributes only.
+
+    Example:
+        >>> gs.Dim("day", ("2026-01-01", "2026-12-31"), 30, dtype="datetime64[D]").size
+        365
     """
 
     __slots__ = (

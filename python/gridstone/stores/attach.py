@@ -70,8 +70,10 @@ def attach(
         NotFoundError: there is no such file or dataset.
         UnsupportedError: the cells have no form in place.
 
-    >>> a = gs.attach("run.gs", "run.h5", "/e")
-    >>> a.mean()
+    Example:
+        >>> a = gs.attach("run.gs", "run.h5", "/e")
+        >>> a.shape, float(a.mean())
+        ((4, 6), 11.5)
     """
     known("variable", variable, ("copy", "refuse"))
     where = os.fspath(uri)
@@ -192,4 +194,4 @@ def _member(tx: Transaction, at: str, dataset: tree.Dataset, source: tuple[tree.
     attrs = read.pieces.attrs
     made = tx.create(at, Schema([], attrs))
     made[...] = {attr.name: read.cells[attr.name][0] for attr in attrs}
-    made.meta.update(attributes.as_metadata(dataset.attributes))
+    work.describe(made, read.pieces, copied=True)

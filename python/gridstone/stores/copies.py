@@ -85,7 +85,7 @@ def copy(
 
     Example:
         >>> gs.copy("sea.gs", "backup.gs", history=True, keep="30d").stats["versions_copied"]
-        12
+        4
     """
     if not isinstance(source, str | os.PathLike):
         context = context or source._context
@@ -188,6 +188,11 @@ def move(
         ExistsError: something at `target_path`, or an array above it.
         InputError: the root, or a group into itself.
         ConflictError: another commit moved or removed it meanwhile.
+
+    Example:
+        >>> version = gs.move("store.gs", "/ships", "/south/ships")
+        >>> [entry.path for entry in gs.group("store.gs").walk()]
+        ['/north', '/north/buoys', '/south', '/south/ships']
     """
     return _native.move_node((context or default()).native, os.fspath(uri), path, target_path, message)
 
@@ -213,6 +218,6 @@ def upgrade(uri: str | os.PathLike[str], *, context: Context | None = None) -> i
 
     Example:
         >>> gs.upgrade("old.gs")
-        66
+        71
     """
     return _native.upgrade((context or default()).native, os.fspath(uri))

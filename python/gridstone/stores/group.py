@@ -1,18 +1,19 @@
 """`Group`: named arrays and groups in a store."""
 
 import contextlib
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from types import TracebackType
 from typing import Any, cast
 
 from .. import _native
 from ..arrays.array import Array
 from ..arrays.metadata import Metadata
-from ..base import html
+from ..base import drawer, html
 from ..base.arguments import checked, text, utf8
 from ..base.printable import printable
 from ..base.progress import Progress
 from ..base.refusals import read_only
+from ..context import showing
 from ..context.settings import Context
 from ..errors import (
     BoundsError,
@@ -30,6 +31,8 @@ from .at_once import create_at_once
 from .nodes import Entry, entries, joined
 
 _REFUSED_SHOWN = 5
+_CHILDREN_SHOWN = 200
+_PICTURES_MAX = 12
 
 
 class Group(Retained):
@@ -343,9 +346,27 @@ class Group(Retained):
     def _repr_html_(self) -> str:
         path, state, children = self._shown()
         place = html.escape(self.uri if path == "/" else f"{self.uri} {path}")
-        rows = [(entry.name, entry.kind, entry.path) for entry in children or ()]
-        listed = "" if children is None else html.table(("name", "kind", "path"), rows)
+        listed = "" if children is None else self._listed(children)
         return f"<div><b>gridstone.Group</b> {place}, {state}{listed}</div>"
+
+    def _listed(self, children: Sequence[Entry]) -> str:
+        """A table of the first children, with small pictures of the first arrays."""
+        allowance = drawer.Allowance(showing.current().limit(self.uri))
+        arrays = [entry.name for entry in children if entry.kind == "array"][: _PICTURES_MAX if allowance.left else 0]
+        pictures = {name: made for name in arrays if (made := self._picture(name, allowance))}
+        header = ("name", "kind", "path", *(("",) if pictures else ()))
+        shown = [(one.name, one.kind, one.path) for one in children[:_CHILDREN_SHOWN]]
+        rows = [(*row, pictures.get(row[0], "")) if pictures else row for row in shown]
+        left = len(children) - len(rows)
+        return html.table(header, rows) + (f"<small>… and {left:,} more</small>" if left else "")
+
+    def _picture(self, name: str, allowance: drawer.Allowance) -> html.Markup:
+        """A small picture of a child; none of what cannot be opened."""
+        try:
+            found = self._handle(self.native.open(name, False, self._is_pinned))
+        except GridstoneError:
+            return html.Markup()
+        return drawer.thumbnail(found, allowance)
 
 
 class _Values(ValuesView["Array | Group"]):

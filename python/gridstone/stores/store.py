@@ -56,6 +56,13 @@ def create(
 
     Raises:
         ExistsError: there is something, and `overwrite` is False.
+
+    Example:
+        >>> schema = gs.Schema([gs.Dim("y", (0, 99)), gs.Dim("x", (0, 199))], [gs.Attr("t", "float32", nullable=True)])
+        >>> a = gs.create("new.gs", schema)
+        >>> a[10:20, :3] = 7
+        >>> float(a[12, 1]), int(a[:, 0].count())
+        (7.0, 10)
     """
     if not isinstance(schema, Schema):
         raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
@@ -89,6 +96,13 @@ def open(
 
     Raises:
         NotFoundError: no store, nothing at the path, or no such version.
+
+    Example:
+        >>> a = gs.open("sea.gs")
+        >>> a.shape, a.version
+        ((5, 10, 20), 4)
+        >>> gs.open("sea.gs", version=a.version - 1).version
+        3
     """
     check_mode("open", mode, ("r", "r+"))
     if version is not None and timestamp is not None:
@@ -161,6 +175,11 @@ def array(
 
     Raises:
         InputError: a type that cannot be stored.
+
+    Example:
+        >>> a = gs.array("pixels.gs", np.arange(12).reshape(3, 4), dims=("y", "x"), coords={"x": [10, 20, 30, 40]})
+        >>> a[1:, ::3].tolist(), int(a.sel(y=2, x=30)["value"])
+        ([[4, 7], [8, 11]], 10)
     """
     given = given_of(ndarray)
     attrs, values, shape = _attributes_of(given.values, name or given.name or "value", filters)
@@ -293,6 +312,14 @@ def delete(uri: Uri, *, path: str | None = None, message: str | None = None, con
     Raises:
         NotFoundError: there is no store, or nothing at `path`.
         ConflictError: another commit moved or removed it meanwhile.
+
+    Example:
+        >>> gs.delete("store.gs", path="/ships")
+        >>> list(gs.group("store.gs"))
+        ['north']
+        >>> gs.delete("store.gs")
+        >>> gs.exists("store.gs")
+        False
     """
     if path is not None:
         removed(uri, path, message, context)
@@ -315,7 +342,14 @@ def removed(uri: Uri, path: str, message: str | None, context: Context | None) -
 
 @checked()
 def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Entry]:
-    """What a store holds in the group at `path`: (name, path, kind). An array at the path is listed itself."""
+    """What a store holds in the group at `path`: (name, path, kind). An array at the path is listed itself.
+
+    Example:
+        >>> [(entry.path, entry.kind) for entry in gs.ls("store.gs")]
+        [('/north', 'group'), ('/ships', 'array')]
+        >>> gs.ls("store.gs", path="/north")
+        [Entry(name='buoys', path='/north/buoys', kind='array')]
+    """
     found = open(uri, path=path, context=context)
     if isinstance(found, Array):
         return [Entry(found.path.rpartition("/")[2] or "/", found.path, "array")]
@@ -336,6 +370,12 @@ def group(uri: Uri, mode: str = "r", *, path: str = "/", context: Context | None
     Raises:
         NotFoundError: no store, or nothing at the path (modes "r" and "r+").
         InputError: there is an array at the path.
+
+    Example:
+        >>> root = gs.group("new.gs", mode="a")
+        >>> a = root.group("north").create("air", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("t", "float32")]))
+        >>> a.path, list(root), root["north/air"].shape
+        ('/north/air', ['north'], (10,))
     """
     check_mode("group", mode, ("r", "r+", "a"))
     used = context or default()

@@ -220,6 +220,13 @@ def transaction(
     Raises:
         NotFoundError: there is no store.
         ConflictError: at the end, the key was given to other content.
+
+    Example:
+        >>> with gs.transaction("store.gs", "noon") as both:
+        ...     deleted = both["/ships"].delete({"day": (0, 1)})
+        ...     written = both["/north/buoys"].write_cells([7], [0.5])
+        >>> both.version == gs.group("store.gs").version
+        True
     """
     used = context or default()
     key = receipt.commit_key(commit_key)
@@ -255,6 +262,12 @@ def commit(
         ConflictError: a receipt was committed before, its array was removed, or the key was given to other receipts.
         NotFoundError: a file is gone; CorruptionError: it was changed. Both name it.
         SnapshotExpiredError: a receipt is so old that the log cannot say whether it was committed.
+
+    Example:
+        >>> receipts = [a.write(np.full((1, 10, 20), day), box={"day": (day, day)}, commit=False) for day in (3, 4)]
+        >>> version = gs.commit("sea.gs", receipts)
+        >>> float(gs.open("sea.gs")[4, 0, 0])
+        4.0
     """
     used = context or default()
     texts, key = receipt.texts(receipts), receipt.commit_key(commit_key)

@@ -40,8 +40,9 @@ def du(
         CorruptionError: the log or the manifest cannot be read.
 
     Example:
-        >>> gs.du("sea.gs").total.bytes
-        18662
+        >>> used = gs.du("sea.gs")
+        >>> [array.path for array in used.arrays], used.live.bytes < used.total.bytes
+        (['/'], True)
     """
     used, place = context or default(), os.fspath(uri)
     taken, freed = _native.store_usage(used.native, place, *retention.asked(keep, versions, safety_age))

@@ -290,3 +290,14 @@ def test_a_count_is_of_what_went_beside_other_writers(memory_uri: str, chosen: A
         thread.join()
     counted.append(a.delete(**chosen, count=True).cells)
     assert sum(counted) == sum(written) == 90 and a.count() == 0
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_coordinates_outside_get_advice_that_a_deletion_can_follow(sparse: bool) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9), 5)], [gs.Attr("v", "int8")], sparse=sparse)
+    a = gs.create(f"mem://deleting-outside-{sparse}", schema, overwrite=True)
+    with pytest.raises(gs.BoundsError, match=r"row 1: coordinate 99 .*no cell lies there: leave the row out$"):
+        a.delete(coords={"x": [3, 99]})
+    assert a.version == a.refresh()
+    with pytest.raises(gs.BoundsError, match="grow=True"):
+        a.write_cells({"x": [99]}, {"v": [1]})

@@ -21,6 +21,7 @@ from append_rules import AppendRules
 from boxes import BoxRules
 from commit_rules import SECOND, CommitRules
 from export_rules import ExportRules
+from gate import lives
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RULE_MARKER, initialize, invariant, precondition, rule
@@ -537,7 +538,7 @@ def _lives(machine: type[Machine], number: int) -> type[TestCase]:
     """Lives of so many examples."""
     case = machine.TestCase
     case.settings = settings(
-        max_examples=number,
+        max_examples=lives(number),
         stateful_step_count=60 if DEEP else 25,
         deadline=None,
         suppress_health_check=list(HealthCheck),

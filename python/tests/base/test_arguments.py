@@ -11,6 +11,7 @@ import itertools
 import os
 import pathlib
 import pickle
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -322,10 +323,42 @@ def test_a_wrong_argument_is_told(
             wrongs = faults(str(error).replace(brief(wrong), "…"))
             assert not wrongs, (label, name, brief(wrong), str(error), wrongs)
         except Exception as error:
+            # What may be a mapping is data: it is wrong input, and no wrong type.
             told = isinstance(error, TypeError | ValueError) and not isinstance(error, UnicodeError)
+            told &= not _takes_mapping(call, name)
             assert told and name in str(error) and "extract" not in str(error), (
                 f"{label}({name}={brief(wrong)}): {error!r}"
             )
+
+
+def _takes_mapping(call: Callable[..., Any], name: str) -> bool:
+    kinds = str(inspect.signature(call).parameters[name].annotation).replace("collections.abc.", "").split(" | ")
+    return any(kind.startswith("Mapping[") for kind in kinds)
+
+
+def test_what_is_no_mapping_is_wrong_input() -> None:
+    """In every call, of each parameter that takes nothing but mappings."""
+    world, found = World(), set()
+    for label, make in CALLS.items():
+        call, given = make(world)
+        for name, parameter in inspect.signature(call).parameters.items():
+            kinds = str(parameter.annotation).replace("collections.abc.", "").removesuffix(" | None")
+            if not re.fullmatch(r"Mapping\[.*\]", kinds):
+                continue
+            found.add(f"{label} {name}")
+            for wrong in ("day", "", 3, 1.5, [("x", 1)], ("x", 1), {"x"}, b"x", Thing(), np.arange(2), True):
+                with pytest.raises(errors.InputError, match=f"^{name}= takes a dict|^{name} is a mapping") as raised:
+                    _called(call, {**given, name: wrong})
+                assert type(wrong).__name__ in str(raised.value)
+    wanted = {
+        "Array.plot at",
+        "AttrView.plot at",
+        "Array.update values",
+        "sql tables",
+        "Array.sel labels",
+        "copy types",
+    }
+    assert wanted <= found and len(found) > 20, found
 
 
 def test_every_public_call_is_in_the_table() -> None:
@@ -362,7 +395,7 @@ def test_every_public_call_is_in_the_table() -> None:
         "Result",
     }
     given |= {"Skipped", "Stream", "Transaction", "__version__", "errors", "io", "plot", *gs.errors.__all__}
-    given |= {"Plan", "Usage", "chart", "partials"}
+    given |= {"Plan", "Usage", "chart", "dask", "partials"}
     assert set(gs.__all__) - given <= called
 
 
@@ -410,7 +443,7 @@ def test_a_wrong_type_says_what_was_asked_and_found() -> None:
         gs.copy(world.uri, world.other, version=1.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="text= takes text, found 3 of type int"):
         gs.prefix(3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"buffers= takes a dict, found \[1\] of type list"):
+    with pytest.raises(errors.InputError, match=r"buffers= takes a dict by name, .* found \[1\] of type list"):
         world.dense.read_into([1])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"context= takes a gridstone\.Context"):
         gs.open(world.uri, context="1GiB")  # type: ignore[call-overload]

@@ -255,9 +255,12 @@ def test_cells_are_corrected(stores: Stores, loaded: str, call) -> None:
     assert a.read({"x": (3, 3)})["s"].tolist() == ["it's = 1"] * 2
     code, out, _ = call("update", loaded, "--set", "v=0", "--where", "x > 100", "--json")
     assert code == 0 and json.loads(out) == {"version": 3, "cells": 0, "dry_run": False}
-    for mistake, said in (("v", "NAME=VALUE"), ("s=moored", "gs.lit"), ("x=1", "dimension"), ("no=1", "no attribute")):
+    for mistake, said in (("v", "NAME=VALUE"), ("s=moored", "'moored'"), ("x=1", "dimension"), ("no=1", "no attribute"),
+                          ("s=", "''"), ("v=mean(v)", "gridstone aggregate")):  # fmt: skip
         code, _, err = call("update", loaded, "--set", mistake)
-        assert code in (1, 2) and said in err and gs.open(loaded).version == 3
+        assert code in (1, 2) and said in err and "gs." not in err and gs.open(loaded).version == 3
+    code, out, _ = call("update", loaded, "--set", "v=NULL", "--where", "x == 3", "--dry-run", "--json")
+    assert code == 0 and json.loads(out)["cells"] == 2
     for chosen, cells in ((["--where", "v is null"], 1), (["--box", "x=3:9"], 3), (["--coord", "x=3,y=4"], 2)):
         code, out, _ = call("delete", loaded, *chosen, "--dry-run")
         assert code == 0 and out == f"{cells} cells would go; version 3 stays the newest\n"

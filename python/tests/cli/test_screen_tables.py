@@ -353,4 +353,24 @@ def test_where_recursion_begins(call) -> None:
     assert call("verify", "g.gs", "-r", "--store")[0] == call("consolidate", "w.gs", "-r", "--box", "mmsi=1:2")[0] == 2
     gs.group("empty.gs", mode="a")
     assert call("verify", "empty.gs", "-r")[1] == "empty.gs holds no array at or below /\n"
-    assert call("vacuum", "g.gs", "--recursive", "--dry-run")[0] == 0
+
+
+def test_a_vacuum_of_the_store_has_the_shape_of_the_others(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = json.loads(call("vacuum", "g.gs", "--dry-run", "--json", "--keep", "0s")[1])
+    code, out, err = call("vacuum", "g.gs", "--dry-run", "--json", "--recursive", "--keep", "0s")
+    (one,) = json.loads(out)["arrays"]
+    assert (code, err) == (0, "") and one == {"path": "/", "exit_code": 0, "report": plain}
+    other = json.loads(call("verify", "g.gs", "--recursive", "--json")[1])["arrays"]
+    assert {frozenset(each) for each in other} == {frozenset(one)}
+    code, out, _ = call("vacuum", "g.gs", "--dry-run", "-r", "--keep", "0s")
+    assert code == 0 and out.splitlines()[0].split() == ["array", "versions", "objects", "bytes", "outcome"]
+    assert call("vacuum", "no.gs", "-r", "--json")[0] == 4
+
+    def broken(*_: object, **__: object) -> None:
+        raise gs.StorageError("the disk is gone")
+
+    monkeypatch.setattr("gridstone.stores.group.Group.vacuum", broken)
+    code, out, _ = call("vacuum", "g.gs", "--dry-run", "-r", "--json")
+    assert code == 1 and json.loads(out)["arrays"] == [
+        {"path": "/", "exit_code": 1, "error": {"kind": "Storage", "message": "the disk is gone", "exit_code": 1}}
+    ]

@@ -132,6 +132,35 @@ def test_domains_on_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixtur
     capfd.readouterr()
 
 
+@pytest.mark.parametrize(
+    ("span", "ends"),
+    [
+        ("2026:2027", ("2026-01-01", "2027-12-31")),
+        ("2026:", ("2026-01-01", "2026-03-01")),
+        ("20260228:20270101", ("2026-02-28", "2027-01-01")),
+        ("2026-02..2027", ("2026-02-01", "2027-12-31")),
+        ("2026..2027-02", ("2026-01-01", "2027-02-28")),
+    ],
+)
+def test_years_alone_are_years_in_domains_as_in_boxes(
+    span: str, ends: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text("t,n,v\n2026-02-28,2026,1\n2026-03-01,2030,2\n")
+    uri = str(tmp_path / "a.gs")
+    load = ["load", uri, str(tmp_path / "t.csv"), "--dims", "t,n", "--domain", "n=2026:2030", "--domain", f"t={span}"]
+    assert cli.run(load) == 0, capfd.readouterr().err
+    a = gs.open(uri)
+    assert [str(end) for end in a.domain[0]] == list(ends) and a.domain[1] == (2026, 2030), (
+        "of numbers they are numbers"
+    )
+    # A domain that is there is compared with what is asked for, in the same words.
+    assert cli.run(load) == 0
+    assert cli.run([*load[:-1], "t=2025:2026"]) == 2 and "resize" in capfd.readouterr().err
+    capfd.readouterr()
+    assert cli.run(["delete", uri, "--box", f"t={span}", "--dry-run"]) == 0
+    assert capfd.readouterr().out.startswith("4 cells would go")
+
+
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_texts_have_room(lengths: list[int]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_pictures import small
 
 import gridstone as gs
 
@@ -68,6 +69,11 @@ def test_a_plane_is_chosen_by_label_date_and_position() -> None:
         b.plot(at={"x": 1}, dims=("x", "y"))
     with pytest.raises(gs.BoundsError):
         b.plot(at={"t": 7})
+    for several in ((1, 2), [1], slice(1, 2), np.array([1]), range(2), {1, 2}, {"t": 1}):
+        with pytest.raises(gs.InputError, match="at= takes one place along dimension 't'"):
+            b.plot(at={"t": several})
+    with pytest.raises(gs.InputError, match="one place along dimension 't', found \\('2026-02-27', '2026-03-01'\\)"):
+        a["v"].plot(at={"t": ("2026-02-27", "2026-03-01")})
     with pytest.raises(gs.SchemaError):
         b.plot(at={"z": 7})
 
@@ -225,19 +231,6 @@ def test_results_are_drawn_as_what_they_are(tmp_path: Path) -> None:
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 
-def _small(figure: Any) -> Any:
-    """A figure as a few blocks of colour, in which letters of another font do not count."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    figure.set_dpi(48)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    pixels = np.asarray(canvas.buffer_rgba())[..., :3].astype(float)
-    rows, columns = (size // 12 * 12 for size in pixels.shape[:2])
-    blocks = pixels[:rows, :columns].reshape(rows // 12, 12, columns // 12, 12, 3)
-    return blocks.mean(axis=(1, 3))
-
-
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_pictures_are_as_the_kept_ones(kind: str, theme: str) -> None:
@@ -253,14 +246,14 @@ def test_pictures_are_as_the_kept_ones(kind: str, theme: str) -> None:
         x, y = (part.ravel() for part in np.mgrid[20:50, 10:40])
         x, y = np.append(x, [5, 90]), np.append(y, [55, 2])
         a.write_cells({"lon": x, "lat": y}, {"v": np.ones(x.size, "i1")})
-    small = _small(a.plot(theme=theme, title="kept"))
+    found = small(a.plot(theme=theme, title="kept"))
     path = KEPT / f"{kind}-{theme}.png"
     if os.environ.get("GRIDSTONE_REWRITE_PICTURES"):
         KEPT.mkdir(exist_ok=True)
-        image.imsave(path, np.round(small).astype(np.uint8))
+        image.imsave(path, np.round(found).astype(np.uint8))
     kept = (image.imread(path)[..., :3] * 255).round()
-    assert kept.shape == small.shape
-    assert np.abs(kept - small).mean() < 4
+    assert kept.shape == found.shape
+    assert np.abs(kept - found).mean() < 4
 
 
 def test_the_command_line_draws_the_plane_that_is_asked_for(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Written dates and times are periods, in boxes, slices, domains and `at`; everything else is an instant."""
 
 import datetime as dt
+import time
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,37 @@ def test_the_last_value_of_a_type_is_the_last_before_the_next_period(text: str, 
     )
     assert at is not None and begin - 400 * 86_400 * 10**18 < at < after
     assert following is None or following >= after
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "UTC"])
+@pytest.mark.parametrize("unit", ["D", "m", "6h"])
+def test_today_is_the_day_in_utc_and_now_is_no_date(zone: str, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the program runs: stored times are UTC. NumPy takes the local day, and the second for `now`."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        before = np.datetime64(dt.datetime.now(dt.UTC).date())
+        days = (before - 3, before + 3)
+        a = made("today", gs.Schema([gs.Dim("t", days, dtype=f"datetime64[{unit}]")], [gs.Attr("v", "int64")]))
+        a.write(np.arange(a.shape[0]))
+        for text in ("today", "TODAY"):
+            found = a.read({"t": text})["t"].astype("M8[D]")
+            day = np.datetime64(dt.datetime.now(dt.UTC).date())
+            assert set(found) in ({before}, {day}) and len(found) == {"D": 1, "6h": 4, "m": 1_440}[unit]
+            ends = slice(text, text)
+            assert len(a.loc[ends]) == len(found) == len(a.sel(t=ends)["t"])
+        assert a.at(timestamp="today").version == a.version
+        for text in ("now", "Now"):
+            calls: list[Any] = [
+                lambda text=text: a.read({"t": text}),
+                lambda text=text: a.loc[slice("2026", text)],
+                lambda text=text: a.at(timestamp=text),
+                lambda text=text: a.points({"t": [text]}),
+                lambda text=text: gs.Dim("t", ("2020", text), dtype=f"datetime64[{unit}]"),
+            ]
+            for call in calls:
+                with pytest.raises((gs.InputError, gs.SchemaError), match=f"'{text}'"):
+                    call()
+    finally:
+        monkeypatch.undo()
+        time.tzset()

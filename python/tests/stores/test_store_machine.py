@@ -12,6 +12,7 @@ from unittest import TestCase
 
 import pytest
 from buckets import KINDS
+from gate import lives
 from group_rules import Store
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -103,7 +104,7 @@ class InMemory(Stores):
 def _lives(machine: type[Stores], number: int) -> type[TestCase]:
     case = machine.TestCase
     case.settings = settings(
-        max_examples=number,
+        max_examples=lives(number),
         stateful_step_count=60 if DEEP else 30,
         deadline=None,
         suppress_health_check=list(HealthCheck),

@@ -146,3 +146,10 @@ def test_the_command_tells_sizes_for_people_and_bytes_in_json(tmp_path: Path) ->
     assert found["reclaimable"]["bytes"] == 0
     run = CliRunner().invoke(cli, ["du", str(uri), "--keep", "1h", "--versions", "2"])
     assert run.exit_code != 0
+
+
+def test_an_age_and_a_number_are_refused_in_words_of_both_calls() -> None:
+    a = gs.create("mem://usage-both", gs.Schema([gs.Dim("x", (0, 9), 5)], [gs.Attr("v", "int8")]), overwrite=True)
+    for call in (lambda: gs.du(a.uri, keep="1d", versions=3), lambda: a.vacuum("1d", versions=3)):
+        with pytest.raises(gs.InputError, match=r"^keep= says what stays by age, and versions= by number: give one"):
+            call()

@@ -31,13 +31,24 @@ fn is_root(tree: &Tree, file: &Source) -> bool {
 }
 
 fn is_named_by_manifest(tree: &Tree, file: &Source) -> bool {
-    let manifests = tree.files.iter().filter(|manifest| manifest.file_name() == "Cargo.toml");
-    manifests
-        .filter_map(|manifest| {
-            let inner = file.path.strip_prefix(manifest.folder())?.trim_start_matches('/');
-            Some(manifest.text.contains(&format!("\"{inner}\"")))
-        })
-        .any(|named| named)
+    let mut manifests = tree.files.iter().filter(|manifest| manifest.file_name() == "Cargo.toml");
+    manifests.any(|manifest| {
+        let mut quoted = manifest.text.split('"').filter(|text| text.ends_with(".rs"));
+        quoted.any(|path| resolved(manifest.folder(), path) == file.path)
+    })
+}
+
+/// The path of what `path` means in `folder`, without `..`.
+fn resolved(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
 }
 
 /// The files of the `mod name;` declarations of `file`.
@@ -52,7 +63,7 @@ fn declared<'a>(tree: &'a Tree, file: &Source) -> Vec<&'a Source> {
         }
         let inside: Vec<&str> = modules.iter().filter(|module| module.holds(index)).map(|module| module.name).collect();
         let candidates = match path_attribute(file, &tokens, index) {
-            Some(path) => vec![joined(file.folder(), path)],
+            Some(path) => vec![resolved(file.folder(), path)],
             None => places(file, &inside, name.text),
         };
         found.extend(candidates.iter().filter_map(|path| tree.get(path)));
@@ -114,6 +125,10 @@ mod tests {
             ("examples/rust/hello.rs", ""),
             ("crates/x/Cargo.toml", ""),
             ("Cargo.toml", "path = \"examples/rust/hello.rs\""),
+            ("examples/rust/beside.rs", ""),
+            ("examples/rust/tested.rs", ""),
+            ("crates/y/Cargo.toml", "path = \"../../examples/rust/beside.rs\""),
+            ("crates/y/tests/main.rs", "#[path = \"../../../examples/rust/tested.rs\"]\nmod tested;"),
         ];
         assert!(dead(&files).is_empty(), "{:?}", dead(&files));
     }

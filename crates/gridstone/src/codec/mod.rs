@@ -22,7 +22,7 @@
 //! | `lz4` | all | byte | compressed | [`lz4`] |
 //! | `zstd:1..=22` | all | byte | compressed | [`zstd`] |
 //! | `gzip:1..=12` | all | byte | compressed | [`gzip`] |
-//! | `acme.xor` | all | byte | at most 2 n + 4096 | its author: [`user`] |
+//! | `acme.xor` | all | byte | at most 2 n + 4096 | its author: [`UserFilter`] |
 //!
 //! [`foreign`] has the filters of chunks that other formats wrote, by names of their own.
 //!

@@ -18,7 +18,8 @@ use std::sync::{Arc, OnceLock};
 
 /// What a program must implement to add a filter. Several threads call it at once.
 pub trait UserFilter: Send + Sync {
-    /// The encoded form of `input`, values of `width` bytes each (1: bytes), at most [`encoded_len_max`] bytes.
+    /// The encoded form of `input`, values of `width` bytes each (1: bytes). It takes at most twice as many
+    /// bytes as `input`, and 4,096.
     fn encode(&self, input: &[u8], width: usize) -> Result<Vec<u8>>;
 
     /// The input that `encode` made `input` from, at most `len_max` bytes: a longer result is refused.

@@ -106,6 +106,27 @@ pub enum Literal {
 }
 
 /// A condition on the cells of an array, by the names of its dimensions and attributes.
+///
+/// Reads, deletions and aggregates take one. Statistics of stored blocks rule out most that hold no such cell.
+///
+/// ```
+/// use gridstone::engine::check_condition;
+/// use gridstone::{Attribute, Condition, Datatype, Dimension, Schema, SchemaOptions};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let dim = Dimension::new("mmsi", Datatype::Int64, "0", "999999999", None)?;
+/// let attr = Attribute::new("sog", Datatype::Float32, true, None, "auto")?;
+/// let options = SchemaOptions { sparse: true, ..SchemaOptions::default() };
+/// let schema = Schema::new(vec![dim], vec![attr], options)?;
+///
+/// let quick = Condition::parse("mmsi between 200000000 and 299999999 and (sog > 20 or sog is null)")?;
+/// let meaning = check_condition(&quick, &schema)?;
+/// assert_eq!(meaning.columns, ["mmsi", "sog"]);
+/// assert_eq!(meaning.bounds, Some(vec![("200000000".to_owned(), "299999999".to_owned())]));
+/// assert!(check_condition(&Condition::parse("speed > 20")?, &schema).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Condition {

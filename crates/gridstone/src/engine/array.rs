@@ -19,6 +19,53 @@ use std::sync::Arc;
 type DescribedAround = (Vec<Arc<fragment::Description>>, LostBoxes);
 
 /// An array; cloning gives another handle at the same version.
+///
+/// The cells of a sparse array are written and read as columns: coordinates, and values by attribute.
+///
+/// ```
+/// use gridstone::{Attribute, Call, CellData, Column, ColumnView, Condition, Context, Datatype, Dedup, Dimension, Options};
+/// use gridstone::{ReadOrder, Schema, SchemaOptions};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options::default())?;
+/// let dims = vec![
+///     Dimension::new("lon", Datatype::Float64, "-180", "180", None)?,
+///     Dimension::new("lat", Datatype::Float64, "-90", "90", None)?,
+/// ];
+/// let attrs = vec![
+///     Attribute::new("name", Datatype::String, false, None, "auto")?,
+///     Attribute::new("knots", Datatype::Float32, true, None, "auto")?,
+/// ];
+/// let options = SchemaOptions { sparse: true, ..SchemaOptions::default() };
+/// let ships = gridstone::create_array(&context, "mem://ships", "/", Schema::new(dims, attrs, options)?, false)?;
+///
+/// let (names, knots) = (Column::of_texts(["Ada", "Büßer", "Zoë"]), Column::of_options(&[Some(0.1_f32), None, Some(12.5)]));
+/// let data = CellData {
+///     dims: vec![ColumnView::of(&[-74.01, 4.05, -74.02]), ColumnView::of(&[40.70, 51.95, 40.69])],
+///     attrs: vec![("name".to_owned(), names.view()), ("knots".to_owned(), knots.view())],
+///     sorted: false,
+///     dedup: Dedup::Error,
+/// };
+/// let call = Call::default();
+/// ships.commit(vec![ships.stage_cells(data, &call)?], None)?;
+///
+/// // A box, a condition, or both. Coordinates come with the cells.
+/// let harbour = ships.region(&[vec![(-75.0..=-73.0).into(), (40.0..=41.0).into()]])?;
+/// let slow = Condition::parse("knots < 1")?;
+/// let (cells, _) = ships.read_region(Some(&harbour), None, Some(&slow), ReadOrder::Row, &call)?;
+/// assert_eq!((cells.count, cells.dims[0].numbers::<f64>()?), (1, &[-74.01][..]));
+/// assert_eq!(cells.attrs[0].texts()?, ["Ada"]);
+///
+/// // More cells than memory holds are streamed.
+/// let mut scan = ships.scan_region(None, None, None, ReadOrder::Any, 1 << 20, &call)?;
+/// let mut found = 0;
+/// while let Some(batch) = scan.next_batch()? {
+///     found += batch.count;
+/// }
+/// assert_eq!(found, 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Array {
     context: Context,
@@ -149,6 +196,9 @@ impl Array {
     }
 
     /// The path in the store.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn path(&self) -> Result<String> {
         Ok(self.state()?.1.path().to_owned())
     }
@@ -179,11 +229,17 @@ impl Array {
     }
 
     /// The schema at that version.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn schema(&self) -> Result<Arc<Schema>> {
         Ok(Arc::clone(self.state()?.1.schema()))
     }
 
-    /// Moves to the newest version and gives it. An Input error on a handle opened at a version.
+    /// Moves to the newest version and gives it.
+    ///
+    /// # Errors
+    /// Input: the handle was opened at a version. Corruption, Storage.
     pub fn refresh(&self) -> Result<u64> {
         self.check_outside("an array cannot be moved to another version")?;
         if self.pinned {
@@ -196,6 +252,9 @@ impl Array {
     }
 
     /// The same array, read-only, at another version.
+    ///
+    /// # Errors
+    /// NotFound (no such version, or no such array in it), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn at(&self, at: At) -> Result<Self> {
         let (snapshot, _) = look_at(&self.store, at, |snapshot| snapshot.array_by_id(self.id))?;
         Ok(Self::new(self.context.clone(), self.store.clone(), snapshot, self.id, false, at != At::Latest))
@@ -208,6 +267,9 @@ impl Array {
     }
 
     /// The versions up to this one that changed this array, oldest first.
+    ///
+    /// # Errors
+    /// SnapshotExpired (versions were vacuumed meanwhile), Corruption, Storage, Cancelled.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let (snapshot, mut versions) = (self.snapshot(), Vec::new());
         let (snapshot, tags) = self.store.settling(&snapshot, |snapshot| snapshot.retained().tags())?;
@@ -223,6 +285,9 @@ impl Array {
     }
 
     /// The union of all fragments' boxes, tombstones left out; `None` if there is no cell.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
         let (snapshot, state) = self.state()?;
         self.note(&state.schema().domain());
@@ -233,6 +298,9 @@ impl Array {
     }
 
     /// The fragments, oldest order first.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn fragments(&self) -> Result<Vec<FragmentListing>> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema();
@@ -382,18 +450,27 @@ impl Array {
     }
 
     /// The JSON text of a metadata value.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         self.note_key(Some(key));
         self.looked(|state| state.metadata().get(key))
     }
 
     /// The metadata's keys, sorted.
+    ///
+    /// # Errors
+    /// NotFound (the array was removed in this version), SnapshotExpired (it has been vacuumed), Corruption, Storage.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
         self.note_key(None);
         self.looked(|state| Ok(state.metadata().all()?.keys().cloned().collect()))
     }
 
     /// Sets (JSON text) or removes (`None`) metadata keys in one commit.
+    ///
+    /// # Errors
+    /// Input (not writable, text that is no JSON), Conflict, CommitUnknown, Storage.
     pub fn set_metadata(&self, changes: Vec<(String, Option<String>)>) -> Result<u64> {
         if changes.is_empty() {
             return Ok(self.version());

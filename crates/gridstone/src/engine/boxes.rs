@@ -4,7 +4,7 @@ use crate::base::{Error, Result, limits};
 use crate::schema::text::{interval_boxes, word_interval};
 use crate::schema::{Coordinate, Dimension, KeyRange, Region, Schema, Subarray};
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{Bound, RangeFull, RangeInclusive};
 
 /// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
 pub type ReadBox<'a> = Option<&'a [(String, String)]>;
@@ -47,8 +47,18 @@ impl From<String> for End {
     }
 }
 
-/// A box's part along one dimension.
-#[derive(Debug, Clone, PartialEq)]
+/// A box's part along one dimension. A range of Rust is one, both ends included, and `..` is the whole domain.
+///
+/// ```
+/// use gridstone::engine::Span;
+///
+/// let cells: Vec<Span> = vec![(100..=199).into(), (..).into()];
+/// let harbour: Vec<Span> = vec![(-75.0..=-73.0).into(), (40.0..=41.0).into()];
+/// let genes: Vec<Span> = vec![("BRCA1"..="BRCA2").into()];
+/// assert_eq!(genes, [Span::between("BRCA1", "BRCA2")]);
+/// assert_eq!(cells[1], Span::default());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Span {
     /// The low end, included; `None`: that of the domain.
     pub lo: Option<End>,
@@ -62,6 +72,31 @@ impl Span {
     /// All from `lo` to `hi`, both included and written as text.
     pub fn between(lo: &str, hi: &str) -> Self {
         Self { lo: Some(End::Text(lo.to_owned())), hi: Some(End::Text(hi.to_owned())), below: false }
+    }
+}
+
+impl From<RangeInclusive<i64>> for Span {
+    fn from(range: RangeInclusive<i64>) -> Self {
+        let end = |value: i64| Some(End::Int(value.into()));
+        Self { lo: end(*range.start()), hi: end(*range.end()), below: false }
+    }
+}
+
+impl From<RangeInclusive<f64>> for Span {
+    fn from(range: RangeInclusive<f64>) -> Self {
+        Self { lo: Some(End::Float(*range.start())), hi: Some(End::Float(*range.end())), below: false }
+    }
+}
+
+impl From<RangeInclusive<&str>> for Span {
+    fn from(range: RangeInclusive<&str>) -> Self {
+        Self::between(range.start(), range.end())
+    }
+}
+
+impl From<RangeFull> for Span {
+    fn from(_: RangeFull) -> Self {
+        Self::default()
     }
 }
 

@@ -82,6 +82,28 @@ impl Array {
     ///
     /// # Errors
     /// Input (not writable; fragments named that cannot be merged), Corruption, Storage, Cancelled.
+    ///
+    /// ```
+    /// use gridstone::engine::{MergeChoice, parse_strategy};
+    /// use gridstone::{Attribute, Call, ColumnView, Context, Datatype, Dimension, Options, Order, Schema, SchemaOptions};
+    ///
+    /// # fn main() -> gridstone::Result<()> {
+    /// let context = Context::new(&Options::default())?;
+    /// let dim = Dimension::new("i", Datatype::Int64, "0", "99", None)?;
+    /// let attr = Attribute::new("v", Datatype::Int32, false, None, "auto")?;
+    /// let schema = Schema::new(vec![dim], vec![attr], SchemaOptions::default())?;
+    /// let array = gridstone::create_array(&context, "mem://merging", "/", schema, false)?;
+    /// let call = Call::default();
+    /// for at in 0..5_i64 {
+    ///     let part = array.region(&[vec![(at * 20..=at * 20 + 19).into()]])?;
+    ///     let data = vec![("v".to_owned(), ColumnView::of(&[at as i32; 20]))];
+    ///     array.commit(vec![array.stage_box(Some(&part), &data, Order::Row, &call)?], None)?;
+    /// }
+    /// let report = array.consolidate(&parse_strategy("all")?, 64 << 20, false, &call)?;
+    /// assert_eq!((report.before, report.after), (5, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn consolidate(
         &self,
         strategy: &Strategy,

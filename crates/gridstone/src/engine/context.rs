@@ -33,10 +33,13 @@ pub struct Options {
     /// What tells the time: of commits, of leases, and by which a vacuum measures age.
     pub clock: Arc<dyn Clock>,
     /// A writer that finds the newest manifest root so many versions behind folds first. For measurements and tests.
+    #[doc(hidden)]
     pub fold_versions: u64,
     /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
+    #[doc(hidden)]
     pub blocks: BlockCells,
     /// What gives the tiles of dense fragments. For tests, which read through sources of other layouts.
+    #[doc(hidden)]
     pub tiles: Arc<dyn TileSources>,
     /// Keys of sealed stores. With keys all stores must be sealed, and new ones are. `None`: the key in `GRIDSTONE_KEY` or
     /// `GRIDSTONE_KEY_FILE`, if one is set when the context is made: it opens sealed stores and seals new ones, and stores
@@ -84,7 +87,17 @@ fn sources_of(options: &Options) -> Vec<String> {
     options.sources.clone().unwrap_or_else(from_environment)
 }
 
-/// Threads, budget and cache; cloning shares them.
+/// Threads, budget and cache; cloning shares them. One is enough for a program.
+///
+/// ```
+/// use gridstone::{Context, Options};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options { memory_budget: 256 << 20, threads: Some(2), ..Options::default() })?;
+/// assert_eq!(context.threads(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Context {
     pub(super) pool: Arc<Pool>,

@@ -23,6 +23,9 @@ impl Array {
     /// Deletes every cell of a box (`None`: the whole domain that this handle has seen) that was written before the commit, those
     /// that this handle has not seen among them. The box may reach beyond the domain, which another commit may have made grow.
     /// Nothing is deleted before the commit.
+    ///
+    /// # Errors
+    /// Input (not writable), Bounds (a box that no cell can lie in), Corruption, Storage.
     pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
         let schema = self.schema()?;
         let region = parse_box(&schema, sub)?.unwrap_or_else(|| whole_of(&schema));
@@ -33,11 +36,17 @@ impl Array {
     }
 
     /// As [`Array::stage_delete_box`], of a region.
+    ///
+    /// # Errors
+    /// As [`Array::stage_delete_box`].
     pub fn stage_delete_region(&self, region: &Region) -> Result<Staged> {
         self.stage_deletion(region, &Call::default())
     }
 
     /// As [`Array::stage_delete_region`], for a call that may have a key.
+    ///
+    /// # Errors
+    /// As [`Array::stage_delete_box`]; Conflict if the key was given to other content.
     pub fn stage_deletion(&self, region: &Region, call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
         self.check_writable()?;

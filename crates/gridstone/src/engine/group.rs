@@ -13,7 +13,7 @@ use std::sync::Arc;
 const TRIES: usize = 32;
 
 /// A group: named children, which are arrays and groups. A handle means the group, wherever it is moved to, as that of an array does.
-/// What it answers is of its version, the path included; changes of its children are in [`super::children`].
+/// What it answers is of its version, the path included.
 #[derive(Debug, Clone)]
 pub struct Group {
     pub(super) context: Context,
@@ -95,11 +95,17 @@ impl Group {
     }
 
     /// The JSON text of a metadata value.
+    ///
+    /// # Errors
+    /// NotFound (the group is gone), SnapshotExpired (this version has been vacuumed), Corruption, Storage.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         self.looked(|_, group| group.metadata().get(key))
     }
 
     /// The metadata's keys, sorted.
+    ///
+    /// # Errors
+    /// NotFound (the group is gone), SnapshotExpired (this version has been vacuumed), Corruption, Storage.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
         self.looked(|_, group| Ok(group.metadata().all()?.keys().cloned().collect()))
     }
@@ -166,12 +172,18 @@ impl Group {
     }
 
     /// Name and kind ("array" or "group") of every child, sorted by name.
+    ///
+    /// # Errors
+    /// NotFound (the group is gone), SnapshotExpired (this version has been vacuumed), Corruption, Storage.
     pub fn children(&self) -> Result<Vec<(String, &'static str)>> {
         let children = self.looked(|snapshot, group| snapshot.children_of(group))?;
         Ok(children.into_iter().map(|(name, child)| (name, child.kind())).collect())
     }
 
     /// Path and kind of everything below, each group followed by what is in it, sorted by name.
+    ///
+    /// # Errors
+    /// NotFound (the group is gone), SnapshotExpired (this version has been vacuumed), Corruption, Storage.
     pub fn walk(&self) -> Result<Vec<(String, &'static str)>> {
         self.looked(walk_below)
     }

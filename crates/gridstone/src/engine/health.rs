@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 impl Array {
     /// Reads and checks every byte of every fragment of this version.
+    ///
+    /// # Errors
+    /// Storage, Access, Cancelled. Damage is reported.
     pub fn verify(&self, call: &Call) -> Result<VerifyReport> {
         let (snapshot, state) = self.state()?;
         let fragments = self.described(&snapshot, &state, None)?;
@@ -31,6 +34,9 @@ pub fn verify_uri(context: &Context, uri: &str, call: &Call) -> Result<StoreRepo
 }
 
 /// As [`verify_uri`], of the store on `storage`.
+///
+/// # Errors
+/// As there.
 pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> Result<StoreReport> {
     let store = store_on(context, storage);
     verify_store(&store, &context.read_context(Id([0; 16]), store.files(), call))

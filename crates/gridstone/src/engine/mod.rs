@@ -1,5 +1,8 @@
 //! Floor `engine`: the public face: contexts, stores, arrays.
 //!
+//! The [front page](crate) says which type is for what. Functions that end in `_on` take a [`Storage`] where their namesakes
+//! take a URI: a [`MemoryStorage`] of one's own in tests, or another place that objects can be kept in.
+//!
 //! Handles are cheap, safe to share between threads, and pinned to an immutable snapshot that `refresh` and one's own
 //! commits move forward. Nothing below this floor holds global state, but for the user-defined filters that a process registers.
 
@@ -55,15 +58,17 @@ mod upkeep;
 mod write;
 mod writer;
 
+#[doc(hidden)]
 pub use crate::base::limits::BlockCells;
 pub use crate::base::{Detail, Event, Events, Level};
 pub use crate::codec::{
     FilterFamily, UserFilter, register as register_filter, register_family as register_filter_family,
     registered_ids as registered_filters,
 };
+#[doc(hidden)]
+pub use crate::condition::{Batch, Bound, Coordinates, Facts, Verdict};
 pub use crate::condition::{
-    Batch, Bound, Branch, Call as AggregateCall, Comparison, Condition, Coordinates, Expression, Facts, Literal,
-    Selection, Verdict, When,
+    Branch, Call as AggregateCall, Comparison, Condition, Expression, Literal, Selection, When,
 };
 pub use crate::maintain::{
     AffectedCells, ArrayUsage, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport,
@@ -73,10 +78,12 @@ pub use crate::query::{
     Aggregate, Answer, AxisPositions, By, Chosen, Dedup, Mask, OutColumn, PartialTable, Portions, Question, ReadOrder,
     ResultColumn, Scan, Width,
 };
-pub use crate::runtime::{Arena, CancelFlag, PerProcess};
-pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
+pub use crate::runtime::CancelFlag;
+#[doc(hidden)]
+pub use crate::runtime::{Arena, PerProcess};
+pub use crate::storage::{Durability, MemoryStorage, Storage, StorageOptions, is_remote, key_from_environment, key_id};
 pub use crate::store::{CommitKey, Field};
-pub use crate::tile::{Cells, Column, ColumnView};
+pub use crate::tile::{Cells, Column, ColumnView, Native};
 pub use address::At;
 pub use aggregate::{Counted, finish_partials, merge_partials, reduction_of_nothing};
 pub use answers::{AnswerStream, Ending, select_groups};

@@ -20,11 +20,62 @@ pub enum Opened {
     Group(Group),
 }
 
+impl Opened {
+    /// The array.
+    ///
+    /// # Errors
+    /// NotFound: a group lies there.
+    pub fn into_array(self) -> Result<Array> {
+        match self {
+            Self::Array(array) => Ok(array),
+            Self::Group(group) => {
+                Err(Error::not_found(format!("{} of {} is a group, not an array", group.path(), group.uri())))
+            }
+        }
+    }
+
+    /// The group.
+    ///
+    /// # Errors
+    /// NotFound: an array lies there.
+    pub fn into_group(self) -> Result<Group> {
+        match self {
+            Self::Group(group) => Ok(group),
+            Self::Array(array) => {
+                Err(Error::not_found(format!("{} of {} is an array, not a group", array.path()?, array.uri())))
+            }
+        }
+    }
+}
+
 /// Opens what lies at `path` in the store at `uri`.
 ///
 /// # Errors
 /// NotFound (no store, no such path or version), SnapshotExpired, Corruption, Unsupported (newer format), Storage; Access if
 /// the store is sealed and its key is missing or another, or it is not sealed and the context has a key.
+///
+/// ```
+/// use gridstone::{At, Attribute, Context, Datatype, Dimension, ErrorKind, Options, Schema, SchemaOptions};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options::default())?;
+/// let day = Dimension::new("day", Datatype::parse("datetime64[D]")?, "0", "364", Some("30"))?;
+/// let rain = Attribute::new("rain", Datatype::Float32, true, None, "auto")?;
+/// let schema = Schema::new(vec![day], vec![rain], SchemaOptions::default())?;
+/// gridstone::create_array(&context, "mem://opening", "/stations/uccle", schema, false)?;
+///
+/// let stations = gridstone::open(&context, "mem://opening", "/stations", false, At::Latest)?.into_group()?;
+/// assert_eq!(stations.children()?, [("uccle".to_owned(), "array")]);
+/// let uccle = stations.open("uccle", true, false)?.into_array()?;
+/// assert!(uccle.writable() && uccle.path()? == "/stations/uccle");
+///
+/// let missing = gridstone::open(&context, "mem://opening", "/stations/bonn", false, At::Latest).unwrap_err();
+/// assert_eq!(missing.kind(), ErrorKind::NotFound);
+/// let group = gridstone::open(&context, "mem://opening", "/stations", false, At::Latest)?;
+/// assert_eq!(group.into_array().unwrap_err().kind(), ErrorKind::NotFound);
+/// # Ok(())
+/// # }
+/// ```
 pub fn open(context: &Context, uri: &str, path: &str, writable: bool, at: At) -> Result<Opened> {
     open_in(context, store_at(context, uri)?, path, writable, at)
 }
@@ -169,6 +220,9 @@ fn is_unfinished(context: &Context, storage: &Arc<dyn Storage>) -> bool {
 
 /// Deletes the store at `uri` with all its history, or the beginning of a copy; NotFound if there is none. A sealed one needs no
 /// key for that.
+///
+/// # Errors
+/// NotFound, Access, Storage.
 pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
     let storage = storage_at(context, uri)?;
     if !is_store(context, &storage)? {

@@ -63,6 +63,22 @@ fn tags_of(store: &Store, snapshot: &Arc<Snapshot>) -> Result<Vec<(String, u64)>
 /// # Errors
 /// Exists (the name is in use), NotFound (no store, no such version), SnapshotExpired (it has been vacuumed), Input (an
 /// impossible name), Storage.
+///
+/// ```
+/// use gridstone::engine::{open_tagged, tag};
+/// use gridstone::{Context, Options};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options::default())?;
+/// let root = gridstone::create_group(&context, "mem://tagged", "/")?;
+/// tag(&context, "mem://tagged", "as delivered", None, false)?;
+/// root.create_group("later")?;
+///
+/// let delivered = open_tagged(&context, "mem://tagged", "/", "as delivered")?.into_group()?;
+/// assert!(!delivered.contains("later")? && root.refreshed()?.contains("later")?);
+/// # Ok(())
+/// # }
+/// ```
 pub fn tag(context: &Context, uri: &str, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
     tag_in(context, &*store_at(context, uri)?, name, version, replace)
 }
@@ -121,11 +137,17 @@ pub fn open_tagged(context: &Context, uri: &str, path: &str, name: &str) -> Resu
 
 impl Array {
     /// The same array, read-only, at the version tagged `name`.
+    ///
+    /// # Errors
+    /// NotFound (no such tag), those of [`Array::at`].
     pub fn at_tag(&self, name: &str) -> Result<Self> {
         self.at(At::Version(tagged(self.store(), name)?.1))
     }
 
     /// Gives a version of the store a name; see [`tag`]. The handle moves to the version that has the tag.
+    ///
+    /// # Errors
+    /// Input (not writable), those of [`tag`].
     pub fn tag(&self, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
         self.check_writable()?;
         let version = tag_in(self.context(), self.store(), name, version, replace)?;
@@ -134,6 +156,9 @@ impl Array {
     }
 
     /// Takes a name away; see [`untag`].
+    ///
+    /// # Errors
+    /// Input (not writable), those of [`untag`].
     pub fn untag(&self, name: &str) -> Result<u64> {
         self.check_writable()?;
         let version = untag_in(self.context(), self.store(), name)?;

@@ -50,6 +50,33 @@ impl Isolation {
 }
 
 /// A transaction; clones are handles of the same one. Threads may stage through one at the same time.
+///
+/// ```
+/// use gridstone::{Attribute, Call, ColumnView, Context, Datatype, Dimension, Isolation, Options, Order, Schema};
+/// use gridstone::{SchemaOptions, Transaction};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options::default())?;
+/// let series = || {
+///     let dim = Dimension::new("i", Datatype::Int64, "0", "2", None)?;
+///     let attr = Attribute::new("v", Datatype::Int32, false, None, "auto")?;
+///     Schema::new(vec![dim], vec![attr], SchemaOptions::default())
+/// };
+/// gridstone::create_group(&context, "mem://both", "/")?;
+///
+/// // Two arrays and their cells in one version: a reader sees both, or neither.
+/// let both = Transaction::begin(&context, "mem://both", Isolation::Snapshot)?;
+/// for (path, values) in [("/a", [1, 2, 3]), ("/b", [10, 20, 30])] {
+///     let array = both.create_array(path, series()?, false)?;
+///     let data = vec![("v".to_owned(), ColumnView::of(&values))];
+///     array.commit(vec![array.stage_box(None, &data, Order::Row, &Call::default())?], None)?;
+/// }
+/// assert!(!gridstone::open(&context, "mem://both", "/", false, gridstone::At::Latest)?.into_group()?.contains("a")?);
+/// let version = both.commit(Some("both series".to_owned()))?;
+/// assert_eq!(version, both.base_version() + 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Transaction {
     shared: Arc<Shared>,
@@ -111,6 +138,9 @@ impl Transaction {
     }
 
     /// Begins another transaction on the newest version of the same store.
+    ///
+    /// # Errors
+    /// Corruption, Storage.
     pub fn again(&self) -> Result<Self> {
         let Shared { context, store, base, isolation, .. } = self.shared.as_ref();
         Ok(Self::over(context, store.clone(), store.refresh(base)?, *isolation))
@@ -300,12 +330,18 @@ impl Transaction {
     }
 
     /// What lies at `path`: "array", "group" or `None`.
+    ///
+    /// # Errors
+    /// Input (the transaction has ended), Corruption, Storage.
     pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
         self.note_nodes(|reads, base| reads.note_node(base, path))?;
         Ok(self.looked(|view| view.find(path))?.1.map(|node| node.kind()))
     }
 
     /// Name and kind of every child of the group at `path`, sorted by name.
+    ///
+    /// # Errors
+    /// NotFound (no group lies there), Input (the transaction has ended), Corruption, Storage.
     pub fn children(&self, path: &str) -> Result<Vec<(String, &'static str)>> {
         self.note_nodes(|reads, base| {
             reads.note_node(base, path)?;

@@ -70,6 +70,9 @@ impl Array {
     }
 
     /// As [`Array::stage_box`], of a box in texts.
+    ///
+    /// # Errors
+    /// As there.
     pub fn stage_dense(&self, sub: ReadBox<'_>, data: &DenseData<'_>, layout: Order, call: &Call) -> Result<Staged> {
         self.check_writable()?;
         let region = parse_box(self.schema()?.as_ref(), sub)?;
@@ -78,6 +81,10 @@ impl Array {
 
     /// Writes a dense box (`None`: the whole domain) from buffers laid out in `layout`; nothing is visible before the commit.
     /// A call that grows takes a box beyond the domain, and any call one beyond an end that is open.
+    ///
+    /// # Errors
+    /// Input (not writable, unknown attributes, columns of another type or length), Bounds (a box outside the domain), Schema (a tile
+    /// would have too many cells), Budget, Storage, Cancelled; Conflict if the key of the call was given to other content.
     pub fn stage_box(
         &self,
         region: Option<&Region>,
@@ -106,6 +113,10 @@ impl Array {
     /// Writes cells, into a sparse or a dense array; nothing is visible before the commit. What takes more than half of the budget to sort
     /// is sorted in runs, which are merged; what is in order already is written in portions. A call that grows takes cells beyond the domain,
     /// and any call cells beyond an end that is open.
+    ///
+    /// # Errors
+    /// Input (not writable, unknown attributes, columns of another type or length, NaN, duplicates), Bounds (a cell outside the
+    /// domain: the message names its row), Budget, Storage, Cancelled; Conflict if the key of the call was given to other content.
     pub fn stage_cells(&self, data: CellData<'_>, call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
         let context = self.write_context(&state, call)?;
@@ -127,6 +138,10 @@ impl Array {
     }
 
     /// Writes tombstones for the cells at these coordinates; nothing is deleted before the commit.
+    ///
+    /// # Errors
+    /// Input (not writable, columns of another type or length), Bounds (a cell outside the domain), Budget, Storage, Cancelled;
+    /// Conflict if the key of the call was given to other content.
     pub fn stage_delete(&self, dims: &[ColumnView<'_>], call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
         let context = self.write_context(&state, call)?;

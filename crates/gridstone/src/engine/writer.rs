@@ -103,6 +103,9 @@ impl Writer {
 
     /// Appends cells: attribute columns in the writer's order; coordinates unless it is of a dense array in global order.
     /// After an error, or when it was stopped, the writer is closed and what it wrote is gone.
+    ///
+    /// # Errors
+    /// Input (closed; columns of another type or length; duplicates; cells out of order), Bounds, Budget, Storage, Cancelled.
     pub fn append(&mut self, call: &Call, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let outcome = match self.stream.as_mut().ok_or_else(closed)? {
             Stream::Ordered(stream, over) => {
@@ -180,6 +183,9 @@ impl Writer {
 
 impl Array {
     /// As [`Array::box_writer`], of a box in texts.
+    ///
+    /// # Errors
+    /// As there.
     pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
         self.check_writable()?;
         let region = parse_box(self.schema()?.as_ref(), sub)?;
@@ -188,6 +194,9 @@ impl Array {
 
     /// Starts one streamed fragment of these attributes (`None`: all) in a box (`None`: the whole domain). If it `grows`, the
     /// domain grows to take in the box, or the cells of a sparse array; beyond ends that are open it does so anyway.
+    ///
+    /// # Errors
+    /// Input (not writable, unknown attributes), Bounds, Storage.
     pub fn box_writer(&self, region: Option<&Region>, attrs: Option<&[String]>, grows: bool) -> Result<Writer> {
         let (_, state) = self.state()?;
         let call = Call::default();
@@ -207,6 +216,9 @@ impl Array {
 
     /// Starts a stream of cells in any order, of these attributes (`None`: all); more than memory holds are written as sorted
     /// runs and merged at the end. `dedup`: what becomes of several cells at one place, of all that are appended.
+    ///
+    /// # Errors
+    /// Input (not writable, unknown attributes), Storage.
     pub fn unsorted_writer(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<Writer> {
         let (stream, attrs) = self.start_unsorted(attrs, dedup)?;
         Ok(Writer::new(self.clone(), stream, Form { attrs, given: None, dedup: Some(dedup) }))

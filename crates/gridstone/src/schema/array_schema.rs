@@ -38,6 +38,31 @@ impl Default for SchemaOptions {
 }
 
 /// The schema of an array: dimensions, attributes and how cells are laid out.
+///
+/// ```
+/// use gridstone::{Attribute, Datatype, Dimension, ErrorKind, Order, Schema, SchemaOptions};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// // A year of days in tiles of 30, on a grid; a null where nothing was measured.
+/// let dims = vec![
+///     Dimension::new("day", Datatype::parse("datetime64[D]")?, "20454", "20818", Some("30"))?,
+///     Dimension::new("lat", Datatype::Int32, "-50", "49", Some("50"))?,
+/// ];
+/// let attrs = vec![
+///     Attribute::new("temperature", Datatype::Float32, true, None, "auto")?,
+///     Attribute::new("ice", Datatype::UInt8, false, Some("255"), "rle,zstd:3")?,
+/// ];
+/// let schema = Schema::new(dims, attrs, SchemaOptions::default())?;
+/// assert_eq!((schema.ndim(), schema.sparse(), schema.attr("ice")?.1.fill()), (2, false, &[255][..]));
+///
+/// // A value is always valid: what contradicts itself is refused, in words.
+/// let dim = Dimension::new("x", Datatype::Float64, "0", "1", None)?;
+/// let v = Attribute::new("v", Datatype::Int8, false, None, "auto")?;
+/// let refused = Schema::new(vec![dim], vec![v], SchemaOptions { cell_order: Order::Hilbert, ..Default::default() });
+/// assert_eq!(refused.unwrap_err().kind(), ErrorKind::Schema);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     /// The axes.

@@ -162,7 +162,7 @@ const PLAIN: [(Datatype, &str); 16] = [
 ];
 
 impl Datatype {
-    /// The type named `name` ("int32", "datetime64[us]", "bytes[16]", "float32[2,3]", "list[int32]", "string"); a Schema
+    /// The type named `name` (`int32`, `datetime64[us]`, `bytes[16]`, `float32[2,3]`, `list[int32]`, `string`); a Schema
     /// error lists the names known.
     pub fn parse(name: &str) -> Result<Self> {
         if let Some(found) = single(name) {

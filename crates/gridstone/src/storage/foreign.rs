@@ -88,7 +88,7 @@ impl ForeignFiles {
     /// files below, the time of the newest, and as the tag their number and what tells their names, lengths and times apart.
     ///
     /// # Errors
-    /// As [`ForeignFiles::open`]; NotFound where there is none.
+    /// As opening it; NotFound where there is none.
     pub fn look(&self, store: &str, uri: &str) -> Result<ForeignObject> {
         match located(store, uri)? {
             Located::Path(path) => {

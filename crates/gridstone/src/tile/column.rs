@@ -8,21 +8,21 @@ use crate::schema::{Attribute, Datatype};
 /// Owned values: fixed width and contiguous, or concatenated with offsets; one validity byte per cell if nullable.
 #[derive(Debug, Clone)]
 pub struct Column {
-    datatype: Datatype,
-    len: usize,
-    values: AlignedBuf,
-    offsets: Option<Vec<u64>>,
-    validity: Option<Vec<u8>>,
+    pub(super) datatype: Datatype,
+    pub(super) len: usize,
+    pub(super) values: AlignedBuf,
+    pub(super) offsets: Option<Vec<u64>>,
+    pub(super) validity: Option<Vec<u8>>,
 }
 
 /// Values borrowed from a [`Column`] or from the caller, in the same layout.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnView<'a> {
-    datatype: Datatype,
-    len: usize,
-    values: &'a [u8],
-    offsets: Option<&'a [u64]>,
-    validity: Option<&'a [u8]>,
+    pub(super) datatype: Datatype,
+    pub(super) len: usize,
+    pub(super) values: &'a [u8],
+    pub(super) offsets: Option<&'a [u64]>,
+    pub(super) validity: Option<&'a [u8]>,
 }
 
 impl<'a> ColumnView<'a> {

@@ -115,6 +115,12 @@ def from_parquet(
             are columns too, unless the files have them.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         statistics: take domains from the files' footers where they are complete; False: from a pass over the values.
+
+    Example:
+        >>> gs.io.to_parquet("ais.gs", "ais.parquet")
+        500
+        >>> gs.io.from_parquet("again.gs", "ais.parquet", dims=["x"]).count()
+        500
     """
     used = context_or_default(context)
     place = _place(uri, dims, schema, sparse, options)
@@ -166,6 +172,12 @@ def from_pandas(
     Args:
         uri, dims, schema, sparse, context, progress, options: as in `from_arrow`.
         source: the data frame.
+
+    Example:
+        >>> frame = pd.DataFrame({"x": [1, 5], "sog": [0.5, 12.0]})
+        >>> a = gs.io.from_pandas("frame.gs", frame, dims=["x"])
+        >>> a.sparse, len(a.read())
+        (True, 2)
     """
     pandas = needed("pandas", "pandas", "from_pandas")
     if not isinstance(source, pandas.DataFrame):

@@ -48,12 +48,62 @@ pub struct Aggregate {
 }
 
 /// What is asked of the cells of an array: aggregates, by groups.
+///
+/// ```
+/// use gridstone::{Attribute, Call, ColumnView, Context, Datatype, Dimension, Options, Order, Question, Schema, SchemaOptions};
+///
+/// # fn main() -> gridstone::Result<()> {
+/// let context = Context::new(&Options::default())?;
+/// let dim = Dimension::new("i", Datatype::Int64, "0", "5", None)?;
+/// let attrs = ["kind", "v"].map(|name| Attribute::new(name, Datatype::Int32, false, None, "auto"));
+/// let schema = Schema::new(vec![dim], attrs.into_iter().collect::<gridstone::Result<_>>()?, SchemaOptions::default())?;
+/// let array = gridstone::create_array(&context, "mem://asking", "/", schema, false)?;
+/// let call = Call::default();
+/// let (kind, v) = ([1, 2, 1, 2, 1, 2], [10, 20, 30, 40, 50, 60]);
+/// let data = vec![("kind".to_owned(), ColumnView::of(&kind)), ("v".to_owned(), ColumnView::of(&v))];
+/// array.commit(vec![array.stage_box(None, &data, Order::Row, &call)?], None)?;
+///
+/// let question = Question::parse(&["kind"], &["count(*)", "mean(v)"])?;
+/// let (answer, _) = array.aggregate(None, None, &question, &call)?;
+/// assert_eq!(answer.rows, 2);
+/// assert_eq!(answer.columns[2].1.numbers::<f64>()?, [30.0, 40.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// The keys; without any there is one group.
     pub by: Vec<By>,
     /// The aggregates.
     pub aggregates: Vec<Aggregate>,
+}
+
+impl Question {
+    /// A question of texts: expressions that cells are grouped by, and aggregates of each group. A text names its column of
+    /// the answer.
+    ///
+    /// # Errors
+    /// Input: a text that is no expression, or no aggregate.
+    ///
+    /// ```
+    /// use gridstone::engine::Question;
+    ///
+    /// # fn main() -> gridstone::Result<()> {
+    /// let question = Question::parse(&["kind"], &["count(*)", "mean(knots * 1.852)"])?;
+    /// assert_eq!(question.aggregates[1].name, "mean(knots * 1.852)");
+    /// assert!(Question::parse(&["kind +"], &[]).is_err() && Question::parse(&[], &["knots"]).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn parse(by: &[&str], aggregates: &[&str]) -> Result<Self> {
+        let key = |text: &&str| Ok(By { name: (*text).to_owned(), value: Expression::parse(text)?, width: None });
+        let aggregate = |text: &&str| {
+            let (name, text, call) = ((*text).to_owned(), (*text).to_owned(), Call::parse(text)?);
+            Ok(Aggregate { name, call, text })
+        };
+        let by = by.iter().map(key).collect::<Result<_>>()?;
+        Ok(Self { by, aggregates: aggregates.iter().map(aggregate).collect::<Result<_>>()? })
+    }
 }
 
 /// Where the result of an aggregate comes from.
