@@ -6,8 +6,10 @@ use crate::errors::raise;
 use crate::interrupt::{self, ask};
 use crate::store::{GivenKey, commit_key_of, naming};
 use gridstone::engine::{self, CommitKey, Isolation, Receipt};
+use gridstone::base::Id;
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 
 /// Changes of any number of arrays that become one version, or none.
 #[pyclass(frozen, module = "gridstone._native")]
@@ -69,9 +71,45 @@ impl Transaction {
         py.detach(|| self.inner.children(path)).map_err(|e| raise(py, &e))
     }
 
-    fn create_array(&self, py: Python<'_>, path: &str, schema_json: &str, overwrite: bool) -> PyResult<Array> {
-        let made = py.detach(|| self.inner.create_array(path, Schema::from_json(schema_json)?, overwrite));
+    #[pyo3(signature = (path, schema_json, overwrite, id = None))]
+    fn create_array(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        schema_json: &str,
+        overwrite: bool,
+        id: Option<&str>,
+    ) -> PyResult<Array> {
+        let made = py.detach(|| {
+            let schema = Schema::from_json(schema_json)?;
+            match id {
+                Some(id) => self.inner.create_array_as(Id::parse(id)?, path, schema, overwrite),
+                None => self.inner.create_array(path, schema, overwrite),
+            }
+        });
         Ok(Array { inner: made.map_err(|e| raise(py, &e))? })
+    }
+
+    fn add_receipts(&self, py: Python<'_>, receipts: Vec<String>) -> PyResult<()> {
+        ask(py, self.inner.context(), &self.inner.uri(), || {
+            let receipts = receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>, _>>()?;
+            self.inner.add_receipts(&receipts)
+        })
+    }
+
+    fn meta_get(&self, py: Python<'_>, path: &str, key: &str) -> PyResult<Option<String>> {
+        let found = py.detach(|| self.inner.metadata(path)).map_err(|e| raise(py, &e))?;
+        Ok(found.get(key).cloned())
+    }
+
+    fn meta_keys(&self, py: Python<'_>, path: &str) -> PyResult<Vec<String>> {
+        let found = py.detach(|| self.inner.metadata(path)).map_err(|e| raise(py, &e))?;
+        Ok(found.keys().cloned().collect())
+    }
+
+    fn meta_set(&self, py: Python<'_>, path: &str, changes: BTreeMap<String, Option<String>>) -> PyResult<()> {
+        let changes: Vec<_> = changes.into_iter().collect();
+        py.detach(|| self.inner.set_metadata(path, &changes)).map_err(|e| raise(py, &e))
     }
 
     fn create_group(&self, py: Python<'_>, path: &str) -> PyResult<()> {

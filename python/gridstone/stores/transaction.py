@@ -1,12 +1,14 @@
 """Transactions over the arrays of a store, and commits of receipts."""
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from .. import _native
 from ..arrays.array import Array
+from ..arrays.metadata import Metadata
 from ..base.arguments import checked, utf8
 from ..base.printable import brief
 from ..context.settings import Context, default
@@ -15,6 +17,24 @@ from ..schema.array_schema import Schema
 from ..version import receipt
 from ..version.receipt import CommitKey, Receipt
 from .nodes import Entry, joined
+
+_ID = re.compile("[0-9a-f]{32}")
+
+
+class _Node:
+    """What lies at a path in a transaction, as metadata asks for it."""
+
+    def __init__(self, native: "_native.Transaction", path: str) -> None:
+        self._native, self._path = native, path
+
+    def meta_get(self, key: str) -> str | None:
+        return self._native.meta_get(self._path, key)
+
+    def meta_keys(self) -> list[str]:
+        return self._native.meta_keys(self._path)
+
+    def meta_set(self, changes: Mapping[str, str | None]) -> None:
+        self._native.meta_set(self._path, changes)
 
 
 class Transaction:
@@ -64,19 +84,52 @@ class Transaction:
         return [Entry(name, joined(path, name), kind) for name, kind in self._native.children(path)]
 
     @checked()
-    def create(self, path: str, schema: Schema, *, overwrite: bool = False) -> Array:
+    def create(self, path: str, schema: Schema, *, overwrite: bool = False, id: str | None = None) -> Array:
         """Creates an array, and the groups above it that are missing.
+
+        With `id` other processes can write its cells before it is there. Each does so in a transaction of its own,
+        which creates the array with the same id and is aborted: `tx.create(path, schema, id=id).write(…,
+        commit=False)` gives receipts for `add` of this transaction.
+
+        Args:
+            path: where it lies.
+            schema: what it is.
+            overwrite: whether what is there is replaced.
+            id: a random id of 32 hexadecimal digits, such as `uuid.uuid4().hex`.
 
         Raises:
             ExistsError: there is something, and `overwrite` is False.
         """
         if not isinstance(schema, Schema):
             raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
-        made = Array(self._native.create_array(_absolute(path), schema.to_json(), overwrite), self._context)
+        if id is not None and not _ID.fullmatch(utf8("id", id)):
+            raise InputError(f"the id of an array is 32 hexadecimal digits, such as uuid.uuid4().hex, not {brief(id)}")
+        made = Array(self._native.create_array(_absolute(path), schema.to_json(), overwrite, id), self._context)
         labels = {dim.name: dim._labels for dim in schema.dims if dim._labels is not None}
         if labels:
             made.alter(labels=labels)
         return made
+
+    def add(self, receipts: Sequence[Receipt]) -> None:
+        """Adds cells that other processes have written to arrays that this transaction has created; see `create`.
+
+        Where cells of several lie at one place the one later in the list wins.
+
+        Raises:
+            InputError: a receipt of another array: `gridstone.commit` commits it by itself.
+            NotFoundError: a file is gone; nothing was added.
+            CorruptionError: a file was changed; nothing was added.
+        """
+        self._native.add_receipts(receipt.texts(receipts))
+
+    def meta(self, path: str = "/") -> Metadata:
+        """The metadata of the array or group at `path`, within the transaction: `tx.meta("/seas")["title"] = "all"`.
+
+        Raises:
+            NotFoundError: there is nothing, once it is read or set.
+        """
+        node: Any = _Node(self._native, _absolute(path))
+        return Metadata(lambda: node, lambda: node)
 
     def group(self, path: str) -> None:
         """Creates a group if there is none."""

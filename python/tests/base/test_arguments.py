@@ -254,6 +254,8 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Transaction.__contains__": lambda w: (lambda path: path in w.transaction(), {"path": "/loose"}),
     "Transaction.ls": _of(World.transaction, "ls"),
     "Transaction.create": _of(World.transaction, "create", path="/new", schema=SCHEMA),
+    "Transaction.meta": _of(World.transaction, "meta", path="/loose"),
+    "Transaction.add": _of(World.transaction, "add", receipts=[]),
     "Transaction.group": _of(World.transaction, "group", path="/new"),
     "Transaction.remove": _of(World.transaction, "remove", path="/loose"),
     "Transaction.move": _of(World.transaction, "move", path="/loose", target_path="/tight"),

@@ -434,8 +434,8 @@ WRITERS: dict[type, set[str]] = {
     BackgroundConsolidation: set(_words("__repr__ cancel done result wait")),
     gs.Transaction: set(
         _words(
-            "__contains__ __enter__ __exit__ __getitem__ __reduce__ __repr__ abort base_version commit create group "
-            "isolation ls move remove uri version"
+            "__contains__ __enter__ __exit__ __getitem__ __reduce__ __repr__ abort add base_version commit create "
+            "group isolation ls meta move remove uri version"
         )
     ),
     gs.Receipt: set(

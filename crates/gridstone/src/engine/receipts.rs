@@ -26,13 +26,17 @@ pub use crate::store::Receipt;
 const FOOTER_BYTES: u64 = 64;
 
 impl Array {
-    /// A receipt for staged fragments, whose files are left to whoever commits it. Small fragments are written to files now.
+    /// A receipt for staged fragments, whose files are left to whoever commits it. Small fragments are written to files now. Inside a
+    /// transaction it is for an array that this has created: another transaction creates it too, and adds the receipt.
     ///
     /// # Errors
-    /// Input (fragments of another array, not writable, inside a transaction), Storage; nothing is left behind then.
+    /// Input (fragments of another array, not writable, inside a transaction that did not create it), Storage; nothing is left behind
+    /// then.
     pub fn receipt(&self, staged: Vec<Staged>) -> Result<Receipt> {
         staged.iter().try_for_each(|s| self.check_commit(s))?;
-        self.check_outside("receipts cannot be written")?;
+        if !self.session().creates(self.id())? {
+            self.check_outside("receipts of an array that is in the store cannot be written")?;
+        }
         if staged.iter().any(Staged::has_key) {
             return Err(Error::input("a commit key is given with the commit of receipts, not when they are written"));
         }
@@ -227,7 +231,7 @@ fn check_new(store: &Store, newest: &Snapshot, receipts: &[Receipt], rules: &Rec
 }
 
 /// An error unless the files of every receipt are there and as they were written.
-fn check_files(context: &Context, store: &Store, newest: &Snapshot, receipts: &[Receipt]) -> Result<()> {
+pub(super) fn check_files(context: &Context, store: &Store, newest: &Snapshot, receipts: &[Receipt]) -> Result<()> {
     let files = store.files();
     let mut checks: Vec<(Arc<ArrayState>, Subarray, &fragment::Staged, u64)> = Vec::new();
     for receipt in receipts {

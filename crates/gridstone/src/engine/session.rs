@@ -21,6 +21,12 @@ pub(super) trait Session: std::fmt::Debug + Send + Sync {
     /// Whether changes wait for a commit of many.
     fn is_transaction(&self) -> bool;
 
+    /// Whether it has created the array, which is not in the store yet.
+    ///
+    /// # Errors
+    /// Input if the session has ended; those of a lookup.
+    fn creates(&self, array: Id) -> Result<bool>;
+
     /// Whether it has a key, so that what is given for staged changes has to be known.
     fn wants_content(&self) -> bool;
 
@@ -158,6 +164,10 @@ impl Session for Direct {
             moved: OnceLock::new(),
         };
         (Arc::new(files), Arc::clone(&self.context.cache))
+    }
+
+    fn creates(&self, _: Id) -> Result<bool> {
+        Ok(false)
     }
 
     fn note(&self, _: &mut dyn FnMut(&mut Reads)) {}

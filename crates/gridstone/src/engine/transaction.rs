@@ -4,6 +4,7 @@
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
 mod keyed;
+mod metadata;
 mod receipts;
 mod rules;
 
@@ -355,7 +356,17 @@ impl Transaction {
     /// # Errors
     /// Exists, Input (the path).
     pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
-        let (id, schema) = (SystemEntropy.id(), schema.of_new_array());
+        self.create_array_as(SystemEntropy.id(), path, schema, overwrite)
+    }
+
+    /// Creates an array with this id, which has to be random: one in which other processes write cells before it is there, each in
+    /// a transaction of its own that creates it with the same id and schema and is never committed ([`Array::receipt`]). This
+    /// transaction takes them by [`Transaction::add_receipts`].
+    ///
+    /// # Errors
+    /// Exists (also the id), Input (the path).
+    pub fn create_array_as(&self, id: Id, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
+        let schema = schema.of_new_array();
         let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None };
         self.create(path, &create, overwrite, |content| content.create(id, path, &schema, overwrite))?;
         self.array(path)
@@ -578,6 +589,10 @@ impl Session for Transaction {
             open.give(|content| content.statement(array, body));
             Ok(())
         })
+    }
+
+    fn creates(&self, array: Id) -> Result<bool> {
+        self.with(|open| Ok(open.provisional.base().find_array(array)?.is_none()))
     }
 
     fn deletes_as_of_base(&self, array: Id) -> Result<()> {

@@ -3,3 +3,4 @@
 mod labels;
 mod parts;
 mod shared_labels;
+mod unborn;

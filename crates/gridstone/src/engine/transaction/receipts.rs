@@ -1,15 +1,60 @@
-//! What a transaction staged, as receipts: cells with the growth of the domain that they need.
+//! What a transaction staged, as receipts: cells with the growth of the domain that they need. And receipts of arrays that a
+//! transaction creates.
 
 use super::{Open, Transaction};
 use crate::base::{Error, Id, Result};
 use crate::engine::Receipt;
-use crate::engine::receipts::receipt_of;
+use crate::engine::content;
+use crate::engine::receipts::{check_files, receipt_of};
 use crate::engine::session::settled;
 use crate::engine::staged::Staged;
-use crate::store::{Growth, Operation};
+use crate::store::{Growth, Operation, ReceiptRules, Snapshot};
 use std::collections::{BTreeMap, HashSet};
 
 impl Transaction {
+    /// Adds the cells of receipts to arrays that the transaction has created. Where cells of several lie at one place the one later in the
+    /// list wins, and all of them over what was staged before.
+    ///
+    /// # Errors
+    /// Input (a receipt of another store, given twice, or of an array that the transaction has not created), NotFound (a file is gone; names
+    /// it), Corruption (it was changed), Storage; nothing is added then.
+    pub fn add_receipts(&self, receipts: &[Receipt]) -> Result<()> {
+        ReceiptRules::new(receipts)?;
+        let base = self.with(|open| Ok(open.provisional.base().clone()))?;
+        for receipt in receipts {
+            if receipt.store != base.store() {
+                return Err(Error::input(format!(
+                    "the receipt {} is of the store with the id {}, {} has the id {}; nothing was added",
+                    receipt.id,
+                    receipt.store,
+                    self.uri(),
+                    base.store()
+                )));
+            }
+            let is_new = settled(self, &base, |base| Ok(base.find_array(receipt.array)?.is_none()))?.1;
+            if !is_new || self.looked(|view| view.find_array(receipt.array))?.1.is_none() {
+                return Err(Error::input(format!(
+                    "the receipt {} is for the array {} (id {}), which this transaction has not created; commit it by itself, or create \
+                     the array with this id. Nothing was added",
+                    receipt.id, receipt.path, receipt.array
+                )));
+            }
+        }
+        self.looked(|view| check_files(&self.shared.context, &self.shared.store, view, receipts))?;
+        let operations = ReceiptRules::operations(receipts);
+        for operation in &operations {
+            if let Operation::AddFragments { array, fragments } = operation {
+                self.shared.cache.keep(*array, fragments.iter().map(|f| f.description.id));
+            }
+        }
+        let plan = |_: &Snapshot| Ok(operations.clone());
+        self.stage(&mut Vec::new(), plan, |content| {
+            for receipt in receipts {
+                content.statement(receipt.array, content::of_receipts(std::iter::once(receipt.id)));
+            }
+        })
+    }
+
     /// Ends the transaction without a commit, and gives what it staged as receipts, one per array. The files are left to
     /// whoever commits these. A receipt has the growth of the domain that was staged, and commits it with the cells.
     ///
