@@ -105,7 +105,7 @@ impl HistoryCopier<'_> {
         let (needed, is_sealed) = (self.needed(copy)?, self.target.storage().key_id().is_some());
         let needs = |name: &String| needed.get(name).copied().unwrap_or_default();
         let data = held.named.iter().filter(|name| name.starts_with(DATA));
-        // Of a sealed object the listing does not tell the length of its content.
+        // A listing does not tell the length of what is sealed.
         let doubtful = |name: &&String| is_sealed || held.listed.get(*name).is_none_or(|bytes| *bytes < needs(name));
         let look = |name: String| -> Result<Option<String>> {
             (self.alive)();
