@@ -243,7 +243,7 @@ fn read_fragment(seed: &Seed, bytes: &[u8]) -> bool {
     let storage = MemoryStorage::new();
     storage.put(&data_name(Id([1; 16])), bytes).unwrap();
     let context = ReadContext {
-        store: Id([2; 16]),
+        place: Id([2; 16]),
         pool: Arc::new(Pool::new(Some(1)).unwrap()),
         files: Arc::new(StoreFiles::own(Arc::new(storage))),
         tiles: Arc::new(AsStored),

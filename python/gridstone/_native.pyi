@@ -38,8 +38,8 @@ __all__ = [
     "create_array", "create_group", "delete_store", "environment_keys", "exists", "finish_partials", "foreign_sources",
     "foreign_tree", "forget_copied", "labels_of", "log_events", "look_at_source", "merge_partials", "move_node",
     "open", "parse_condition", "partial", "reduce", "reduce_nothing", "register_filter", "registered_filters",
-    "repair", "replace_attached", "select_rows", "shared_labels", "stage_external", "store_usage", "tag", "untag",
-    "upgrade", "verify_store",
+    "repair", "replace_attached", "select_rows", "shared_labels", "stage_delete_where", "stage_external", "store_usage",
+    "tag", "untag", "upgrade", "verify_store",
 ]  # fmt: skip
 
 __version__: str
@@ -502,6 +502,11 @@ def foreign_tree(path: str) -> str:
 
 def look_at_source(array: Array, uri: str) -> tuple[str, int | None, int | None, str | None]:
     """The state of a source now: its URI as the store keeps it, size, time of the last change in microseconds, etag."""
+
+def stage_delete_where(
+    array: Array, boxes: _Boxes | None, condition: Condition, progress: _Progress | None = None
+) -> Staged:
+    """In a transaction: stages what deletes the cells that a condition selects of those that it sees."""
 
 def stage_external(array: Array, spec: str, grow: bool = False, progress: _Progress | None = None) -> Staged:
     """Stages cells of files of another format; `spec` is JSON."""

@@ -1,8 +1,12 @@
 //! Conditions: made of text, of JSON or of parts; what they mean for a schema, the rows that they select.
 
+use crate::array::Array;
+use crate::boxes::{Boxes, region};
 use crate::buffer::Buffer;
 use crate::columns::{Held, views};
 use crate::errors::{input, raise};
+use crate::interrupt;
+use crate::writer::Staged;
 use gridstone::engine::{self, Branch, Call, Comparison, Literal};
 use gridstone::schema::{Datatype, Schema};
 use pyo3::prelude::*;
@@ -193,4 +197,19 @@ pub(crate) fn select_rows(
     columns: &Bound<'_, PyDict>,
 ) -> PyResult<Buffer> {
     Condition::from_json(py, condition_json)?.select_rows(py, schema_json, columns)
+}
+
+/// Stages what deletes the cells in boxes that a condition selects, in a transaction.
+#[pyfunction]
+#[pyo3(signature = (array, boxes, condition, progress = None))]
+pub(crate) fn stage_delete_where(
+    py: Python<'_>,
+    array: &Array,
+    boxes: Option<Boxes>,
+    condition: GivenCondition<'_>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Staged> {
+    let (region, condition) = (region(py, &array.inner, boxes)?, branch(&condition));
+    let work = |call: &engine::Call| array.inner.stage_deletion_where(region.as_ref(), &condition, call);
+    interrupt::run(py, array.inner.context(), progress, work).map(Staged::new)
 }

@@ -75,6 +75,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(attach::foreign_tree, module)?)?;
     module.add_function(wrap_pyfunction!(attach::look_at_source, module)?)?;
     module.add_function(wrap_pyfunction!(attach::stage_external, module)?)?;
+    module.add_function(wrap_pyfunction!(condition::stage_delete_where, module)?)?;
     module.add_function(wrap_pyfunction!(attach::foreign_sources, module)?)?;
     module.add_function(wrap_pyfunction!(attach::attached_boxes, module)?)?;
     module.add_function(wrap_pyfunction!(attach::replace_attached, module)?)?;

@@ -105,9 +105,8 @@ class Erasable(Noting):
 
         Args:
             box: every cell in it that was written before the commit, by others too. Cells beyond the domain that this
-                handle knows are among them. An end that is left open is that of the domain that it knows; `refresh()`
-                moves to the newest. With `where` only the cells that it selects. A list of boxes: the cells in any of
-                them; of no box, none.
+                handle knows are among them, up to an end that is left open as well. With `where` only the cells that it
+                selects in the domain that the handle knows. A list of boxes: the cells in any of them; of no box, none.
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
                 sees; what others commit meanwhile stays (if fragments are merged meanwhile, of a dense array with newer
                 ones, all is looked at again). In a transaction: those that it sees, what it has staged before among
@@ -158,9 +157,10 @@ class Erasable(Noting):
             return self._delete_at(coords, ending, progress)
         native = self._writable(judged=where is not None)
         if where is None:
-            # As it was asked: it holds for cells, too, that other commits have made room for meanwhile.
+            # As it was asked, open ends as far as the types reach: it holds for cells, too, that others have made room
+            # for meanwhile.
             asked = region_of(self._schema, box, Room.RECORDED)
-            return self._commit([] if asked.empty else [native.stage_delete_boxes(asked.given, key)], ending)
+            return self._commit([] if asked.empty else [native.stage_delete_boxes(asked.native, key)], ending)
         region = region_of(self._schema, box)
         self._note_cut(region)
         if region.empty:

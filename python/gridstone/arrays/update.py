@@ -161,16 +161,15 @@ def _committed(array: Any, made: Rewritten, where: Where | None, box: BoxLike, c
     if not made.cells:
         return int(native.version)
     if array.sparse and array._schema.duplicates:
-        region = region_of(array._schema, box)
-        if where is None:
-            staged = [native.stage_delete_boxes(region.given), *staged]
-        else:
-            if receipt.message_of(_no_receipt(closes)) is not None:
-                raise InputError("a message is kept with a version: give it to gridstone.transaction")
-            native.delete_where(region.given, condition_of(where), None)
-    return int(array._commit(staged, closes))
-
-
-def _no_receipt(closes: Closing) -> "Message | receipt.Keyed":
-    assert not isinstance(closes, receipt.NoCommit)
-    return closes
+        # Open ends are those of what was read: others may have made room for cells beyond. It is one change with the
+        # writes: if it is interrupted before, the old cells stay.
+        given = region_of(array._schema, box).native
+        gone = (
+            native.stage_delete_boxes(given)
+            if where is None
+            else _native.stage_delete_where(native, given, condition_of(where))
+        )
+        staged = [gone, *staged]
+    version = int(array._commit(staged, closes))
+    array._noted_stats({**array.stats, "cells_written": made.cells})
+    return version

@@ -259,7 +259,8 @@ class Room(Enum):
     TYPE = "type"
     """Anywhere that the types have coordinates: a write makes the domain grow."""
     RECORDED = "recorded"
-    """As `TYPE`, but a single coordinate lies in the domain: a deletion holds for cells that others make room for."""
+    """As `TYPE`, but a single coordinate lies in the domain, and an end left open is that of the type: a deletion holds
+    for cells that others make room for."""
 
 
 _SINGLES_INSIDE = (Room.CLIPPED, Room.RECORDED)
@@ -408,14 +409,15 @@ def _range(dim: Dim, part: Any, room: Room, *, pairs: _Pairs = ()) -> _Asked:
     """One dimension's part of a box."""
     first, last = (_bound(bound) for bound in dim.reach)
     nothing = (first, ends.below(dim, first))
+    full = datatype.ends_of(dim.dtype) if room is Room.RECORDED else (first, last)
     if isinstance(part, slice):
-        lo, hi = _slice(dim, part, (first, last))
+        lo, hi = _slice(dim, part, full)
         if lo > hi and first <= lo:
             return _Asked(nothing)
     elif isinstance(part, pairs):
         if len(part) != 2:
             raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
-        lo, hi = _pair(dim, part, (first, last))
+        lo, hi = _pair(dim, part, full)
     else:
         several = ends.several_of(dim, part)
         if several is None:
@@ -445,13 +447,13 @@ def _check_reach(dim: Dim, room: Room, part: Any, bounds: tuple[Bound, Bound]) -
         raise BoundsError(f"dimension {dim.name!r}: {_asked(dim, part, lo, hi)} is not inside {_told(dim, room)}")
 
 
-def _slice(dim: Dim, part: slice, domain: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+def _slice(dim: Dim, part: slice, full: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
     """The coordinates of a slice; the low one above the high one if there is none."""
     if part.step not in (None, 1):
         raise InputError(f"dimension {dim.name!r}: a slice in a box has no step; read the box, then stride over it")
-    lo = domain[0] if part.start is None else ends.lowest(dim, ends.end_of(dim, part.start))
+    lo = full[0] if part.start is None else ends.lowest(dim, ends.end_of(dim, part.start))
     if part.stop is None:
-        return lo, domain[1]
+        return lo, full[1]
     if period.is_written(dim.dtype, part.stop):
         return lo, ends.highest(dim, ends.high_end_of(dim, part.stop))
     return lo, ends.highest_below(dim, ends.end_of(dim, part.stop))
@@ -471,10 +473,10 @@ def _told(dim: Dim, room: Room) -> str:
     return f"the domain ({first}, {last}){way}"
 
 
-def _pair(dim: Dim, pair: Sequence[Any], domain: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+def _pair(dim: Dim, pair: Sequence[Any], full: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
     """The coordinates between two ends, both included; the low one above the high one if there is none."""
-    low = ends.end_of(dim, domain[0] if pair[0] is None else pair[0])
-    high = ends.high_end_of(dim, domain[1] if pair[1] is None else pair[1])
+    low = ends.end_of(dim, full[0] if pair[0] is None else pair[0])
+    high = ends.high_end_of(dim, full[1] if pair[1] is None else pair[1])
     if low.value > high.value and pair[0] is not None and pair[1] is not None:
         raise InputError(f"dimension {dim.name!r}: the pair {brief(pair)} is inclusive and has its lower end first")
     return ends.lowest(dim, low), ends.highest(dim, high)

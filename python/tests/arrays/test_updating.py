@@ -1,8 +1,10 @@
 """Correcting cells: `update` against a model, atomic, and right beside other writers."""
 
 import json
+import os
 import pickle
 import re
+import sys
 import threading
 from collections.abc import Callable
 from itertools import count
@@ -379,3 +381,48 @@ def test_a_transaction_has_the_key_and_the_message() -> None:
                 tx["/"].update({"v": "v * 2"}, **told)
         tx["/"].update({"v": "v * 3"})
     assert gs.open(uri).read()["v"].tolist() == [3]
+
+
+@pytest.mark.parametrize("where", ["v > 2", None])
+def test_an_interrupt_anywhere_leaves_all_old_cells_or_all_new_ones(where: str | None) -> None:
+    """The caller swallows an interrupt at each line of an update in turn, and commits what the transaction has."""
+    package = os.path.dirname(gs.__file__)
+    uri = f"mem://update-interrupted-{next(NUMBERS)}"
+    a = gs.create(uri, schema(sparse=True, duplicates=True))
+    rows: Rows = [(x, y, n, None, "a", "p") for n in range(4) for x in range(3) for y in range(2)]
+    write(a, rows)
+    before, ends = held(a), set()
+    after = sorted(((*r[:2], r[2] + 10, *r[3:]) if where is None or r[2] > 2 else r for r in rows), key=repr)
+    for stop in count(1):
+        seen = 0
+
+        def trace(frame: Any, event: str, _: Any, stop: int = stop) -> Any:
+            nonlocal seen
+            if not frame.f_code.co_filename.startswith(package):
+                return None
+            if event == "line" and os.path.basename(frame.f_code.co_filename) in ("update.py", "array.py"):
+                seen += 1
+                if seen == stop:
+                    raise KeyboardInterrupt
+            return trace
+
+        tx = gs.transaction(uri)
+        interrupted = False
+        try:
+            sys.settrace(trace)
+            tx["/"].update({"v": "v + 10"}, where)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.settrace(None)
+        tx.commit()
+        a.refresh()
+        found = held(a)
+        assert found in (before, after), f"line {stop}"
+        ends.add((interrupted, found == after))
+        if not interrupted:
+            break
+        if found == after:
+            a.delete((...,))
+            write(a, rows)
+    assert (True, False) in ends and (False, True) in ends

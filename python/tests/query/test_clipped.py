@@ -1,6 +1,7 @@
 """Boxes that reach beyond the domain are cut to it where cells are read, and refused where they are written."""
 
 import datetime as dt
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,81 @@ def test_a_period_that_is_deleted_may_reach_beyond_the_domain(tmp_path: Path) ->
             mine.delete({"t": outside})
     mine.delete({"t": "2026-05"})
     assert gs.open(tmp_path / "a.gs").read()["v"].tolist() == [1]
+
+
+DAY = np.datetime64("2026-05-01")
+GROWING: dict[str, Any] = {
+    "int64": lambda n: n,
+    "uint8": lambda n: n,
+    "int8": lambda n: n - 20,
+    "uint64": lambda n: n,
+    "float32": float,
+    "float64": float,
+    "datetime64[D]": lambda n: DAY + n,
+    "datetime64[6h]": lambda n: DAY + np.timedelta64(6 * n, "h"),
+    "timedelta64[s]": lambda n: np.timedelta64(n, "s"),
+}
+NAMES = count()
+
+
+@pytest.mark.parametrize("dtype", sorted(GROWING))
+def test_an_open_end_of_a_deletion_reaches_as_far_as_the_type(dtype: str) -> None:
+    """Another commit has made room on both sides; its cells go, up to the ends that are given."""
+    place, none = GROWING[dtype], slice(None)
+    boxes: list[tuple[Any, list[int]]] = [
+        ((...,), []),
+        ({"x": none}, []),
+        ({"x": (None, None)}, []),
+        ({"x": (place(6), None)}, [2, 5]),
+        ({"x": slice(place(12), None)}, [2, 5, 7]),
+        ({"x": (place(13), None)}, [2, 5, 7, 12]),
+        ({"x": (None, place(12))}, [18]),
+        ({"x": slice(None, place(3))}, [5, 7, 12, 18]),
+        ([{"x": (None, place(1))}, {"x": (place(15), None)}], [2, 5, 7, 12]),
+    ]
+    for is_sparse in [True] if dtype.startswith("float") else [True, False]:
+        for box, left in boxes:
+            uri = f"mem://open-deletions-{next(NAMES)}"
+            dims = [gs.Dim("x", (place(4), place(9)), dtype=dtype)]
+            mine = gs.create(uri, gs.Schema(dims, [gs.Attr("v", "int64", fill=-1)], sparse=is_sparse))
+            mine.write_cells({"x": [place(5), place(7)]}, {"v": [5, 7]})
+            other = gs.open(uri, "r+")
+            other.write_cells({"x": [place(2), place(12), place(18)]}, {"v": [2, 12, 18]}, grow=True)
+            assert mine.domain[0] == (place(4), place(9))
+            mine.delete(box)
+            other.refresh()
+            assert other.read(where="v >= 0")["v"].tolist() == left, box
+            other.write_cells({"x": [place(18), place(20)]}, {"v": [180, 200]}, grow=True)
+            other.consolidate("all")
+            kept = [*(v for v in left if v != 18), 180, 200]
+            assert other.read(where="v >= 0")["v"].tolist() == kept, box
+            assert other.at(version=3).read(where="v >= 0")["v"].tolist() == [2, 5, 7, 12, 18]
+            assert gs.verify(uri).ok and other.domain[0] == (place(2), place(20))
+
+
+def test_an_open_end_reaches_further_in_an_array_without_a_coordinate(tmp_path: Path) -> None:
+    days = gs.Dim("t", (0, None), 4)
+    mine = gs.create(tmp_path / "a.gs", gs.Schema([days], [gs.Attr("v", "int64", fill=-1)]))
+    other = gs.open(tmp_path / "a.gs", "r+")
+    other.write({"v": np.arange(6)}, box={"t": (0, 5)})
+    mine.delete({"t": (3, None)})
+    other.refresh()
+    assert other.shape == (6,) and other.read()["v"].tolist() == [0, 1, 2, -1, -1, -1]
+
+
+def test_an_update_of_all_cells_deletes_only_what_it_read() -> None:
+    uri = f"mem://open-deletions-{next(NAMES)}"
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")], sparse=True, duplicates=True)
+    gs.create(uri, schema).write_cells({"x": [1, 7]}, {"v": [1, 7]})
+    tx = gs.transaction(uri)
+    tx["/"].update({"v": "v + 100"})
+    gs.open(uri, "r+").write_cells({"x": [50]}, {"v": [50]}, grow=True)
+    try:
+        tx.commit()
+        changed = [101, 107]
+    except gs.ConflictError:
+        changed = [1, 7]
+    assert gs.open(uri).read()["v"].tolist() == [*changed, 50]
 
 
 def test_pandas_periods_are_refused_by_name(tmp_path: Path) -> None:

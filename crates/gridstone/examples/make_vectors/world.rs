@@ -323,7 +323,7 @@ impl World {
 
     fn reader(&self) -> Result<ReadContext> {
         Ok(ReadContext {
-            store: self.snapshot()?.store(),
+            place: self.snapshot()?.store(),
             pool: self.pool.clone(),
             files: self.store.files(),
             tiles: Arc::new(AsStored),

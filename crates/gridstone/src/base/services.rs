@@ -173,8 +173,8 @@ impl Budget {
 /// Identifies a cached value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CacheKey {
-    /// The store's own id, so that one cache serves many stores.
-    pub store: Id,
+    /// The store and where it lies, so that one cache serves many stores, and copies of one store in several places.
+    pub place: Id,
     /// The kind of value: "index", "overlay", …
     pub what: &'static str,
     /// The fragment or array it was made from.

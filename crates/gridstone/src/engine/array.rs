@@ -321,7 +321,7 @@ impl Array {
     /// What a read of `snapshot` needs; from now on it holds a claim on it.
     pub(super) fn read_context(&self, snapshot: &Arc<Snapshot>, call: &Call) -> ReadContext {
         let (files, cache) = self.session.reading(self.id, snapshot);
-        ReadContext { cache, ..self.context.read_context(snapshot.store(), files, call) }
+        ReadContext { cache, ..self.context.read_context(self.store.place(snapshot.store()), files, call) }
     }
 
     pub(super) fn plan(

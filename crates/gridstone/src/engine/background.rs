@@ -24,7 +24,7 @@ impl Array {
     /// started. What happens later is the outcome of what is given back.
     pub fn consolidate_in_background(&self, strategy: Strategy, target_bytes: u64) -> Result<Consolidating> {
         self.check_writable()?;
-        let place = (self.state()?.0.store(), self.id());
+        let place = (self.store.place(self.state()?.0.store()), self.id());
         let claim = RUNNING.take(place).ok_or_else(|| {
             Error::input("this array is being consolidated in the background already; wait for that to end, or stop it")
         })?;
@@ -49,7 +49,7 @@ impl Array {
     pub(super) fn look_after(&self, snapshot: &Arc<Snapshot>) {
         let Some(policy) = self.context().auto_consolidate() else { return };
         let Ok(state) = snapshot.array_by_id(self.id()) else { return };
-        let (place, count) = ((snapshot.store(), self.id()), state.count_fragments());
+        let (place, count) = ((self.store.place(snapshot.store()), self.id()), state.count_fragments());
         let Some(mut arrays) = self.context().upkeep().arrays() else { return };
         let memory = arrays.entry(place).or_default();
         let busy = memory.running.as_ref().is_some_and(|running| !running.is_done());
@@ -67,7 +67,7 @@ impl Array {
 
     /// The consolidation that the policy started last, if it goes on.
     pub fn upkeep(&self) -> Option<Consolidating> {
-        let place = (self.snapshot().store(), self.id());
+        let place = (self.store.place(self.snapshot().store()), self.id());
         let arrays = self.context().upkeep().arrays()?;
         arrays.get(&place)?.running.clone().filter(|running| !running.is_done())
     }

@@ -167,10 +167,11 @@ impl Array {
             report.overtaken += u64::from(!self.sweep(&plan)?);
         }
         self.pack_after(strategy, &snapshot, &report)?;
-        report.background_failure = self.context().upkeep().take_failure(snapshot.store(), self.id());
+        report.background_failure =
+            self.context().upkeep().take_failure((self.store.place(snapshot.store()), self.id()));
         report.counters = context.counters.snapshot();
         report.after = self.state()?.1.count_fragments();
-        self.context().upkeep().left(snapshot.store(), self.id(), report.after);
+        self.context().upkeep().left((self.store.place(snapshot.store()), self.id()), report.after);
         Ok(report)
     }
 

@@ -120,10 +120,10 @@ pub struct Context {
 }
 
 impl Context {
-    /// What reads through `files` of the store with this id.
-    pub(super) fn read_context(&self, store: Id, files: Arc<dyn Files>, call: &Call) -> ReadContext {
+    /// What reads through `files` of the store at this place ([`crate::store::Store::place`]).
+    pub(super) fn read_context(&self, place: Id, files: Arc<dyn Files>, call: &Call) -> ReadContext {
         ReadContext {
-            store,
+            place,
             pool: self.pool.clone(),
             files,
             tiles: self.tiles.clone(),

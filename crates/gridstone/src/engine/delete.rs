@@ -6,7 +6,7 @@ use super::claim::Claim;
 use super::content::{self, Given};
 use super::regions::narrowed;
 use super::{Array, Call, ReadBox, Staged};
-use crate::base::{Entropy, ErrorKind, Progress, Result};
+use crate::base::{Entropy, Error, ErrorKind, Progress, Result};
 use crate::condition::Condition;
 use crate::fragment;
 use crate::query::{DeleteRequest, Target, delete_where};
@@ -162,6 +162,25 @@ impl Array {
             true => self.submit(&snapshot, changes, vec![staged], &mut StandardRules),
             false => self.submit(&snapshot, changes, vec![staged], &mut DeleteRules { array: self.id() }),
         }
+    }
+
+    /// What deletes the cells in a region (`None`: the whole domain) that `condition` selects of those that a transaction sees: for one
+    /// change with what is to take their place.
+    ///
+    /// # Errors
+    /// Input (not in a transaction; not writable; a condition that does not fit the schema), Corruption, Storage, Cancelled.
+    pub fn stage_deletion_where(&self, region: Option<&Region>, condition: &Condition, call: &Call) -> Result<Staged> {
+        if !self.in_transaction() {
+            return Err(Error::input(
+                "what a condition selects is deleted with other changes in a transaction; begin one",
+            ));
+        }
+        let given = self.given(call, || content::of_deletion(region, Some(condition)))?;
+        let StagedDelete { sparse, staged, .. } = self.stage_delete_where(region, condition, call)?;
+        if !sparse {
+            self.session().deletes_as_of_base(self.id())?;
+        }
+        Ok(staged.with_given(given))
     }
 
     /// Looks for the cells in a region that `condition` selects, and stages what deletes them.

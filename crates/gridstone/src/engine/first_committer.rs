@@ -31,7 +31,7 @@ impl Rebase for FirstCommitterWins {
 
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
         StandardRules.rebase(lost_to, newest, changes)?;
-        let context = self.context.read_context(newest.store(), self.store.files(), &Call::default());
+        let context = self.context.read_context(self.store.place(newest.store()), self.store.files(), &Call::default());
         self.overlap.check(lost_to, newest, |state, fragment, mine| {
             let mut found = CellSet::default();
             if mine.covers(&fragment.bounds) {

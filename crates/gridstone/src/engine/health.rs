@@ -30,7 +30,7 @@ impl Array {
 /// NotFound if there is no store; Storage, Access, Cancelled. Damage is reported.
 pub fn verify_uri(context: &Context, uri: &str, call: &Call) -> Result<StoreReport> {
     let store = store_at(context, uri)?;
-    verify_store(&store, &context.read_context(Id([0; 16]), store.files(), call))
+    verify_store(&store, &context.read_context(store.place(Id([0; 16])), store.files(), call))
 }
 
 /// As [`verify_uri`], of the store on `storage`.
@@ -39,7 +39,7 @@ pub fn verify_uri(context: &Context, uri: &str, call: &Call) -> Result<StoreRepo
 /// As there.
 pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> Result<StoreReport> {
     let store = store_on(context, storage);
-    verify_store(&store, &context.read_context(Id([0; 16]), store.files(), call))
+    verify_store(&store, &context.read_context(store.place(Id([0; 16])), store.files(), call))
 }
 
 /// Makes damaged and lost objects of the store at `uri` again, as far as the rest of it tells how; if asked, cuts the log at its last sound
@@ -50,7 +50,7 @@ pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> R
 /// readable is.
 pub fn repair(context: &Context, uri: &str, options: RepairOptions, call: &Call) -> Result<RepairReport> {
     let store = store_at(context, uri)?;
-    let done = maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), options)?;
+    let done = maintain::repair(&store, &context.read_context(store.place(Id([0; 16])), store.files(), call), options)?;
     if !options.dry_run {
         store.tell((Level::Info, "repair", "repaired"), || {
             vec![
@@ -71,5 +71,5 @@ pub fn repair_on(
     call: &Call,
 ) -> Result<RepairReport> {
     let store = store_on(context, storage);
-    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), options)
+    maintain::repair(&store, &context.read_context(store.place(Id([0; 16])), store.files(), call), options)
 }

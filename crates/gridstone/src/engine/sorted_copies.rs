@@ -42,7 +42,8 @@ pub(super) fn copy_packs(context: &Context, store: &Store, before: &Snapshot, ne
         return;
     }
     // What is read here nobody asked for: it is not to take others' place in the cache.
-    let context = context.read_context(newer.store(), store.files(), &Call::default()).with_private_cache();
+    let context =
+        context.read_context(store.place(newer.store()), store.files(), &Call::default()).with_private_cache();
     for id in newer.folded() {
         let Ok(state) = newer.array_by_id(*id) else { continue };
         let (schema, array) = (state.schema(), state.id());

@@ -25,7 +25,7 @@ impl Default for AutoConsolidate {
 /// A consolidation that goes on beside.
 pub type Consolidating = Background<ConsolidateReport>;
 
-/// A store and an array in it.
+/// A store where it lies, and an array in it.
 pub(super) type Place = (Id, Id);
 
 /// What the policy of a context remembers of an array.
@@ -67,15 +67,15 @@ impl Upkeep {
 
     /// A consolidation that was asked for left so many fragments: fewer than the last one, or than it failed on, the policy is to
     /// know of.
-    pub(super) fn left(&self, store: Id, array: Id, fragments: u64) {
-        if let Some(memory) = self.arrays().as_mut().and_then(|arrays| arrays.get_mut(&(store, array))) {
+    pub(super) fn left(&self, place: Place, fragments: u64) {
+        if let Some(memory) = self.arrays().as_mut().and_then(|arrays| arrays.get_mut(&place)) {
             memory.left = memory.left.min(fragments);
         }
     }
 
     /// What the last consolidation in the background failed with, told once.
-    pub(super) fn take_failure(&self, store: Id, array: Id) -> Option<String> {
-        self.arrays()?.get_mut(&(store, array))?.failure.take()
+    pub(super) fn take_failure(&self, place: Place) -> Option<String> {
+        self.arrays()?.get_mut(&place)?.failure.take()
     }
 }
 

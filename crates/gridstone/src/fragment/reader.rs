@@ -153,11 +153,11 @@ impl Fragment {
     }
 
     /// The same fragment, which finds the files that its cells lie in, if they lie in others, through `files`, and keeps decoded pages in
-    /// the cache of a store.
-    pub fn with_files(self, files: &Arc<dyn Files>, (store, cache): (Id, &Arc<dyn Cache>)) -> Result<Self> {
+    /// the cache of a store at a place.
+    pub fn with_files(self, files: &Arc<dyn Files>, (place, cache): (Id, &Arc<dyn Cache>)) -> Result<Self> {
         if let Some(external) = &self.external {
             external.find_in(files, &self.source)?;
-            external.keep_in(cache, CacheKey { store, what: "page", id: self.description.id, version: 0 });
+            external.keep_in(cache, CacheKey { place, what: "page", id: self.description.id, version: 0 });
         }
         Ok(self)
     }

@@ -41,8 +41,8 @@ impl ReadOrder {
 /// What reads share: threads, files, cache, budget, counters and a way to stop.
 #[derive(Clone)]
 pub struct ReadContext {
-    /// The store's id, for cache keys.
-    pub store: Id,
+    /// The store and where it lies, for cache keys.
+    pub place: Id,
     /// Threads.
     pub pool: Arc<Pool>,
     /// The store's files.
@@ -65,7 +65,7 @@ pub struct ReadContext {
 
 impl std::fmt::Debug for ReadContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ReadContext({})", self.store)
+        write!(f, "ReadContext({})", self.place)
     }
 }
 

@@ -108,7 +108,7 @@ mod tests {
     use crate::base::Id;
 
     fn key(n: u8) -> CacheKey {
-        CacheKey { store: Id([0; 16]), what: "index", id: Id([n; 16]), version: 0 }
+        CacheKey { place: Id([0; 16]), what: "index", id: Id([n; 16]), version: 0 }
     }
 
     fn held(cache: &LruCache) -> Vec<u8> {

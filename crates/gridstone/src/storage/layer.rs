@@ -134,6 +134,10 @@ impl<L: Layer> Storage for Layered<L> {
         self.inner.identity()
     }
 
+    fn place(&self) -> String {
+        self.inner.place()
+    }
+
     fn is_near(&self) -> bool {
         self.inner.is_near()
     }

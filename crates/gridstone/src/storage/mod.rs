@@ -115,6 +115,12 @@ pub trait Storage: Send + Sync + Debug {
         self.describe()
     }
 
+    /// As [`Storage::identity`], of what lies there now: where that can be told, another store that is put in its place has another one.
+    /// It is part of the keys of what was read of the store.
+    fn place(&self) -> String {
+        self.identity()
+    }
+
     /// Whether probing for an object costs next to nothing: a system call, not a request.
     fn is_near(&self) -> bool {
         false

@@ -98,6 +98,10 @@ impl Storage for OverlayStorage {
         self.inner.identity()
     }
 
+    fn place(&self) -> String {
+        self.inner.place()
+    }
+
     fn is_near(&self) -> bool {
         self.inner.is_near()
     }

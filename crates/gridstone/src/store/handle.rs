@@ -15,10 +15,10 @@ use super::path;
 use super::record::Record;
 use super::snapshot::{Made, Snapshot};
 use super::times::Times;
-use crate::base::{Clock, Entropy, Error, ErrorKind, Events, Files, Notices, Result, limits};
+use crate::base::{Clock, Digest, Entropy, Error, ErrorKind, Events, Files, Id, Notices, Result, limits};
 use crate::storage::{ForeignFiles, Storage, StoreFiles};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A queue in which commits to a store wait for each other.
 pub trait CommitQueue: Send + Sync + std::fmt::Debug {
@@ -64,14 +64,27 @@ pub struct Store {
     foreign: Arc<ForeignFiles>,
     /// The newest version seen, from which the search for the newest starts.
     seen: AtomicU64,
+    /// The hash of the place of its storage, once it was asked for.
+    place: OnceLock<Id>,
 }
 
 impl Store {
     /// The store in `storage`, existing or not. Nothing is read or written.
     pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
-        let (times, seen) = (Times::default(), AtomicU64::new(0));
-        Self { log, clock, entropy, fold_versions, queues: None, times, events: None, foreign: Arc::default(), seen }
+        let (times, seen, place) = (Times::default(), AtomicU64::new(0), OnceLock::new());
+        Self {
+            log,
+            clock,
+            entropy,
+            fold_versions,
+            queues: None,
+            times,
+            events: None,
+            foreign: Arc::default(),
+            seen,
+            place,
+        }
     }
 
     /// The same store, folding when the newest root is `versions` (at least one) behind.
@@ -112,6 +125,18 @@ impl Store {
         &self.log.storage
     }
 
+    /// The store of this id where it lies. It tells what a process remembers of the store from what it remembers of its copies
+    /// elsewhere, which have the store's id and those of its fragments.
+    pub fn place(&self, store: Id) -> Id {
+        let hashed = || {
+            let mut digest = Digest::new("place");
+            digest.bytes(self.log.storage.place().as_bytes());
+            Id(digest.finish().to_be_bytes())
+        };
+        let place = self.place.get_or_init(hashed);
+        Id((u128::from_be_bytes(place.0) ^ u128::from_be_bytes(store.0)).to_be_bytes())
+    }
+
     /// Its data files by id, for reading and writing fragments.
     pub fn files(&self) -> Arc<dyn Files> {
         Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage), foreign: Some(Arc::clone(&self.foreign)) })
@@ -123,6 +148,14 @@ impl Store {
             Err(e) if e.kind() == ErrorKind::Corruption => Ok(true),
             newest => Ok(newest?.is_some()),
         }
+    }
+
+    /// The number of its newest version, which may not open; `None` if there is no store.
+    ///
+    /// # Errors
+    /// Corruption if a record is missing; Storage, Access.
+    pub fn newest_version(&self) -> Result<Option<u64>> {
+        self.log.newest(self.seen())
     }
 
     /// Creates the store with `changes` as its version 1. Without an array at "/", a group is created there.

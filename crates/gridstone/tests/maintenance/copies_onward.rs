@@ -4,10 +4,10 @@
 use crate::support::copy::{HISTORY, WHOLE, at, copied, memory, of_version, vacuum, written};
 use crate::support::store::{options, store_of};
 use crate::support::writer::{Kind, Write, Writer, context, verify, version_of};
-use gridstone::base::{ErrorKind, NeverCancel, Silent};
-use gridstone::engine::{At, Call, CopyOptions, Keep, verify_on};
+use gridstone::base::{ErrorKind, Key, NeverCancel, Silent};
+use gridstone::engine::{At, Call, Context, CopyOptions, Keep, Options, copy_on, verify_on};
 use gridstone::maintain::forget;
-use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Operation, Storage, log_name};
+use gridstone::storage::{DATA, Fault, FaultPlan, FaultyStorage, MANIFEST, Operation, Storage, log_name};
 use std::sync::Arc;
 
 /// Nothing of any kept version is damaged or missing.
@@ -196,4 +196,141 @@ fn another_history_is_never_overwritten() {
     // A version that the copy passed long ago is there.
     let report = copied(&source, &whole, &CopyOptions { at: At::Version(7), ..HISTORY }).unwrap();
     assert_eq!((report.version, report.versions), (30, 0));
+}
+
+/// The objects in folders of data.
+fn files(storage: &Arc<dyn Storage>) -> Vec<String> {
+    [DATA, MANIFEST].iter().flat_map(|folder| storage.list(folder).unwrap()).collect()
+}
+
+/// What becomes of an object of a copy.
+#[derive(Debug, Clone, Copy)]
+enum Loss {
+    Gone,
+    Cut,
+    Grown,
+}
+
+impl Loss {
+    const ALL: [Self; 3] = [Self::Gone, Self::Cut, Self::Grown];
+
+    fn happen(self, storage: &Arc<dyn Storage>, name: &str) {
+        let mut bytes = storage.read_start(name, u64::MAX).unwrap().to_vec();
+        storage.delete(name).unwrap();
+        match self {
+            Self::Gone => return,
+            Self::Cut => bytes.truncate(bytes.len() / 2),
+            Self::Grown => bytes.push(0),
+        }
+        let mut sink = storage.create(name).unwrap();
+        sink.write(&bytes).unwrap();
+        sink.finish().unwrap();
+    }
+}
+
+/// A context that seals.
+fn sealing() -> Context {
+    let key = Arc::new(Key::from_slice(&[7; 32]).unwrap());
+    Context::new(&Options { threads: Some(2), key: Some(key), ..Options::default() }).unwrap()
+}
+
+/// Whatever the newest version needs, and the copy has lost or has cut: the next copy brings it, beside new versions and where there are
+/// none.
+#[test]
+fn what_a_copy_has_lost_comes_again() {
+    let source = memory();
+    write(&source, 1, 66);
+    for (seals, grows) in [(false, false), (false, true), (true, false)] {
+        let target = memory();
+        let contexts = (context(), if seals { sealing() } else { context() });
+        let sent = || {
+            let (from, to) = ((&contexts.0, source.clone()), (&contexts.1, target.clone()));
+            copy_on(from, to, &HISTORY, &Call::default()).unwrap()
+        };
+        let checked = |what: &str| {
+            let (out, newest) = (memory(), version_of(&source));
+            copy_on((&contexts.1, target.clone()), (&context(), out.clone()), &WHOLE, &Call::default()).unwrap();
+            at(1, &of_version(newest)).check(&out, what);
+        };
+        sent();
+        let mut mended = 0;
+        for name in files(&target) {
+            for loss in Loss::ALL {
+                let what = format!("{name} {loss:?}, seals {seals}");
+                let newest = version_of(&source);
+                let before = target.read_start(&name, u64::MAX).unwrap();
+                loss.happen(&target, &name);
+                if grows {
+                    write(&source, newest + 1, newest + 1);
+                }
+                let report = sent();
+                assert_eq!(report.versions, u64::from(grows), "{what}");
+                checked(&what);
+                let brought =
+                    target.exists(&name).unwrap() && target.read_start(&name, u64::MAX).unwrap().len() == before.len();
+                // What only older versions need is not looked for.
+                if !brought {
+                    target.delete(&name).unwrap();
+                    let mut sink = target.create(&name).unwrap();
+                    sink.write(&before).unwrap();
+                    sink.finish().unwrap();
+                    continue;
+                }
+                mended += 1;
+                assert!(grows || (report.objects == 1 && report.bytes > 0), "{what}: {report:?}");
+                let again = sent();
+                assert_eq!((again.versions, again.objects, again.bytes), (0, 0, 0), "{what}");
+            }
+        }
+        println!("{mended} of {} losses mended", 3 * files(&target).len());
+        assert!(mended >= 12, "{mended}");
+    }
+}
+
+/// All at once, and wherever that is cut short.
+#[test]
+fn a_copy_that_lost_all_its_files_is_whole_again() {
+    let source = memory();
+    write(&source, 1, 75);
+    let robbed = || {
+        let target = memory();
+        copied(&source, &target, &HISTORY).unwrap();
+        for name in files(&target) {
+            target.delete(&name).unwrap();
+        }
+        target
+    };
+    let (count, target) = (FaultPlan::new(), robbed());
+    let counting: Arc<dyn Storage> = Arc::new(FaultyStorage::new(target.clone(), count.clone()));
+    let report = copied(&source, &counting, &HISTORY).unwrap();
+    assert!(report.versions == 0 && report.objects > 3 && report.bytes > 100_000, "{report:?}");
+    of_version(75).check(&target, "all was lost");
+    for fault in [Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Kill] {
+        for n in (1..=count.journal().len() as u64).step_by(2) {
+            let (target, plan) = (robbed(), FaultPlan::new());
+            plan.fail_nth(n, fault);
+            let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(target.clone(), plan.clone()));
+            let _ = copied(&source, &faulty, &HISTORY);
+            assert!(plan.struck(), "{fault:?} at operation {n}");
+            copied(&source, &target, &HISTORY).unwrap();
+            of_version(75).check(&target, &format!("{fault:?} at operation {n}"));
+        }
+    }
+}
+
+/// The copy is sound, and the source has lost its files or has them cut: nothing of the copy is replaced.
+#[test]
+fn what_the_source_has_lost_stays_in_the_copy() {
+    for loss in [Loss::Gone, Loss::Cut] {
+        let (source, target) = (memory(), memory());
+        write(&source, 1, 66);
+        copied(&source, &target, &HISTORY).unwrap();
+        for name in source.list(DATA).unwrap() {
+            loss.happen(&source, &name);
+        }
+        let report = copied(&source, &target, &HISTORY).unwrap();
+        assert_eq!((report.versions, report.objects, report.bytes), (0, 0, 0), "{loss:?}");
+        of_version(66).check(&target, "the sound copy of a damaged source");
+        sound(&target);
+    }
 }

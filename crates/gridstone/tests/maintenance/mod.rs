@@ -3,6 +3,7 @@
 mod consolidate;
 mod consolidate_dense;
 mod copies;
+mod copies_apart;
 mod copies_beside;
 mod copies_onward;
 mod covered;

@@ -215,7 +215,7 @@ fn counted(folder: &Path, sub: impl Fn(&Schema) -> Subarray) -> (Vec<u8>, u64) {
     let (schema, fragments) = (Arc::clone(array.schema()), array.fragments(None).unwrap());
     let request = Request::new(&schema, Some(sub(&schema)), None, ReadOrder::Row).unwrap();
     let context = ReadContext {
-        store: snapshot.store(),
+        place: snapshot.store(),
         pool: Arc::new(Pool::new(Some(2)).unwrap()),
         files: Arc::new(Counted { inner: store.files(), calls: Arc::clone(&calls) }),
         tiles: Arc::new(AsStored),

@@ -26,6 +26,20 @@ pub(crate) fn unsynced(path: impl AsRef<Path>) -> Arc<dyn Storage> {
     Arc::new(LocalStorage::with_calls(path, Durability::Close, Arc::new(Unsynced)).unwrap())
 }
 
+/// Copies a folder as `cp -r` does.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
 /// A folder of one test; removed when dropped.
 pub(crate) struct Folder(PathBuf);
 

@@ -64,7 +64,7 @@ impl Transaction {
             Isolation::Snapshot => {
                 let reading = |array| {
                     let (files, cache) = self.reading_under(claim.clone(), array);
-                    ReadContext { cache, ..context.read_context(base.store(), files, &Call::default()) }
+                    ReadContext { cache, ..context.read_context(store.place(base.store()), files, &Call::default()) }
                 };
                 let look = |view: &Snapshot| overlap(&reads, changes, view, base.version(), &reading);
                 match settled(self, view, look)?.1 {

@@ -89,7 +89,7 @@ impl Files for MemoryFiles {
 
 fn context(files: &MemoryFiles, budget: u64, threads: usize) -> ReadContext {
     ReadContext {
-        store: Id([1; 16]),
+        place: Id([1; 16]),
         pool: Arc::new(Pool::new(Some(threads)).unwrap()),
         files: Arc::new(files.clone()),
         tiles: Arc::new(AsStored),

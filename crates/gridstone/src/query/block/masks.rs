@@ -64,7 +64,7 @@ pub(in crate::query) fn open_mask(
     description: &Arc<Description>,
     of: (Id, u64),
 ) -> Result<Arc<Mask>> {
-    let key = CacheKey { store: context.store, what: "mask", id: description.id, version: 0 };
+    let key = CacheKey { place: context.place, what: "mask", id: description.id, version: 0 };
     if let Some(mask) = context.cache.get(&key).and_then(|held| held.downcast::<Mask>().ok()) {
         return Ok(mask);
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const TOGETHER_BYTES_MAX: u64 = 4 << 20;
 
 fn key_of(context: &ReadContext, description: &Description) -> CacheKey {
-    CacheKey { store: context.store, what: "fragment", id: description.id, version: 0 }
+    CacheKey { place: context.place, what: "fragment", id: description.id, version: 0 }
 }
 
 fn held(context: &ReadContext, description: &Description) -> Option<Arc<Fragment>> {
@@ -43,7 +43,7 @@ pub fn open_fragment(context: &ReadContext, schema: &Schema, description: &Arc<D
 pub fn open_uncached(context: &ReadContext, schema: &Schema, description: &Arc<Description>) -> Result<Fragment> {
     let open = |d: &Arc<Description>| {
         Fragment::open(context.files.open(d.location.file)?, d.clone(), schema)?
-            .with_files(&context.files, (context.store, &context.cache))
+            .with_files(&context.files, (context.place, &context.cache))
     };
     open(description).or_else(|error| {
         let (file, range) = moved(context, description.id, error)?;
@@ -130,7 +130,7 @@ fn open_group(
     let bytes = together?;
     let open = |((place, description), bytes): (&(usize, &Arc<Description>), _)| {
         let fragment = Fragment::open_read(bytes, (*description).clone(), schema)?
-            .with_files(&context.files, (context.store, &context.cache))?;
+            .with_files(&context.files, (context.place, &context.cache))?;
         Ok((*place, keep(context, fragment)))
     };
     members.iter().zip(bytes).map(open).collect()

@@ -125,7 +125,7 @@ pub(super) fn live_overlay(
     let width = target.row_bytes();
     let Some(needed) = small_bytes(context, target).filter(|_| !small.is_empty()) else { return Ok(None) };
     let masked: HashSet<Id> = target.fragments.iter().filter_map(|d| d.over).collect();
-    let key = || CacheKey { store: context.store, what: "overlay", id: target.array, version: 0 };
+    let key = || CacheKey { place: context.place, what: "overlay", id: target.array, version: 0 };
     let mut held = context.cache.get(&key()).and_then(|held| held.downcast::<Overlay>().ok());
     let mut passed: HashSet<Id> = HashSet::new();
     loop {

@@ -157,6 +157,11 @@ impl Storage for LocalStorage {
         self.root.display().to_string()
     }
 
+    /// The path, and which folder of a log lies there: a store that is restored there later has another one.
+    fn place(&self) -> String {
+        format!("{} {}", self.describe(), place::folder_id(&self.root.join(names::LOG)))
+    }
+
     fn is_near(&self) -> bool {
         true
     }

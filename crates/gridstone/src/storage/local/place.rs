@@ -14,8 +14,9 @@ use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind as Os};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// Enough to find files in a folder, without permission to read it.
 #[cfg(target_os = "linux")]
@@ -126,6 +127,14 @@ pub(super) fn open_object(path: &Path) -> Result<(File, Metadata)> {
 pub(super) fn open_folder(path: &Path) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     File::options().read(true).custom_flags(flags).open(path)
+}
+
+/// What tells a folder from others that have the same path at other times: its numbers, and when it was made, since numbers are
+/// given again. Empty where there is none.
+pub(super) fn folder_id(path: &Path) -> String {
+    let Ok(found) = fs::metadata(path) else { return String::new() };
+    let made = found.created().ok().and_then(|made| made.duration_since(SystemTime::UNIX_EPOCH).ok());
+    format!("{} {} {}", found.dev(), found.ino(), made.map_or(0, |made| made.as_nanos()))
 }
 
 /// Whether the name of an object is taken, by a file or not; Corruption if its folder is a link.

@@ -280,6 +280,10 @@ impl Storage for SealedStorage {
         self.inner.identity()
     }
 
+    fn place(&self) -> String {
+        self.inner.place()
+    }
+
     fn is_near(&self) -> bool {
         self.inner.is_near()
     }
