@@ -3,7 +3,7 @@
 //! 1. If the newest root is `fold_versions` behind, or the records since it are many bytes, fold.
 //! 2. Write the record that follows the newest known version, naming that root, with put-if-absent. Where a lookup
 //!    costs nothing, first check whether later records exist: if they do, the slot is free only because its record was
-//!    lost. Check there too whether the record to follow exists: an older copy may have been put in the store's place.
+//!    lost.
 //! 3. Find out its outcome ([`super::outcome`]): committed, lost, or unknown.
 //! 4. If lost: read the versions in between, a few at a time, and let the caller rebase. If one of them is a vacuum,
 //!    check whether the data files of the changes still exist. Go to 1. If the slot is below the floor: check whether
@@ -188,7 +188,6 @@ impl Store {
                 }
             };
             self.log.check_end(newest.version(), self.seen())?;
-            self.log.check_followed(newest.version())?;
             let fate = self.publish(&draft)?;
             tries.tell(self, &draft, &next, fate);
             match fate {

@@ -102,22 +102,10 @@ impl GroupCommit {
         Self { line: Mutex::default(), signals }
     }
 
-    /// The snapshot of the last commit, if it is of the same store as `base` and newer. It is forgotten if `store` has not
-    /// its version any more: an older copy was put in its place.
-    fn newer_than(&self, base: &Snapshot, store: &Store) -> Option<Arc<Snapshot>> {
+    /// The snapshot of the last commit, if it is of the same store as `base` and newer.
+    fn newer_than(&self, base: &Snapshot) -> Option<Arc<Snapshot>> {
         let last = locked(&self.line).last.clone()?;
-        if last.store() != base.store() || last.version() <= base.version() {
-            return None;
-        }
-        if store.log.check_followed(last.version()).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
-            self.forget(&last);
-            return None;
-        }
-        Some(last)
-    }
-
-    fn forget(&self, last: &Arc<Snapshot>) {
-        locked(&self.line).last.take_if(|found| Arc::ptr_eq(found, last));
+        (last.store() == base.store() && last.version() > base.version()).then_some(last)
     }
 
     /// Waits for the entry's verdict.
@@ -215,14 +203,10 @@ impl Turn<'_> {
         changes: Changes,
         rebase: &mut dyn Rebase,
     ) -> Result<Committed> {
-        if let Some(last) = self.queue.newer_than(base, store).filter(|_| rebase.newest_suffices()) {
+        if let Some(last) = self.queue.newer_than(base).filter(|_| rebase.newest_suffices()) {
             let mut adapted = changes.clone();
             if rebase.rebase_past_floor(&last, &mut adapted).is_ok() {
-                match store.commit_alone(base.version(), &last, adapted, rebase) {
-                    // Nothing was committed: perhaps the store does not have that version any more.
-                    Err(e) if e.kind() == ErrorKind::NotFound => self.queue.forget(&last),
-                    outcome => return outcome,
-                }
+                return store.commit_alone(base.version(), &last, adapted, rebase);
             }
         }
         // Changes that no longer apply fail with their own error.
@@ -245,7 +229,7 @@ impl Turn<'_> {
     fn lead(&mut self, store: &Store, leader: &Arc<Entry>) -> Option<Result<Committed>> {
         let entries: Vec<&Arc<Entry>> = std::iter::once(leader).chain(&self.followers).collect();
         let read = entries.iter().map(|e| &e.base).max_by_key(|base| base.version())?;
-        let newest = self.queue.newer_than(read, store).unwrap_or_else(|| Arc::clone(read));
+        let newest = self.queue.newer_than(read).unwrap_or_else(|| Arc::clone(read));
         let mut members = Members { changes: entries.iter().filter_map(|e| e.shared.clone()).map(Some).collect() };
         let mut changes = Changes::default();
         let outcome = members

@@ -331,33 +331,6 @@ impl Log {
         self.check_ahead(end, near.chain((seen > end.saturating_add(1)).then_some(seen)))
     }
 
-    /// Where a lookup costs nothing, whether a commit can follow `version`, which was read before and is kept.
-    ///
-    /// # Errors
-    /// NotFound if its record does not exist any more: the store was deleted, an older copy was put in its place, or the
-    /// record was lost; Storage, Access.
-    pub(super) fn check_followed(&self, version: u64) -> Result<()> {
-        if version == 0 || !self.storage.is_near() || self.has(version)? {
-            return Ok(());
-        }
-        match self.floor_version() {
-            Ok(floor) if floor > version => Ok(()),
-            // A store that is being deleted shows no floor.
-            Err(e) if !self.storage.is_removed()? => Err(e),
-            _ => Err(self.cut(version)),
-        }
-    }
-
-    /// The error for a store whose log ends before `version`, which was read before.
-    pub(super) fn cut(&self, version: u64) -> Error {
-        Error::not_found(format!(
-            "version {version} of the store {} was read before, and is not there any more: the store was deleted, an older copy was put in \
-             its place, or {} was lost; open it again. Nothing was committed",
-            self.storage.describe(),
-            log_name(version)
-        ))
-    }
-
     /// Corruption if any record exists although that of version 1, which no floor makes void, is missing.
     pub(super) fn check_absent(&self) -> Result<()> {
         match self.listed_above(0)? {

@@ -11,15 +11,12 @@
 //!    - the record before is read, is sound, and is not our parent; or record 1, or the root at the floor, belongs to
 //!      another store; or the store has certainly been deleted. Then the store was deleted, and perhaps another one was
 //!      created in its place: nothing was committed;
-//!    - our record was put once, a listing shows it, neither the one before nor a later one, and the floor has not moved.
-//!      Then the log ends before: an older copy was put in the store's place. No reader comes to a record behind a gap;
 //!    - the floor is above our version, and one of two things is known. The next version is read and names another
 //!      parent; or our record was put once, a listing shows it and later ones but not the next version, and no vacuum
 //!      can have deleted that yet. Then no reader looks for our version: the changes are committed anew.
 //! 5. Anything else is a CommitUnknown error: a refusal, an inconsistent answer or a missing record. Nothing is
 //!    deleted.
 
-use super::floor::Floor;
 use super::handle::Store;
 use super::hint::version_of;
 use super::log::Before;
@@ -68,8 +65,6 @@ enum Verdict {
     Void,
     /// It is in another store than the one that it was meant for, or in none.
     Astray,
-    /// The log ends before the record that it follows.
-    Beyond,
     /// Nothing is certain.
     Unclear(Error),
 }
@@ -122,7 +117,7 @@ impl Store {
         let mut cause = match self.first_look(draft) {
             Verdict::Counts => return self.made_durable(draft),
             Verdict::Unclear(e) => Some(e),
-            Verdict::Void | Verdict::Astray | Verdict::Beyond => None,
+            Verdict::Void | Verdict::Astray => None,
         };
         for _ in 0..ATTEMPTS {
             match self.second_look(draft, puts).unwrap_or_else(Verdict::Unclear) {
@@ -135,10 +130,6 @@ impl Store {
                 Verdict::Astray => {
                     self.take_back(&draft.record).map_err(|e| unknown(version, e))?;
                     return Err(self.log.gone());
-                }
-                Verdict::Beyond => {
-                    self.take_back(&draft.record).map_err(|e| unknown(version, e))?;
-                    return Err(self.log.cut(version - 1));
                 }
                 Verdict::Unclear(e) => cause = Some(e),
             }
@@ -199,7 +190,7 @@ impl Store {
         match before {
             Before::Other => Ok(Verdict::Astray),
             Before::Unclear(e) if e.kind() == ErrorKind::Storage => Ok(Verdict::Unclear(e)),
-            before => self.of_another_store(draft, before, puts),
+            before => self.of_another_store(draft, before),
         }
     }
 
@@ -228,9 +219,9 @@ impl Store {
         )))
     }
 
-    /// Whether the record is in another store than the one that it was meant for, in an older copy of it, or in none;
-    /// `before` could not be read.
-    fn of_another_store(&self, draft: &Draft, before: Before, puts: Puts) -> Result<Verdict> {
+    /// Whether the record is in another store than the one that it was meant for, or in none; `before` could not be
+    /// read.
+    fn of_another_store(&self, draft: &Draft, before: Before) -> Result<Verdict> {
         let storage = &self.log.storage;
         let first = self.log.read(1);
         if let Ok(Some(first)) = &first
@@ -251,11 +242,6 @@ impl Store {
         if nothing && (storage.is_near() || self.stands_alone(draft.record.version)?) {
             return Ok(Verdict::Astray);
         }
-        if let (Before::Absent, Ok(floor), Puts::One) = (&before, &floor, puts)
-            && self.is_behind_gap(draft.record.version, *floor)?
-        {
-            return Ok(Verdict::Beyond);
-        }
         let cause = match (before, first, floor) {
             (Before::Unclear(e), _, _) | (_, Err(e), _) | (_, _, Err(e)) => e,
             _ => Error::storage(format!("the log record of version {} cannot be found", draft.record.version - 1)),
@@ -272,18 +258,6 @@ impl Store {
             _ => others = true,
         })?;
         Ok(ours && !others)
-    }
-
-    /// Whether a listing of the log shows our record, but neither the one before nor a later one, while the floor stays where it
-    /// was: so no vacuum has deleted the one before.
-    fn is_behind_gap(&self, version: u64, floor: Option<Floor>) -> Result<bool> {
-        let (mut ours, mut near) = (false, false);
-        self.log.storage.survey(LOG, &mut |listed| match version_of(&listed.name) {
-            Some(found) if found == version => ours = true,
-            Some(found) => near |= found + 1 >= version,
-            None => {}
-        })?;
-        Ok(ours && !near && self.log.floor()? == floor)
     }
 
     /// Removes a record that does not count, if it is still this one.

@@ -2,15 +2,10 @@
 
 use crate::support::gate::Gate;
 use crate::support::pair::{cells, memory, one, opened, schema};
-use crate::support::scratch::{Folder, unsynced};
 use crate::support::writer::{CellMap, commit_cells, context};
 use gridstone::base::{ErrorKind, Result};
-use gridstone::engine::{
-    Array, At, Call, Context, Durability, Isolation, Opened, Options, Transaction, create_array, open,
-};
-use gridstone::storage::{
-    CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage, log_name,
-};
+use gridstone::engine::{Array, Call, Context, Durability, Isolation, Options, Transaction, create_array};
+use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, Operation, Storage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -300,36 +295,5 @@ fn a_group_ends_where_its_record_would_be_large() {
     assert!(versions.len() > 1 && versions.len() < 20, "{versions:?}");
     for name in inner.list("_log").unwrap() {
         assert!(inner.read_all(&name).unwrap().len() < (1 << 20) + (256 << 10), "{name}");
-    }
-}
-
-/// The store is put back to an older version by hand, while a handle is open: that one commits nothing, and those that are opened since
-/// commit after what is there.
-#[test]
-fn a_queue_that_knows_newer_versions_than_the_store_has_forgets_them() {
-    let folder = Folder::new("restored");
-    let live = folder.path().join("live");
-    let near: (&str, Arc<dyn Storage>) = (live.to_str().unwrap(), unsynced(&live));
-    let far: (&str, Arc<dyn Storage>) = ("mem://queue-restored", Arc::new(MemoryStorage::named("queue-restored")));
-    for (uri, storage) in [near, far] {
-        create_array(&context(), uri, "/", schema(true), false).unwrap();
-        let opened = || match open(&context(), uri, "/", true, At::Latest).unwrap() {
-            Opened::Array(array) => array,
-            Opened::Group(_) => panic!("a group"),
-        };
-        let before = opened();
-        for n in 0..5 {
-            commit_cells(&before, &one(n, n, 1), None).unwrap();
-        }
-        (3..=6).for_each(|version| storage.delete(&log_name(version)).unwrap());
-        let after = opened();
-        assert_eq!((before.version(), after.version()), (6, 2), "{uri}");
-        for n in 1..4 {
-            let error = commit_cells(&before, &one(9, n, 9), None).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::NotFound, "{uri}: {error}");
-            assert_eq!(commit_cells(&after, &one(20, n, 2), None).unwrap(), 2 + n as u64, "{uri}");
-        }
-        let expected: CellMap = [((0, 0), 1)].into_iter().chain((1..4).map(|n| ((20, n), 2))).collect();
-        assert_eq!(cells(&opened(), ALL), expected, "{uri}");
     }
 }

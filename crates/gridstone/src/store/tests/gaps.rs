@@ -187,33 +187,3 @@ fn opening_reads_what_it_looks_at() {
         assert_eq!(counts.total(), listed + read, "{newest}: {:?}", counts.operations);
     }
 }
-
-/// The store was restored to an older version, or its last records were lost: a handle that is beyond the end commits nothing, whatever
-/// was committed since.
-#[test]
-fn a_handle_beyond_the_end_of_the_log_commits_nothing() {
-    for storage in [near(), memory()] {
-        let (store, one, id) = with_array(Arc::clone(&storage));
-        let four = commits(&store, one, id, 3);
-        let seven = commits(&store, four, id, 3);
-        (5..=7).for_each(|version| storage.delete(&log_name(version)).unwrap());
-        let refused = |what: &str| {
-            let error = add_one(&store, &seven, id).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::NotFound, "{what}: {error}");
-            assert!(error.message().ends_with("Nothing was committed"), "{what}: {error}");
-            assert!(!storage.exists(&log_name(8)).unwrap(), "{what}");
-        };
-        (0..2).for_each(|_| refused("nothing after version 4"));
-        let other = store_in(Arc::clone(&storage));
-        let mut newest = other.latest().unwrap();
-        assert_eq!(newest.version(), 4);
-        for version in 5..=7 {
-            newest = add_one(&other, &newest, id).unwrap();
-            refused(&format!("another version {version}"));
-        }
-        assert_eq!(add_one(&other, &newest, id).unwrap().version(), 8);
-        let error = add_one(&store, &seven, id).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        assert_eq!(store_in(Arc::clone(&storage)).latest().unwrap().version(), 8);
-    }
-}
