@@ -205,10 +205,10 @@ def _of_sparse(array: "Array", rows: Sequence[Mapping[str, Any]], box: Box, allo
     if not free:
         return Markup()
     names = (free[0],) if len(free) == 1 else axis.drawn_of(array, free)
-    ranges, bins = _raster(array.schema, names, [box.bounds[array.dims.index(name)] for name in names])
+    cells = sum(row["cells"] for row in rows if row["kind"] == "sparse")
+    ranges, bins = _raster(array.schema, names, [box.bounds[array.dims.index(name)] for name in names], cells)
     if not all(math.isfinite(high - low) for low, high in ranges):
         return Markup()
-    cells = sum(row["cells"] for row in rows if row["kind"] == "sparse")
     tiles = sum(-(-row["cells"] // array.schema.capacity) for row in rows if row["kind"] == "sparse")
     note = f"{cells:,} cells by {', '.join(names)}"
     if allowance.take(cells * sum(_width(dim) for dim in array.schema.dims)):
@@ -227,13 +227,15 @@ def _width(dim: Any) -> int:
 
 
 def _raster(
-    schema: "Schema", names: Sequence[str], bounds: Sequence[tuple[Any, Any]]
+    schema: "Schema", names: Sequence[str], bounds: Sequence[tuple[Any, Any]], cells: int
 ) -> tuple[list[tuple[float, float]], tuple[int, ...]]:
-    """The ends of the axes, and how many bins each has. A cell of whole numbers is as wide as its coordinate."""
+    """The ends of the axes, and how many bins each has: fewer of few cells, so that each can be seen. A cell of whole
+    numbers is as wide as its coordinate."""
+    share = min(1.0, max(0.125, math.sqrt(cells) / 24))
     dims = [schema.dim(name) for name in names]
     ranges = [axis.range_of(dim, (_number(low), _number(high))) for dim, (low, high) in zip(dims, bounds, strict=True)]
     counts = [
-        most if datatype.is_float(dim.dtype) else max(1, int(min(most, high - low)))
+        int(most * share if datatype.is_float(dim.dtype) else max(1, min(most * share, high - low)))
         for dim, most, (low, high) in zip(dims, _BINS, ranges, strict=False)
     ]
     return ranges, tuple(counts)
@@ -307,11 +309,11 @@ def _of_cells(found: Result) -> Markup:
     ]
     names = list(maps[0]) if maps else names[:2]
     columns = [np.ma.getdata(found[name]) for name in names]
-    ranges, bins = _raster(found._schema, names, [_ends(one) for one in columns])
+    ranges, bins = _raster(found._schema, names, [_ends(one) for one in columns], len(found))
     numbers = [(one.astype(np.int64) if one.dtype.kind in "mM" else one).astype(np.float64) for one in columns]
     place = density.counted(numbers, ranges, bins)  # type: ignore[arg-type]
     counts = np.bincount(place, minlength=math.prod(bins)).reshape(bins)
-    return _as_counts(counts, f"by {', '.join(names)}")
+    return _as_counts(counts, f"{len(found):,} cells by {', '.join(names)}")
 
 
 def _ends(values: AnyArray) -> tuple[float, float]:
