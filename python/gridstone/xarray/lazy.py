@@ -35,9 +35,10 @@ class StoredArray(BackendArray):
         return self._attr
 
     @property
-    def is_plain(self) -> bool:
-        """Whether values are shown as they are stored."""
-        return self._shown.is_plain
+    def is_reducible(self) -> bool:
+        """Whether the engine reduces what is shown: values as they are stored, or with NaN for nulls."""
+        stored = self.stored[self._attr].dtype
+        return self._shown.is_plain or (stored == self.dtype and stored.kind in "fcmM")
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, indexing.VectorizedIndexer):

@@ -34,7 +34,9 @@ def values(draw, shape):
         case 0:
             return draw(npst.arrays(np.dtype("U4"), shape, elements=FIXED.map(lambda text: text[:4])))
         case 1:
-            return draw(npst.arrays(np.dtype("S3"), shape, elements=st.binary(max_size=3).map(lambda one: one.rstrip(b"\0"))))
+            return draw(
+                npst.arrays(np.dtype("S3"), shape, elements=st.binary(max_size=3).map(lambda one: one.rstrip(b"\0")))
+            )
         case 2:
             missing = draw(st.sampled_from([None, np.nan]))
             held = draw(st.sampled_from([TEXTS, st.binary(max_size=4)]))
@@ -135,7 +137,9 @@ def test_missing_objects_are_what_they_were(tmp_path):
 
 def test_an_encoding_stays_beside_the_values(tmp_path):
     encoding = {"dtype": np.dtype("i2"), "scale_factor": np.float32(0.1), "_FillValue": np.int16(-9), "source": "f.nc"}
-    time = xr.Variable("t", pd.date_range("2000", periods=2), {}, {"units": "days since 1999-01-01", "calendar": "standard"})
+    time = xr.Variable(
+        "t", pd.date_range("2000", periods=2), {}, {"units": "days since 1999-01-01", "calendar": "standard"}
+    )
     dataset = xr.Dataset({"v": ("t", [1.234567, np.nan], {"a": 1}, encoding)}, {"t": time})
     with there_and_back(dataset, tmp_path / "d.gs") as found:
         xr.testing.assert_identical(dataset, found)

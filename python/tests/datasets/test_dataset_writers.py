@@ -5,40 +5,18 @@ import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
+import dask
 import dask.array as da
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
-from xarray_stores import opened
+from xarray_stores import DAYS, append_day, days, failing, opened, write_region
 
 import gridstone as gs
 
-CONTEXT = multiprocessing.get_context("spawn")
-DAYS = pd.date_range("2000-01-01", periods=40, unit="ns")
-
-
-def days(first, last, scale=1.0):
-    """A Dataset of some days: the value of a cell tells its day and place."""
-    at = np.arange(first, last)
-    values = scale * (at[:, None] * 100.0 + np.arange(5))
-    return xr.Dataset(
-        {"v": (("t", "x"), values, {"units": "K"}), "day": ("t", at), "place": ("x", list("abcde"))},
-        {"t": DAYS[first:last], "x": np.arange(5) * 0.5},
-        {"title": "days"},
-    )
-
-
-def append_day(uri, day):
-    return gs.to_gridstone(days(day, day + 1), uri, append_dim="t")
-
-
-def write_region(uri, number):
-    """The columns of a region that overlaps those of others by its halves, and no tile's edge."""
-    start = 3 * number
-    block = np.full((50, 6), float(number + 1))
-    part = xr.Dataset({"v": (("y", "x"), block)})
-    return gs.to_gridstone(part, uri, region={"x": slice(start, start + 6), "y": slice(5, 55)})
+CONTEXT = multiprocessing.get_context("forkserver")
+# What the processes import, once for all of them.
+CONTEXT.set_forkserver_preload(["xarray_stores"])
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +79,9 @@ def test_dasks_blocks_are_one_commit(tmp_path, chunks):
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "sync", "processes"])
-def test_schedulers(tmp_path, scheduler):
-    import dask
-
+def test_schedulers(tmp_path, workers, scheduler):
     uri = tmp_path / "d.gs"
-    with dask.config.set(scheduler=scheduler):
+    with dask.config.set(scheduler=scheduler, pool=workers if scheduler == "processes" else None):
         gs.to_gridstone(days(0, 4).chunk({"t": 3, "x": 2}), uri)
         part = days(1, 3, 7.0)[["v"]].chunk({"t": 1}).drop_vars(["t", "x"])
         gs.to_gridstone(part, uri, region={"t": slice(1, 3)})
@@ -115,33 +91,25 @@ def test_schedulers(tmp_path, scheduler):
         xr.testing.assert_identical(found, expected)
 
 
-def test_what_is_not_computed_is_written_later(tmp_path):
+def test_what_is_not_computed_is_written_later(tmp_path, workers):
     uri = tmp_path / "d.gs"
     lazy = days(0, 4).chunk({"t": 2})
     later = gs.to_gridstone(lazy, uri, compute=False)
     with opened(uri) as found:
         assert np.isnan(found.v.values).all() and found.x.equals(lazy.x)
     assert len(pickle.dumps(later)) < 100_000
-    version = later.compute(scheduler="processes", num_workers=2)
+    version = later.compute(scheduler="processes", pool=workers)
     assert version == gs.group(uri).version
     with opened(uri) as found:
         xr.testing.assert_identical(found, days(0, 4))
 
 
-def failing(block):
-    if block.size and block[0, 0] >= 300:
-        raise RuntimeError("a block that fails")
-    return block
-
-
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
-def test_a_graph_that_fails_leaves_nothing(tmp_path, scheduler):
-    import dask
-
+def test_a_graph_that_fails_leaves_nothing(tmp_path, workers, scheduler):
     uri = tmp_path / "d.gs"
     broken = days(0, 5).chunk({"t": 1})
     broken["v"] = broken.v.copy(data=da.map_blocks(failing, broken.v.data))
-    with dask.config.set(scheduler=scheduler):
+    with dask.config.set(scheduler=scheduler, pool=workers if scheduler == "processes" else None):
         with pytest.raises(RuntimeError, match="a block that fails"):
             gs.to_gridstone(broken, uri)
         assert not gs.exists(uri)
@@ -219,7 +187,10 @@ def test_a_variable_that_is_new_in_an_append_is_unwritten_before(tmp_path):
 
 def test_appends_have_the_encoding_that_is_there(tmp_path):
     uri = tmp_path / "d.gs"
-    asked = {"v": {"dtype": "i4", "scale_factor": 0.5}, "t": {"units": "hours since 2000-01-01", "dtype": "i8"}}
+    asked = {
+        "v": {"dtype": "i4", "scale_factor": 0.5, "_FillValue": -1},
+        "t": {"units": "hours since 2000-01-01", "dtype": "i8"},
+    }
     gs.to_gridstone(days(0, 2), uri, encoding=asked)
     gs.to_gridstone(days(2, 4), uri, append_dim="t")
     gs.to_gridstone(days(1, 2, 3.0)[["v"]], uri, region="auto")
@@ -258,7 +229,11 @@ def test_a_group_that_is_replaced_keeps_its_past(tmp_path):
     with opened(uri, group="a/b") as found:
         xr.testing.assert_identical(found, xr.Dataset({"w": 1}))
     gs.tag(uri, "then", version=first)
-    for options in ({"version": first}, {"version": "then"}, {"timestamp": gs.group(uri).history()[first - 1].timestamp}):
+    for options in (
+        {"version": first},
+        {"version": "then"},
+        {"timestamp": gs.group(uri).history()[first - 1].timestamp},
+    ):
         with opened(uri, group="a/b", **options) as found:
             xr.testing.assert_identical(found, days(0, 3))
 
@@ -281,5 +256,7 @@ def test_threads_and_tasks_share_a_lazy_variable(tmp_path):
 def test_many_files_as_one(tmp_path):
     for number in range(3):
         gs.to_gridstone(days(2 * number, 2 * number + 2), tmp_path / f"d{number}.gs")
-    with xr.open_mfdataset(sorted(tmp_path.glob("*.gs")), engine="gridstone", data_vars="minimal") as found:
+    with xr.open_mfdataset(
+        sorted(tmp_path.glob("*.gs")), engine="gridstone", data_vars="minimal", compat="no_conflicts"
+    ) as found:
         xr.testing.assert_identical(found.compute(), days(0, 6))
