@@ -332,6 +332,13 @@ def test_blocks_stay_at_their_coordinates_when_the_domain_grows_meanwhile(tmp_pa
     assert a.loc[5:15].tolist() == list(range(1, 11)) and a.sum() == 55
 
 
+@pytest.mark.parametrize("name", [name for name in gs.errors.__all__ if name.endswith("Error")])
+def test_errors_of_workers_arrive_as_they_were_raised(name: str) -> None:
+    """Dask has its own way to pickle errors, which calls `__new__` of their classes."""
+    found = pickle.loads(pickle.dumps(getattr(gs.errors, name)("what happened")))
+    assert type(found) is getattr(gs.errors, name) and str(found) == "what happened"
+
+
 class Meter:
     """How many bytes of blocks are there at once."""
 
