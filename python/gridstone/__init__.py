@@ -62,6 +62,7 @@ from .version.receipt import Receipt
 
 if TYPE_CHECKING:
     from . import chart as chart
+    from . import dask as dask
     from . import io as io
     from . import partials as partials
     from . import plot as plot
@@ -125,6 +126,7 @@ __all__ = [
     "connect",
     "copy",
     "create",
+    "dask",
     "delete",
     "diff",
     "du",
@@ -153,7 +155,7 @@ __all__ = [
     "xarray",
 ]
 
-_LAZY_MODULES = ("chart", "io", "partials", "plot", "xarray")
+_LAZY_MODULES = ("chart", "dask", "io", "partials", "plot", "xarray")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
     "Plan": "result.plan",

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,6 +32,9 @@ SCHEMA = gs.Schema(
     [gs.Dim("y", (0, 9), 4), gs.Dim("x", (0, 9), 4)], [gs.Attr("v", "int64"), gs.Attr("s", "string", nullable=True)]
 )
 LOOSE = gs.Schema([gs.Dim("t", dtype="string"), gs.Dim("n", (0, 99), 10)], [gs.Attr("v", "int64")], sparse=True)
+
+
+DASK = da.ones((2, 2))
 
 
 class Thing:
@@ -252,6 +256,9 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Transaction.__getitem__": lambda w: (lambda path: w.transaction()[path], {"path": "/loose"}),
     "Transaction.__contains__": lambda w: (lambda path: path in w.transaction(), {"path": "/loose"}),
     "Transaction.ls": _of(World.transaction, "ls"),
+    "dask.array": lambda w: (gs.dask.array, {"a": w.dense, "attr": "v"}),
+    "dask.store": lambda w: (gs.dask.store, {"x": DASK, "uri": w.other}),
+    "dask.frame": lambda w: (gs.dask.frame, {"a": w.loose}),
     "Transaction.create": _of(World.transaction, "create", path="/new", schema=SCHEMA),
     "Transaction.group": _of(World.transaction, "group", path="/new"),
     "Transaction.remove": _of(World.transaction, "remove", path="/loose"),
@@ -360,7 +367,7 @@ def test_every_public_call_is_in_the_table() -> None:
         "Result",
     }
     given |= {"Skipped", "Stream", "Transaction", "__version__", "errors", "io", "plot", *gs.errors.__all__}
-    given |= {"Plan", "Usage", "chart", "partials"}
+    given |= {"Plan", "Usage", "chart", "dask", "partials"}
     assert set(gs.__all__) - given <= called
 
 
