@@ -23,7 +23,6 @@ REFERENCE = ROOT / "docs" / "reference"
 NAV = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
 NAMED = re.findall(r"(\S+\.md)$", NAV, re.MULTILINE)
 MEMBERS = re.findall(r"^::: gridstone\.(\S+)$", "".join(p.read_text() for p in REFERENCE.glob("*.md")), re.MULTILINE)
-MODULES = ("io", "partials", "plot", "chart", "errors")
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +54,15 @@ def test_every_page_of_the_guide_is_in_its_list() -> None:
 def test_every_public_name_is_in_the_reference_once() -> None:
     doubled = {name for name in MEMBERS if MEMBERS.count(name) > 1}
     assert doubled == set()
-    public = {name for name in gs.__all__ if not inspect.ismodule(getattr(gs, name)) and name != "__version__"}
-    for module in MODULES:
-        held = importlib.import_module(f"gridstone.{module}")
-        public |= {f"{module}.{name}" for name in getattr(held, "__all__", [module]) if module != "errors"}
+    modules = {name for name in gs.__all__ if inspect.ismodule(getattr(gs, name))}
+    assert {"io", "plot", "errors", "partials"} <= modules
+    public = set(gs.__all__) - modules - {"__version__"}
+    for module in modules:
+        held = getattr(gs, module)
+        for name in getattr(held, "__all__", [module]):
+            if getattr(gs, name, None) is not getattr(held, name):
+                public.add(f"{module}.{name}")
     assert public - set(MEMBERS) == set(), "give these names a line in a page of docs/reference/"
-    packages = {name for name in gs.__all__ if inspect.ismodule(getattr(gs, name))} - set(MODULES)
-    assert packages - set(MEMBERS) == set(), "give these packages a line in a page of docs/reference/"
     assert "`gridstone.__version__`" in (REFERENCE / "README.md").read_text()
 
 

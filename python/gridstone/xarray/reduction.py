@@ -47,7 +47,8 @@ def reduce(
         UnsupportedError: a variable that is not lazy, or whose values are not those that are stored.
 
     Example:
-        >>> gs.xarray.reduce(ds["t"], "mean", dim="time")
+        >>> gs.xarray.reduce(ds["t"], "mean", dim="time").dims
+        ('lat', 'lon')
     """
     xarray = needed("xarray", "xarray", "reduce()")
     known("func", func, _FUNCTIONS)
