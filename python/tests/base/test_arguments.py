@@ -44,6 +44,12 @@ class Thing:
         return "a thing"
 
 
+def set_for_now(*, pictures: Any = None, remote_pictures: Any = None) -> None:
+    """`gs.set_options`, whose options end here."""
+    with gs.set_options(pictures=pictures, remote_pictures=remote_pictures):
+        pass
+
+
 # More digits than Python writes, and more than a float holds.
 HUGE = 10**5000
 
@@ -168,6 +174,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
         {"id": "test.same", "encode": len, "decode": len, "overwrite": True},
     ),
     "registered_filters": lambda w: (gs.registered_filters, {}),
+    "set_options": lambda w: (set_for_now, {"pictures": "1MiB", "remote_pictures": True}),
     "repair": lambda w: (gs.repair, {"uri": w.uri}),
     "tag": lambda w: (gs.tag, {"uri": w.uri, "name": "second"}),
     "transaction": lambda w: (gs.transaction, {"uri": w.uri}),
