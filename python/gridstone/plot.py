@@ -180,7 +180,7 @@ def density(array: "Array", dims: tuple[str, str], box: Box, bins: tuple[int, in
     ranges = [_range(box, array, name) for name in dims]
     counts = np.zeros(bins[0] * bins[1], np.int64)
     for batch in array.scan(box, []):
-        place = densities.counted([_numbers(batch.column(name)) for name in dims], ranges, bins)
+        place = densities.counted([_numbers(array, name, batch.column(name)) for name in dims], ranges, bins)
         counts += np.bincount(place, minlength=counts.size)
     return counts.reshape(bins)
 
@@ -223,8 +223,8 @@ def outlined(
 def tile_rectangles(array: "Array", dims: Sequence[str], box: Box | None = None) -> AnyArray:
     """(n, 4): the low x, low y, high x and high y of the MBR of every data tile; of one dimension (n, 2)."""
     table = array.tiles(box)
-    ends = [table.column(f"{name}_{end}") for end in ("lo", "hi") for name in dims]
-    return np.column_stack([_numbers(column) for column in ends])
+    ends = [(name, table.column(f"{name}_{end}")) for end in ("lo", "hi") for name in dims]
+    return np.column_stack([_numbers(array, name, column) for name, column in ends])
 
 
 def fragment_rectangles(array: "Array", dims: Sequence[str]) -> AnyArray:
@@ -273,9 +273,9 @@ def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:
     return low, high
 
 
-def _numbers(column: Any) -> AnyArray:
-    values = np.asarray(column.to_numpy())
-    return (values.astype(np.int64) if values.dtype.kind in "mM" else values).astype(np.float64)
+def _numbers(array: "Array", name: str, column: Any) -> AnyArray:
+    """Coordinates as numbers, times as ticks."""
+    return axis.numbers_of(array.schema.dim(name), np.asarray(column.to_numpy()))
 
 
 def _sides(array: "Array", names: tuple[str, str], box: Box) -> float:

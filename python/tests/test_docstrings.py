@@ -15,14 +15,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import dask
+import dask.array as da
 import duckdb
 import h5py
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xarray as xr
 
 import gridstone as gs
+from gridstone.dask import blocks
+from gridstone.xarray.backend import GridstoneBackend
 
 ROOT = Path(__file__).parents[2]
 APART = ("gridstone.cli", "gridstone.demo", "gridstone.__main__", "gridstone.foreign.worker", "gridstone.foreign.child")
@@ -95,6 +100,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made = gs.array(folder / f"{name}.gs", np.zeros((5, 10, 20)), dims=list(dims), coords=dims, name=attr)
         made[0:2] = rng.normal(size=(2, 10, 20))
         made[2] = rng.normal(size=(10, 20))
+    by_row = gs.Schema([gs.Dim("y", (0, 19)), gs.Dim("x", (0, 5))], [gs.Attr("t", float)])
+    gs.create(folder / "long.gs", by_row)
     rows = gs.create(folder / "rows.gs", gs.Schema([gs.Dim("y", (0, 4)), gs.Dim("x", (0, 3))], [gs.Attr("v", float)]))
     rows[...] = 1
     by_day = gs.Schema([gs.Dim("day", (0, 9))], [gs.Attr("v", float)], sparse=True)
@@ -133,9 +140,27 @@ ARRAYS = {
     "arrays.reduce.Reducible.sum": "sea.gs",
     "arrays.reduce.ReducibleArray.reduce": "air.gs",
     "context.showing.set_options": "sea.gs",
+    "dask.blocks.write_blocks": "long.gs",
     "plot.plot": "air.gs",
     "stores.transaction.commit": "sea.gs",
 }
+
+
+# Stores that an example makes: they are not there before.
+MADE = {"dask.store.store": "sea.gs", "xarray.write.to_gridstone": "sea.gs"}
+
+
+def of_other_libraries(name: str) -> dict[str, Any]:
+    """A dataset of xarray, which `reduce` takes from a store, and arrays of Dask."""
+    days = np.arange("2026-01-01", "2026-01-06", dtype="M8[D]").astype("M8[ns]")
+    coords = {"time": days, "lat": [50.0, 51.0], "lon": [1.0, 2.0, 3.0]}
+    ds = xr.Dataset({"t": (("time", "lat", "lon"), np.arange(30.0).reshape(5, 2, 3))}, coords)
+    if name == "xarray.reduction.reduce":
+        gs.to_gridstone(ds, "days.gs")
+        ds = xr.open_dataset("days.gs", engine=GridstoneBackend)
+    x = da.zeros((4, 6), chunks=(2, 3))
+    held = {"write_blocks": blocks.write_blocks, "receipts_of": blocks.receipts_of, "dask": dask}
+    return {"ds": ds, "x": x, "t": x + 1, "s": x + 2, **held}
 
 
 @pytest.fixture
@@ -152,8 +177,11 @@ def names(
     held: dict[str, Any] = {"gs": gs, "np": np, "pd": pd, "pl": pl, "duckdb": duckdb, "h5py": h5py}
     ships, genes = gs.open("ais.gs", "r+"), gs.open("genes.gs")
     a = gs.open(ARRAYS.get(name, "ais.gs"), "r+")
+    if name in MADE:
+        gs.delete(MADE[name])
     boxes = [{"x": (0, 499)}, {"x": (500, 999)}]
     held |= {"a": a, "ships": ships, "genes": genes, "boxes": boxes, "box": boxes[0]}
+    held |= of_other_libraries(name)
     with gs.set_options():  # What an example sets is as before after it.
         yield held
 

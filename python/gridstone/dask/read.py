@@ -115,8 +115,9 @@ def _chunks(handle: Array, values: Values, chunks: Any) -> tuple[tuple[int, ...]
     inner = values.shape[cells:]
     try:
         sizes = normalize_chunks(given, values.shape, dtype=width, previous_chunks=(*extents, *inner))
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise InputError(f"chunks={brief(chunks)} does not fit the shape {values.shape}: {error}") from error
+    except (TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
+        why = str(error).strip().partition("\n")[0].rstrip(".")  # What follows is advice about other calls.
+        raise InputError(f"chunks={brief(chunks)} does not fit the shape {values.shape}: {why}") from error
     return tuple(
         _at_tiles(handle, axis, found) if axis < cells and _is_chosen(given, axis) else found
         for axis, found in enumerate(sizes)

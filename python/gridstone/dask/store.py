@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.array import Array
-from ..base.arguments import checked, flag
+from ..base.arguments import checked, flag, instance
 from ..base.extras import needed
 from ..base.printable import brief
 from ..column import datatype
@@ -35,7 +35,7 @@ class _Target(NamedTuple):
     context: Context
 
 
-@checked(compute=flag)
+@checked(schema=instance(Schema, "a gridstone.Schema"), compute=flag)
 def store(
     x: Any,
     uri: str | os.PathLike[str],

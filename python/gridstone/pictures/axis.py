@@ -153,6 +153,14 @@ def time_label(dtype: str, ticks: float, _place: float | None) -> str:
     return text_of(found) if isinstance(found, np.datetime64) else datatype.show(found)
 
 
+def numbers_of(dim: Dim, values: AnyArray) -> AnyArray:
+    """Coordinates along a dimension as numbers: times as ticks of its own unit, which Arrow may lack."""
+    if values.dtype.kind in "mM":
+        values = values.astype(datatype.numpy_of(dim.dtype)).astype(np.int64)
+    made: AnyArray = values.astype(np.float64)
+    return made
+
+
 def range_of(dim: Dim, bounds: tuple[Any, Any]) -> tuple[float, float]:
     """The ends of an axis as numbers, of which the second is greater; those of integers reach over the last cell."""
     low, high = float(bounds[0]), float(bounds[1])

@@ -37,6 +37,7 @@ TILES_MAX = 20_000
 _BINS = (128, 96)
 _BLOCK_CELLS = 16_384
 """Cells of a dense block, which is unpacked as a whole."""
+_COUNTED_MAX = 2**20
 _SPARSE_WASTE = 24
 """Bytes that a cell of a small change takes besides its value."""
 
@@ -44,7 +45,8 @@ _SPARSE_WASTE = 24
 def thumbnail(handle: Any, allowance: Allowance | None) -> Markup:
     """See `base.drawer.thumbnail`."""
     try:
-        return _of_result(handle, allowance) if isinstance(handle, Result) else _of_array(handle, allowance)
+        with np.errstate(all="ignore"):
+            return _of_result(handle, allowance) if isinstance(handle, Result) else _of_array(handle, allowance)
     except Exception:  # A picture is an extra: the text is shown, whatever fails here.
         log.debug("no small picture could be made", exc_info=True)
         return Markup()
@@ -156,14 +158,22 @@ def _unpacked(schema: "Schema", box: plane.Ends, part: plane.Ends, steps: Mappin
     order = range(len(part)) if schema.cell_order != "col" else range(len(part) - 1, -1, -1)
     for place in order:
         side, step = part[place][1] - part[place][0] + 1, steps.get(place, 1)
-        tile = min(schema.dims[place].positions_per_tile, box[place][1] - box[place][0] + 1)
-        tiles *= min(-(-side // step), side // tile + 2)
+        whole_tile = schema.dims[place].positions_per_tile
+        # The grid of tiles is counted exactly where that takes little.
+        touched = (
+            len(schema.dims[place]._tile_starts(part[place][0], side))
+            if side < _COUNTED_MAX
+            else side // whole_tile + 2
+        )
+        tiles *= min(-(-side // step), touched)
+        tile = min(whole_tile, box[place][1] - box[place][0] + 1)
         taken.append(min(-(-side // step), -(-tile // step)))
         extents.append(tile)
     cells = math.prod(extents)
     # What is taken along the first dimensions chooses stretches of the tile, each with blocks that reach beyond it.
     stretches = (math.prod(taken[:k]) * (math.prod(extents[k:]) + _BLOCK_CELLS) for k in range(len(taken) + 1))
-    return tiles * (cells if whole else min(cells, *stretches))
+    held = math.prod(high - low + 1 for low, high in box)
+    return min(held, tiles * (cells if whole else min(cells, *stretches)))
 
 
 def _coloured(attr: Attr, values: AnyArray, empty: AnyArray) -> AnyArray:
@@ -195,14 +205,16 @@ def _of_sparse(array: "Array", rows: Sequence[Mapping[str, Any]], box: Box, allo
     if not free:
         return Markup()
     names = (free[0],) if len(free) == 1 else axis.drawn_of(array, free)
-    ranges, bins = _raster(array.schema, names, [box.bounds[array.dims.index(name)] for name in names])
     cells = sum(row["cells"] for row in rows if row["kind"] == "sparse")
+    ranges, bins = _raster(array.schema, names, [box.bounds[array.dims.index(name)] for name in names], cells)
+    if not all(math.isfinite(high - low) for low, high in ranges):
+        return Markup()
     tiles = sum(-(-row["cells"] // array.schema.capacity) for row in rows if row["kind"] == "sparse")
     note = f"{cells:,} cells by {', '.join(names)}"
     if allowance.take(cells * sum(_width(dim) for dim in array.schema.dims)):
         counts = np.zeros(math.prod(bins))
         for batch in array.scan(None, []):
-            columns = [_numbers(batch.column(name)) for name in names]
+            columns = [_numbers(array.schema, name, batch.column(name)) for name in names]
             counts += np.bincount(density.counted(columns, ranges, bins), minlength=counts.size)  # type: ignore[arg-type]
         return _as_counts(counts.reshape(bins), note)
     if tiles <= TILES_MAX and allowance.take(tiles * 16 * len(array.dims)):
@@ -215,13 +227,15 @@ def _width(dim: Any) -> int:
 
 
 def _raster(
-    schema: "Schema", names: Sequence[str], bounds: Sequence[tuple[Any, Any]]
+    schema: "Schema", names: Sequence[str], bounds: Sequence[tuple[Any, Any]], cells: int
 ) -> tuple[list[tuple[float, float]], tuple[int, ...]]:
-    """The ends of the axes, and how many bins each has. A cell of whole numbers is as wide as its coordinate."""
+    """The ends of the axes, and how many bins each has: fewer of few cells, so that each can be seen. A cell of whole
+    numbers is as wide as its coordinate."""
+    share = min(1.0, max(0.125, math.sqrt(cells) / 24))
     dims = [schema.dim(name) for name in names]
     ranges = [axis.range_of(dim, (_number(low), _number(high))) for dim, (low, high) in zip(dims, bounds, strict=True)]
     counts = [
-        most if datatype.is_float(dim.dtype) else max(1, int(min(most, high - low)))
+        int(most * share if datatype.is_float(dim.dtype) else max(1, min(most * share, high - low)))
         for dim, most, (low, high) in zip(dims, _BINS, ranges, strict=False)
     ]
     return ranges, tuple(counts)
@@ -232,9 +246,8 @@ def _number(end: Any) -> float:
     return float(end if isinstance(end, float) else datatype.ticks_of(end))
 
 
-def _numbers(column: Any) -> AnyArray:
-    values = np.ma.getdata(np.asarray(column.to_numpy()))
-    return (values.astype(np.int64) if values.dtype.kind in "mM" else values).astype(np.float64)
+def _numbers(schema: "Schema", name: str, column: Any) -> AnyArray:
+    return axis.numbers_of(schema.dim(name), np.ma.getdata(np.asarray(column.to_numpy())))
 
 
 def _by_tiles(
@@ -242,13 +255,17 @@ def _by_tiles(
 ) -> AnyArray:
     """About how many cells lie in each bin: those of a tile are spread evenly over its box."""
     table = array.tiles()
-    cells = _numbers(table.column("cells"))
+    cells = np.asarray(table.column("cells").to_numpy()).astype(np.float64)
     changes = np.zeros([count + 1 for count in bins])
     corners, size = [], np.ones(len(cells))
     for name, (low, high), count in zip(names, ranges, bins, strict=True):
         first, last = (
             np.clip(
-                ((_numbers(table.column(f"{name}_{end}")) - low) / (high - low) * count).astype(np.int64), 0, count - 1
+                ((_numbers(array.schema, name, table.column(f"{name}_{end}")) - low) / (high - low) * count).astype(
+                    np.int64
+                ),
+                0,
+                count - 1,
             )
             for end in ("lo", "hi")
         )
@@ -292,11 +309,11 @@ def _of_cells(found: Result) -> Markup:
     ]
     names = list(maps[0]) if maps else names[:2]
     columns = [np.ma.getdata(found[name]) for name in names]
-    ranges, bins = _raster(found._schema, names, [_ends(one) for one in columns])
+    ranges, bins = _raster(found._schema, names, [_ends(one) for one in columns], len(found))
     numbers = [(one.astype(np.int64) if one.dtype.kind in "mM" else one).astype(np.float64) for one in columns]
     place = density.counted(numbers, ranges, bins)  # type: ignore[arg-type]
     counts = np.bincount(place, minlength=math.prod(bins)).reshape(bins)
-    return _as_counts(counts, f"by {', '.join(names)}")
+    return _as_counts(counts, f"{len(found):,} cells by {', '.join(names)}")
 
 
 def _ends(values: AnyArray) -> tuple[float, float]:

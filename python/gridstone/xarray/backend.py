@@ -174,9 +174,16 @@ def _opened(place: Any, group: str | None, version: Any, timestamp: Any, context
 
 def _dataset(node: Array | Group, switches: _Switches) -> xarray.Dataset:
     content = content_of(node, switches.decoding, switches.dropped, switches.sparse)
+    given = content.ordered()
+    # The decoders would make objects of NumPy's texts of varying length.
+    texts = {name: variable for name, variable in given.items() if variable.dtype.kind == "T"}
     variables, attrs, coordinates = decode_cf_variables(
-        content.ordered(), content.attrs, drop_variables=switches.dropped, **switches.options
+        {name: variable for name, variable in given.items() if name not in texts},
+        content.attrs,
+        drop_variables=switches.dropped,
+        **switches.options,
     )
+    variables = {name: texts[name] if name in texts else variables[name] for name in given}
     kept = content.coordinates if switches.decode_coords else set()
     made = xarray.Dataset(variables, attrs=attrs)
     made = made.set_coords((coordinates | kept) & set(variables))

@@ -42,6 +42,8 @@ class Planned:
     """An `xarray.Variable` of the values as they are stored."""
     form: Form
     layout: Layout
+    given: Any
+    """The variable as it was given."""
     attrs: dict[str, Any] = field(default_factory=dict)
     encoding: dict[str, Any] = field(default_factory=dict)
     noted: dict[str, Any] = field(default_factory=dict)
@@ -150,7 +152,7 @@ def _native(stored: str, name: Hashable, variable: Any) -> Planned:
     """A variable whose values are stored as they are, with its encoding beside them."""
     data = _looked_through(stored, variable)
     form = form_of(stored, data.data if data.dtype.kind == "T" else data)
-    made = Planned(stored, names.dims_in_store(stored, variable.dims), data, form, Layout())
+    made = Planned(stored, names.dims_in_store(stored, variable.dims), data, form, Layout(), variable)
     made.attrs, types = notes.plain(variable.attrs, f"variable {stored!r}")
     kept = notes.storable(_as_texts(_kept(name, data)))
     made.encoding, of_encoding = notes.plain(kept, f"the encoding of {stored!r}")
@@ -206,13 +208,13 @@ def _encoded(stored: str, name: Hashable, variable: Any) -> Planned:
     from .texts import as_characters
 
     layout = {key: variable.encoding[key] for key in ("zlib", "complevel", "shuffle") if key in variable.encoding}
-    variable = variable.copy(deep=False)
+    shown, variable = variable, variable.copy(deep=False)
     variable.encoding = {key: value for key, value in variable.encoding.items() if key not in _OF_LAYOUT}
     before = dict(variable.attrs)
     made_of = as_characters(encode_cf_variable(variable, name=name), name)
     data = _looked_through(stored, made_of)
     form = form_of(stored, data.data if data.dtype.kind == "T" else data)
-    made = Planned(stored, names.dims_in_store(stored, data.dims), data, form, Layout())
+    made = Planned(stored, names.dims_in_store(stored, data.dims), data, form, Layout(), shown)
     made.attrs, types = notes.plain(
         {key: value for key, value in data.attrs.items() if key in before}, f"variable {stored!r}"
     )

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,11 +35,20 @@ SCHEMA = gs.Schema(
 LOOSE = gs.Schema([gs.Dim("t", dtype="string"), gs.Dim("n", (0, 99), 10)], [gs.Attr("v", "int64")], sparse=True)
 
 
+DASK = da.ones((2, 2))
+
+
 class Thing:
     """Of no use to anybody."""
 
     def __repr__(self) -> str:
         return "a thing"
+
+
+def set_for_now(*, pictures: Any = None, remote_pictures: Any = None) -> None:
+    """`gs.set_options`, whose options end here."""
+    with gs.set_options(pictures=pictures, remote_pictures=remote_pictures):
+        pass
 
 
 # More digits than Python writes, and more than a float holds.
@@ -165,6 +175,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
         {"id": "test.same", "encode": len, "decode": len, "overwrite": True},
     ),
     "registered_filters": lambda w: (gs.registered_filters, {}),
+    "set_options": lambda w: (set_for_now, {"pictures": "1MiB", "remote_pictures": True}),
     "repair": lambda w: (gs.repair, {"uri": w.uri}),
     "tag": lambda w: (gs.tag, {"uri": w.uri, "name": "second"}),
     "transaction": lambda w: (gs.transaction, {"uri": w.uri}),
@@ -253,6 +264,9 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Transaction.__getitem__": lambda w: (lambda path: w.transaction()[path], {"path": "/loose"}),
     "Transaction.__contains__": lambda w: (lambda path: path in w.transaction(), {"path": "/loose"}),
     "Transaction.ls": _of(World.transaction, "ls"),
+    "dask.array": lambda w: (gs.dask.array, {"a": w.dense, "attr": "v"}),
+    "dask.store": lambda w: (gs.dask.store, {"x": DASK, "uri": w.other}),
+    "dask.frame": lambda w: (gs.dask.frame, {"a": w.loose}),
     "Transaction.create": _of(World.transaction, "create", path="/new", schema=SCHEMA),
     "Transaction.meta": _of(World.transaction, "meta", path="/loose"),
     "Transaction.add": _of(World.transaction, "add", receipts=[]),
