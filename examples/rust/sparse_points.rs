@@ -86,6 +86,7 @@ fn write(quakes: &Array) -> Result<u64> {
 }
 
 fn count(quakes: &Array, condition: &Condition) -> Result<usize> {
-    let (cells, _) = quakes.read_region(None, Some(&[]), Some(condition), ReadOrder::Any, &Call::default())?;
+    let attrs = ["kind".to_owned()];
+    let (cells, _) = quakes.read_region(None, Some(&attrs), Some(condition), ReadOrder::Any, &Call::default())?;
     Ok(cells.count)
 }

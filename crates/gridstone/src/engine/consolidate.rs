@@ -96,7 +96,8 @@ impl Array {
     /// let call = Call::default();
     /// for at in 0..5_i64 {
     ///     let part = array.region(&[vec![(at * 20..=at * 20 + 19).into()]])?;
-    ///     let data = vec![("v".to_owned(), ColumnView::of(&[at as i32; 20]))];
+    ///     let values = [at as i32; 20];
+    ///     let data = vec![("v".to_owned(), ColumnView::of(&values))];
     ///     array.commit(vec![array.stage_box(Some(&part), &data, Order::Row, &call)?], None)?;
     /// }
     /// let report = array.consolidate(&parse_strategy("all")?, 64 << 20, false, &call)?;
