@@ -479,8 +479,7 @@ class Transaction:
         """The version that it made, None before it is committed."""
     @property
     def is_open(self) -> bool: ...
-    def array(self, path: str) -> Array:
-        """The array, for reading and writing within the transaction."""
+    def array(self, path: str) -> Array: ...
     def kind(self, path: str) -> str | None:
         """What lies there: "array", "group" or None."""
     def children(self, path: str) -> list[tuple[str, str]]:
@@ -494,8 +493,7 @@ class Transaction:
     def remove(self, path: str) -> None: ...
     def move_node(self, path: str, target_path: str) -> None: ...
     def commit(self, message: str | None) -> int: ...
-    def abort(self) -> None:
-        """Gives up all that was staged; nothing happens to one that has ended."""
+    def abort(self) -> None: ...
 
 def foreign_tree(path: str) -> str:
     """The tree of a file of HDF5, NetCDF or NumPy, or of a folder of Zarr, as JSON."""
