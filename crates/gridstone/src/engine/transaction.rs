@@ -359,19 +359,6 @@ impl Transaction {
         self.create_array_as(SystemEntropy.id(), path, schema, overwrite)
     }
 
-    /// Creates an array with this id, which has to be random: one in which other processes write cells before it is there, each in
-    /// a transaction of its own that creates it with the same id and schema and is never committed ([`Array::receipt`]). This
-    /// transaction takes them by [`Transaction::add_receipts`].
-    ///
-    /// # Errors
-    /// Exists (also the id), Input (the path).
-    pub fn create_array_as(&self, id: Id, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
-        let schema = schema.of_new_array();
-        let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None };
-        self.create(path, &create, overwrite, |content| content.create(id, path, &schema, overwrite))?;
-        self.array(path)
-    }
-
     /// Creates a group, and those above it that are missing. One that is there is left as it is.
     ///
     /// # Errors

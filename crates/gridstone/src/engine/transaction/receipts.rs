@@ -3,15 +3,29 @@
 
 use super::{Open, Transaction};
 use crate::base::{Error, Id, Result};
-use crate::engine::Receipt;
+use crate::engine::{Array, Receipt};
 use crate::engine::content;
 use crate::engine::receipts::{check_files, receipt_of};
 use crate::engine::session::settled;
 use crate::engine::staged::Staged;
+use crate::schema::Schema;
 use crate::store::{Growth, Operation, ReceiptRules, Snapshot};
 use std::collections::{BTreeMap, HashSet};
 
 impl Transaction {
+    /// Creates an array with this id, which has to be random. Other processes can write its cells before it is there: each in a transaction
+    /// of its own, which creates it with the same id and schema and is never committed ([`Array::receipt`]).
+    /// [`Transaction::add_receipts`] takes what they have written.
+    ///
+    /// # Errors
+    /// Exists (also the id), Input (the path).
+    pub fn create_array_as(&self, id: Id, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
+        let schema = schema.of_new_array();
+        let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone(), ext: None };
+        self.create(path, &create, overwrite, |content| content.create(id, path, &schema, overwrite))?;
+        self.array(path)
+    }
+
     /// Adds the cells of receipts to arrays that the transaction has created. Where cells of several lie at one place the one later in the
     /// list wins, and all of them over what was staged before.
     ///
