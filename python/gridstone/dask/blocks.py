@@ -20,12 +20,13 @@ from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..version.receipt import Receipt
 from .place import Place, place_of
+from .unborn import Unborn
 
 Blocks = Any
 """A dask array of receipts, one per block: `None` of a block without cells."""
 
 
-def write_blocks(array: Array, values: Mapping[str, Any], offset: Sequence[int] | None = None) -> Blocks:
+def write_blocks(array: Array | Unborn, values: Mapping[str, Any], offset: Sequence[int] | None = None) -> Blocks:
     """A dask array of receipts, which writes blocks when it is computed and commits nothing.
 
         blocks = write_blocks(a, {"t": x}, offset=(10, 0))
@@ -33,7 +34,8 @@ def write_blocks(array: Array, values: Mapping[str, Any], offset: Sequence[int] 
 
     Args:
         array: a dense array, open for writing. One of a transaction takes the blocks itself, so that they are committed
-            with it; they have to be computed by threads of this process then, and there are no receipts.
+            with it; they have to be computed by threads of this process then, and there are no receipts. One that is to
+            be created takes its receipts when it is (`Unborn.created`).
         values: dask arrays of one shape by attribute. Those of vectors have the vector's axes behind the others.
         offset: the position in the array of the first cell; None: the array's first one.
 
@@ -43,7 +45,7 @@ def write_blocks(array: Array, values: Mapping[str, Any], offset: Sequence[int] 
     da = needed("dask.array", "dask", "writing blocks")
     from dask.layers import ArraySliceDep
 
-    schema = array._schema
+    schema = array.schema if isinstance(array, Unborn) else array._schema
     parts = _aligned(da, schema, values)
     cells = tuple(range(schema.ndim))
     first = next(iter(parts.values()))
@@ -52,7 +54,9 @@ def write_blocks(array: Array, values: Mapping[str, Any], offset: Sequence[int] 
         # A vector's axes are one block long; each attribute has labels of its own for them.
         inner = tuple(schema.ndim + 32 * place + axis for axis in range(part.ndim - schema.ndim))
         pairs += [part, (*cells, *inner)]
-    target = array if array.native.in_transaction else place_of(array, "write_blocks")
+    target: Place | Array | Unborn = array
+    if isinstance(array, Array) and not array.native.in_transaction:
+        target = place_of(array, "write_blocks")
     first_position = (0,) * schema.ndim if offset is None else offset
     # Coordinates: positions move if the domain grows at its low end meanwhile.
     start = tuple(
@@ -98,7 +102,7 @@ class _Held:
 
     __slots__ = ("target",)
 
-    def __init__(self, target: "Place | Array") -> None:
+    def __init__(self, target: "Place | Array | Unborn") -> None:
         self.target = target
 
     def __dask_tokenize__(self) -> str:
@@ -112,24 +116,25 @@ class _Held:
             )
         return _Held, (self.target,)
 
-    @property
-    def array(self) -> Array:
-        """The array, open for writing."""
-        return self.target if isinstance(self.target, Array) else self.target.writer()
+    def write(self, given: Mapping[str, Any], bounds: Sequence[tuple[int, int]]) -> Receipt | None:
+        """Writes a block to a box of coordinates; None where the transaction of the array has it."""
+        if isinstance(self.target, Unborn):
+            return self.target.written(given, Box(self.target.schema.dims, tuple(bounds)))
+        array = self.target if isinstance(self.target, Array) else self.target.writer()
+        box = Box(array._schema.dims, tuple(bounds))
+        if isinstance(self.target, Array):
+            array.write(given, box)
+            return None
+        return array.write(given, box, commit=False)
 
 
 def _write(held: _Held, names: Sequence[str], start: Sequence[int], where: Sequence[slice], *blocks: Any) -> Any:
     """Writes one block of each attribute; an array of the one receipt."""
     made = np.empty((1,) * len(where), object)
     if all(part.stop > part.start for part in where):
-        array = held.array
         bounds = [(low + part.start, low + part.stop - 1) for low, part in zip(start, where, strict=True)]
-        box = Box(array._schema.dims, tuple(bounds))
         given = {name: np.asanyarray(block) for name, block in zip(names, blocks, strict=True)}
-        if isinstance(held.target, Array):
-            array.write(given, box)
-        else:
-            made[(0,) * len(where)] = array.write(given, box, commit=False)
+        made[(0,) * len(where)] = held.write(given, bounds)
     return made
 
 

@@ -22,9 +22,10 @@ from ..schema.dimension import Dim
 from ..schema.tile_shape import auto_tile
 from ..stores import at_once
 from ..stores import store as stores
-from ..stores.transaction import commit, transaction
+from ..stores.transaction import commit
 from ..version.receipt import CommitKey, Message
 from .blocks import check_sizes, is_in_threads, receipts_of, write_blocks
+from .unborn import Unborn
 
 
 class _Target(NamedTuple):
@@ -62,12 +63,11 @@ def store(
         x: a dask array, or several of one shape by attribute. One with a structured dtype has an attribute for each
             field.
         uri: the store, which is made if there is none.
-        path: the place of the array. If it is there, it is written to; else it is created, in the same commit where
-            threads of this process compute the graph, and in a commit before where others do.
+        path: the place of the array. If it is there, it is written to; else it is created, in the same commit.
         schema: of an array that is created; None: dimensions d0, d1, … from 0 on, tiles that divide the chunks, and
             the attribute "value", nullable where blocks are masked. Objects are taken for texts.
-        compute: False: give a `dask.delayed.Delayed` that writes, commits, and has the version. An array that is not
-            there is created at once, without a cell.
+        compute: False: give a `dask.delayed.Delayed` that writes, commits, and has the version. A store that is not
+            there is made at once, without an array.
         box: the box of an array that is there, in coordinates as for `Array.write`; None: the whole domain.
         message: kept with the version.
         commit_key: says which commit this is, see `gridstone.commit`. A key that a commit had before is refused, before
@@ -101,7 +101,7 @@ def store(
     blocks = next(iter(values.values()))
     if compute and commit_key is None and is_in_threads(blocks):
         return _in_one_commit(target, schema, values, offset, message)
-    return _in_two_commits(target, schema, values, offset, (compute, message, commit_key))
+    return _with_receipts(target, schema, values, offset, (compute, message, commit_key))
 
 
 def _opened(target: _Target, schema: Schema | None) -> Array:
@@ -199,53 +199,37 @@ def _in_one_commit(
     return made.version
 
 
-def _in_two_commits(
+def _with_receipts(
     target: _Target,
     schema: Schema,
     values: Mapping[str, Any],
     offset: tuple[int, ...],
     ending: tuple[bool, Message, CommitKey],
 ) -> Any:
-    """Creates the array, so that other processes see it, and commits the blocks. A failed graph takes it away again."""
+    """Writes the blocks of an array that is not there, and creates it with them. A store that was made for it goes if
+    that fails; where the graph is computed later it stays, with nothing but its root."""
+    dask = needed("dask", "dask", "gridstone.dask.store")
     compute, message, key = ending
-    top = _first_missing(target)
-    made = stores.create(target.uri, schema, path=target.path, context=target.context)
+    fresh = not stores.exists(target.uri, context=target.context)
+    first = stores.group(target.uri, mode="a", context=target.context).version if fresh else None
+    made = Unborn(target.uri, target.path, schema, target.context, fresh)
+    blocks = write_blocks(made, values, offset)
+    if not compute:
+        # A worker may die after the commit: with a key the task commits once, however often it is tried.
+        return dask.delayed(_created, pure=False)(blocks, made, message, uuid.uuid4().hex if key is None else key)
     try:
-        return _write(made, values, offset, compute, target, message, key)
-    except CommitUnknownError:
+        return _created(dask.compute(blocks), made, message, key)
+    except BaseException as error:
+        # The first error is the one that is raised. What may have been committed stays.
+        if first is not None and not isinstance(error, CommitUnknownError):
+            with contextlib.suppress(GridstoneError):
+                if stores.group(target.uri, context=target.context).version == first:
+                    stores.delete(target.uri, context=target.context)
         raise
-    except BaseException:
-        # The first error is the one that is raised.
-        with contextlib.suppress(GridstoneError):
-            _undo(target, made, top)
-        raise
 
 
-def _first_missing(target: _Target) -> str | None:
-    """The highest path that is not there yet; None: there is no store."""
-    if not stores.exists(target.uri, context=target.context):
-        return None
-    parts = target.path.strip("/").split("/")
-    above = ("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))
-    return next((p for p in above if not stores.exists(target.uri, p, context=target.context)), target.path)
-
-
-def _undo(target: _Target, made: Array, top: str | None) -> None:
-    """Removes an array that was made for blocks, and the groups above it that were, unless others have used them."""
-    newest = stores.open(target.uri, context=target.context).version
-    if top is None and newest == made.version:
-        stores.delete(target.uri, context=target.context)
-        return
-    with transaction(target.uri, "the blocks of an array were not written", context=target.context) as tx:
-        if tx[target.path].native.id != made.native.id or len(tx[target.path].fragments):
-            return
-        tx.remove(target.path)
-        above = target.path
-        while top is not None and above != top:
-            above = above.rpartition("/")[0]
-            if tx.ls(above):
-                return
-            tx.remove(above)
+def _created(computed: Any, made: Unborn, message: Message, key: CommitKey) -> int:
+    return made.created(receipts_of(computed), message, key)
 
 
 def _write(

@@ -138,7 +138,9 @@ def draw_bars(array: "Array", box: Box, heading: str) -> Drawn:
         )
     if box.empty:
         raise UnsupportedError("the box has no cells; there is nothing to draw")
-    batches = (np.asarray(batch.column(dim.name).to_numpy()) for batch in array.scan(box, []))
+    # Arrow has no days or hours: it gives seconds.
+    kind = datatype.numpy_of(dim.dtype)
+    batches = (np.asarray(batch.column(dim.name).to_numpy()).astype(kind) for batch in array.scan(box, []))
     figure, axes = counted(dim, box.bounds[0], batches, heading)
     _label(axes, array, dim)
     return figure, axes, lambda ends: _on_bars(axes, dim, ends)
