@@ -64,12 +64,14 @@ if TYPE_CHECKING:
     from . import io as io
     from . import partials as partials
     from . import plot as plot
+    from . import xarray as xarray
     from .advice.advise import advise
     from .queries.sql import connect, sql
     from .result.buffers import Filling
     from .result.cells import Result
     from .result.plan import Plan
     from .result.stream import Stream
+    from .xarray.write import to_gridstone
 
 __all__ = [
     "AccessError",
@@ -141,13 +143,15 @@ __all__ = [
     "repair",
     "sql",
     "tag",
+    "to_gridstone",
     "transaction",
     "untag",
     "upgrade",
     "verify",
+    "xarray",
 ]
 
-_LAZY_MODULES = ("chart", "io", "partials", "plot")
+_LAZY_MODULES = ("chart", "io", "partials", "plot", "xarray")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
     "Plan": "result.plan",
@@ -156,6 +160,7 @@ _LAZY_NAMES = {
     "advise": "advice.advise",
     "connect": "queries.sql",
     "sql": "queries.sql",
+    "to_gridstone": "xarray.write",
 }
 
 

@@ -1,0 +1,177 @@
+"""Arrays of variables: created in a transaction, or written anew."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays.array import Array
+from ..errors import InputError, NotFoundError
+from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
+from ..stores.nodes import joined
+from ..stores.transaction import Transaction
+from . import names, notes
+from .blocks import Block
+from .boxes import box_of
+from .form import prepared
+from .plan import Planned
+
+_SLAB_BYTES = 64 << 20
+"""What is read at once of a variable that is not in memory."""
+
+_LABELLED = "iufmMOU"
+"""The kinds of coordinates that labels may be."""
+
+
+class There:
+    """What a group holds already."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self.arrays = arrays
+        self.sizes: dict[Any, int] = {}
+        """The lengths of its dimensions, by the names that they have in a Dataset."""
+        for array in arrays.values():
+            if not array.sparse:
+                self.sizes.update(zip(dims_of(array), array.shape, strict=True))
+
+
+def dims_of(array: Array) -> tuple[str, ...]:
+    """The names of the dimensions in a Dataset."""
+    return names.dims_in_dataset(array.schema_names, array.dims, noted_of(array).get("dims"))
+
+
+def noted_of(array: Array) -> Mapping[str, Any]:
+    """What is noted of the variable in an array."""
+    found = array[array.schema_names[0]].meta.get(notes.KEY)
+    return found if isinstance(found, Mapping) else {}
+
+
+def there(tx: Transaction, path: str) -> There:
+    """The arrays of a group by name."""
+    return There({entry.name: tx[entry.path] for entry in tx.ls(path) if entry.kind == "array"})
+
+
+def check_there(path: str, plans: Iterable[Planned], held: There) -> None:
+    """A `NotFoundError` unless every variable is there."""
+    if lacking := [one.name for one in plans if one.name not in held.arrays]:
+        raise NotFoundError(
+            f'the group {path!r} has no variable {", ".join(map(repr, lacking))}; mode="a" adds variables'
+        )
+
+
+def created(tx: Transaction, path: str, plans: Sequence[Planned], held: There) -> list[Block]:
+    """Creates the arrays of variables, in the place of those that are there, and writes what is in memory. What is a
+    graph of Dask is returned.
+
+    Raises:
+        InputError: a dimension of another length than in the variables that stay.
+    """
+    _check_sizes(path, plans, held)
+    coordinates = {one.labels_name: one for one in plans if one.labels_name is not None}
+    later = []
+    for one in plans:
+        made = tx.create(joined(path, one.name), _schema(one, coordinates, held), overwrite=one.name in held.arrays)
+        describe(made, one)
+        if one.is_lazy:
+            later.append(Block(made.path, one, (0,) * len(one.shape)))
+        else:
+            fill(made, one)
+    written = {one.name for one in plans}
+    for name, one in coordinates.items():
+        if one.name in held.arrays and name is not None:
+            relabel(tx, path, name, labels_of(one), [n for n in held.arrays if n not in written])
+    return later
+
+
+def _check_sizes(path: str, plans: Sequence[Planned], held: There) -> None:
+    written = {one.name for one in plans}
+    stays = There({name: array for name, array in held.arrays.items() if name not in written})
+    for one in plans:
+        for dim, size in zip(one.variable.dims, one.shape, strict=True):
+            if stays.sizes.get(dim, size) != size:
+                raise InputError(
+                    f"Unable to update size for existing dimension {dim!r}: {one.name!r} has {size} positions along "
+                    f"it, the group {path!r} has {stays.sizes[dim]}; append with append_dim={dim!r}, write a part with "
+                    f'region=, or replace the group with mode="w"'
+                )
+
+
+def _schema(one: Planned, coordinates: Mapping[Any, Planned], held: There) -> Schema:
+    dims = []
+    for axis, dim in enumerate(one.variable.dims):
+        labels = None if dim == one.name else _labels_along(dim, coordinates, held)
+        tile = one.layout.tile[axis] if one.layout.tile else None
+        dims.append(Dim(one.dims[axis], (0, one.shape[axis] - 1), tile, labels=labels))
+    return Schema(dims, [one.form.attribute(one.name, one.layout.filters)])
+
+
+def _labels_along(dim: Any, coordinates: Mapping[Any, Planned], held: There) -> Any:
+    """The labels of a dimension: those of its coordinate. They are given by value, to each array its own."""
+    if dim in coordinates:
+        return labels_of(coordinates[dim])
+    array = held.arrays.get(dim)
+    if array is None or array.sparse or dims_of(array) != (dim,) or array.schema_names != [dim]:
+        return None
+    values = array[dim][...]
+    return values if values.dtype.kind in _LABELLED and values.size else None
+
+
+def labels_of(one: Planned) -> Any:
+    """The values of a coordinate as labels; None if they cannot be labels."""
+    if one.is_lazy or 0 in one.shape or one.variable.dtype.kind not in _LABELLED:
+        return None
+    values = prepared(one.form, one.variable.values)
+    if values.dtype.kind == "O" and one.form.dtype != "string":
+        return None
+    return values
+
+
+def relabel(tx: Transaction, path: str, dim: str, labels: Any, others: Iterable[str]) -> None:
+    """Gives the dimension of other arrays the labels that its coordinate has now."""
+    for name in others:
+        array = tx[joined(path, name)]
+        if array.sparse or dim not in dims_of(array):
+            continue
+        axis = dims_of(array).index(dim)
+        if labels is None or len(labels) == array.shape[axis]:
+            array.alter(labels={array.dims[axis]: labels})
+
+
+def describe(array: Array, one: Planned) -> None:
+    """Metadata of a variable: its attributes at the array, its encoding and what is noted at the attribute."""
+    if one.attrs:
+        array.meta.update(one.attrs)
+    encoding = {"encoding": one.encoding} if one.encoding else {}
+    array[one.name].meta.update({**encoding, notes.KEY: one.noted})
+
+
+def fill(array: Array, one: Planned, starts: Sequence[int] | None = None) -> None:
+    """Writes the values of a variable, of one that is not in memory slab by slab."""
+    if 0 in one.shape:
+        return
+    at = starts or (0,) * len(one.shape)
+    for part in slabs(one.variable):
+        write(
+            array, one, one.variable[part].values, [low + (cut.start or 0) for low, cut in zip(at, part, strict=True)]
+        )
+
+
+def write(array: Array, one: Planned, values: Any, starts: Sequence[int], **options: Any) -> Any:
+    """Writes a block at positions; options as `Array.write`."""
+    made = prepared(one.form, values)
+    name = array.schema_names[0]
+    if not array.ndim:
+        return array.write({name: made}, **options)
+    return array.write({name: made}, box_of(array, starts, np.shape(made)), **options)
+
+
+def slabs(variable: Any) -> Iterator[tuple[slice, ...]]:
+    """Parts of a variable, along its first dimension, of about 64 MiB each; of one in memory the whole."""
+    shape = tuple(variable.shape)
+    if not shape or getattr(variable, "_in_memory", True) or variable.nbytes <= _SLAB_BYTES:
+        yield tuple(slice(0, size) for size in shape)
+        return
+    rows = max(1, _SLAB_BYTES * shape[0] // variable.nbytes)
+    for start in range(0, shape[0], rows):
+        yield (slice(start, min(shape[0], start + rows)), *(slice(0, size) for size in shape[1:]))

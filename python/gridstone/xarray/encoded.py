@@ -1,0 +1,53 @@
+"""Values in the form that an array holds them in already: of one that was encoded, with the same encoding."""
+
+from dataclasses import replace
+from typing import Any
+
+from ..arrays.array import Array
+from ..column import datatype
+from ..errors import InputError
+from . import notes
+from .dataset import _encoding
+from .form import Form
+from .plan import Planned
+
+
+def as_stored(array: Array, one: Planned) -> Planned:
+    """A variable as its array takes it.
+
+    Raises:
+        InputError: an array of several attributes, or values that its encoding cannot have.
+    """
+    if len(array.schema_names) != 1:
+        raise InputError(
+            f"{array.path!r} has the attributes {', '.join(map(repr, array.schema_names))}; a variable is written to "
+            f"an array of one: write to it with gridstone.open"
+        )
+    attr = array.schema.attrs[0]
+    meta = array[attr.name].meta
+    noted = meta.get(notes.KEY) or {}
+    form = Form(attr.dtype, attr.nullable, one.form.noted)
+    if "encoded" not in noted:
+        if "encoded" in one.noted:
+            raise InputError(
+                f"{one.name!r} is given with an encoding, and the array holds plain values; append without encoding="
+            )
+        return replace(one, form=form)
+    if "encoded" in one.noted and one.encoding == meta.get("encoding"):
+        return replace(one, form=form)
+    return replace(one, form=form, variable=_with_encoding(array, one, noted))
+
+
+def _with_encoding(array: Array, one: Planned, noted: Any) -> Any:
+    from xarray import Variable
+    from xarray.conventions import decode_cf_variable, encode_cf_variable
+
+    attr = array.schema.attrs[0]
+    given = one.variable
+    if "encoded" in one.noted:
+        attrs = notes.typed(one.encoding, one.noted.get("types", {}).get("encoding"))
+        given = decode_cf_variable(one.name, Variable(given.dims, given.data, attrs))
+    encoding = _encoding(array[attr.name].meta.get("encoding"), noted.get("types", {}).get("encoding"))
+    wanted = {key: encoding[key] for key in noted["encoded"] if key in encoding}
+    wanted["dtype"] = datatype.numpy_of(attr.dtype)
+    return encode_cf_variable(Variable(given.dims, given.data, {}, wanted), name=one.name)
