@@ -61,6 +61,7 @@ from .version.receipt import Receipt
 
 if TYPE_CHECKING:
     from . import chart as chart
+    from . import dask as dask
     from . import io as io
     from . import partials as partials
     from . import plot as plot
@@ -124,6 +125,7 @@ __all__ = [
     "connect",
     "copy",
     "create",
+    "dask",
     "delete",
     "diff",
     "du",
@@ -151,7 +153,7 @@ __all__ = [
     "xarray",
 ]
 
-_LAZY_MODULES = ("chart", "io", "partials", "plot", "xarray")
+_LAZY_MODULES = ("chart", "dask", "io", "partials", "plot", "xarray")
 _LAZY_NAMES = {
     "Filling": "result.buffers",
     "Plan": "result.plan",

@@ -1,5 +1,6 @@
 """Arrays as the data sets and lazy frames of other libraries."""
 
+import uuid
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from ..base.progress import Progress
 from ..query.box import BoxLike
 from ..query.condition import Where
 from .noting import Noting
+from .pickling import token_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,6 +93,13 @@ class Tabled(Noting):
         """
         found = self.aggregate({"cells": "count(*)"}, None, box, where, progress=progress)
         return int(found["cells"][0])
+
+    def __dask_tokenize__(self) -> Any:
+        """What Dask names graphs by: the array at its version, whatever its values."""
+        found: Any = self
+        if found.native.in_transaction:
+            return uuid.uuid4().hex  # What is staged has no name.
+        return token_of(found.uri, found.path, found.version, found.native.id, found.context)
 
     @abstractmethod
     def aggregate(

@@ -1,6 +1,7 @@
 """Opens arrays again by their place, as unpickling does."""
 
 import contextlib
+from typing import Any
 
 from .. import _native
 from ..context.settings import Context
@@ -65,3 +66,12 @@ def check_current(shown: "_native.Array", newest: "_native.Array", judged: bool)
         f"this handle of {shown.uri!r} was copied or unpickled at version {shown.version}, the newest is "
         f"{newest.version}, and {what}: refresh() it, look again, and write then"
     )
+
+
+def token_of(uri: str, path: str, version: int, array_id: str, context: Context) -> tuple[Any, ...]:
+    """What tells an array at a version from all others, the same in every process: no secret, and no data.
+
+    The options of the context that lead to other values are in it: the service that a bucket is asked for of, and the
+    folders that attached files may be read from.
+    """
+    return ("gridstone.Array", uri, path, version, array_id, *context._token())

@@ -61,6 +61,8 @@ class Viewed(Handle, Protocol):
     @property
     def native(self) -> "_native.Array": ...
 
+    def __dask_tokenize__(self) -> Any: ...
+
     def _selected(self, asked: Mapping[str, Any], method: str | None, attrs: str | None) -> Result: ...
 
     def __len__(self) -> int: ...
@@ -219,6 +221,10 @@ class AttrView(Reducible):
         """The cells with this attribute as a stream of Arrow batches: coordinates, then values."""
         array = self._array if self._array.native.in_transaction else self._array._pinned()
         return array.scan(attrs=self.name).__arrow_c_stream__(requested_schema)
+
+    def __dask_tokenize__(self) -> Any:
+        """What Dask names graphs by: the attribute of the array at its version, whatever its values."""
+        return self._array.__dask_tokenize__(), self.name
 
     @property
     def _mask(self) -> Any:

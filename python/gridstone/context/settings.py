@@ -185,6 +185,10 @@ class Context(Settings):
             return "left behind"
         return None if self._keys is None else self._keys.id or self._keys
 
+    def _token(self) -> tuple[Any, ...]:
+        """The settings that lead to other values: the service of a bucket, and what attached files may be read."""
+        return self._given.left_behind().plain, None if self._sources is None else tuple(self._sources)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context):
             return NotImplemented

@@ -12,7 +12,9 @@ from ..schema.array_schema import Schema
 from .transaction import Transaction, transaction
 
 
-def at_once(uri: str, path: str, context: Context, fill: Callable[[Transaction, bool], object]) -> None:
+def at_once(
+    uri: str, path: str, context: Context, fill: Callable[[Transaction, bool], object], message: str | None = None
+) -> None:
     """Does what `fill` does in one commit, given whether it may replace the root of a new store. A store that was
     made for it goes if that fails.
     """
@@ -22,7 +24,7 @@ def at_once(uri: str, path: str, context: Context, fill: Callable[[Transaction, 
         first = _native.create_group(context.native, uri, "/").version
     try:
         # What others put into a store that was just made is not overwritten: serializable sees it come.
-        with transaction(uri, context=context, isolation="serializable" if fresh else "snapshot") as made:
+        with transaction(uri, message, "serializable" if fresh else "snapshot", context) as made:
             fill(made, fresh and not path.strip("/") and not made.ls("/"))
     except BaseException as error:
         # The first error is the one that is raised. What may have been committed stays.
@@ -34,14 +36,24 @@ def at_once(uri: str, path: str, context: Context, fill: Callable[[Transaction, 
 
 
 def create_at_once(
-    uri: str, schema: Schema, path: str, overwrite: bool, context: Context, fill: Callable[[Array], object]
+    uri: str,
+    schema: Schema,
+    path: str,
+    overwrite: bool,
+    context: Context,
+    fill: Callable[[Array], object],
+    message: str | None = None,
 ) -> Array:
     """The array that `fill` has written to within its commit. A store that was made for it goes if that fails.
 
     Raises:
         ExistsError: there is something, and `overwrite` is False.
     """
-    at_once(uri, path, context, lambda tx, replaces: fill(tx.create(path, schema, overwrite=overwrite or replaces)))
+
+    def create(tx: Transaction, replaces: bool) -> None:
+        fill(tx.create(path, schema, overwrite=overwrite or replaces))
+
+    at_once(uri, path, context, create, message)
     return opened(uri, path, context)
 
 
