@@ -16,8 +16,6 @@ from systems.base import DatasetSystem
 from task import Builder, Procedure, Sample, Task, expect
 from weather import MONTH, VARIABLE, Weather
 
-APPENDED = 100
-"""Days that are appended one by one."""
 WORKERS = 2
 
 Ask = Callable[[Any, Weather], Any]
@@ -65,13 +63,13 @@ def load(task: Task) -> Sample:
 
 
 def append(*, durable: bool) -> Procedure:
-    """Writes the first day, appends a hundred (times the scale) one by one, each from an opening of its own, then
+    """Writes the first day, appends others one by one, each from an opening of its own, then
     reads the series of points of them. Parts: "append", the mean of one, and "series".
     """
 
     def measured(task: Task) -> Sample:
         weather, target = _weather(task), task.scratch / "target"
-        count = task.size.times(APPENDED)
+        count = weather.appended
         values = np.array(weather.values()[: count + 1])
         _warm_append(task, weather)
         task.system.load(weather.dataset(values[:1]), target, weather.chunk(task.system.layout))

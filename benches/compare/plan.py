@@ -520,8 +520,9 @@ def _datasets() -> list[Case]:
 
 def _skies(text: str) -> Callable[[Size], str]:
     def title(size: Size) -> str:
-        shape = " x ".join(f"{n:,}" for n in Weather(Path(), size.scale).shape)
-        return text.format(weather=shape, month=MONTH, appended=size.times(datasets.APPENDED))
+        weather = Weather(Path(), size.scale)
+        shape = " x ".join(f"{n:,}" for n in weather.shape)
+        return text.format(weather=shape, month=MONTH, appended=weather.appended)
 
     return title
 

@@ -47,6 +47,11 @@ class Weather:
         return (1, rows, cols) if layout == "days" else (46, math.ceil(rows / 8), math.ceil(cols / 8))
 
     @property
+    def appended(self) -> int:
+        """Days that are appended one by one: 100 at scale 1, fewer by the square root of the scale."""
+        return max(3, round(100 * math.sqrt(min(1.0, self.scale))))
+
+    @property
     def npy(self) -> Path:
         """The file of the values."""
         return self.folder / "weather.npy"

@@ -198,7 +198,7 @@ class Dataset(DatasetSystem):
         zarr.config.set({"threading.max_workers": threads})
 
     def encoding(self, chunk: tuple[int, ...]) -> dict[str, Any]:
-        """What xarray is told of the variables."""
+        """The encoding of the variables."""
         time = {"chunks": (DAYS,), "units": f"days since {FIRST_DAY}", "dtype": "int64"}
         return {VARIABLE: {"chunks": chunk, "compressors": [compressors(self.coder)]}, "time": time}
 
