@@ -35,16 +35,16 @@ class Weather:
 
     @property
     def shape(self) -> Chunk:
-        """Days, latitudes, longitudes; all days at each scale."""
+        """Days, latitudes, longitudes; all days of a year at each scale but trials."""
         side = math.sqrt(self.scale)
-        return DAYS, max(9, round(721 * side)), max(16, round(1_440 * side))
+        return DAYS if self.scale >= 0.001 else 48, max(9, round(721 * side)), max(16, round(1_440 * side))
 
     def chunk(self, layout: str) -> Chunk:
         """The chunk of a layout. "even": 46 x 91 x 180 at scale 1, as zarr and Gridstone choose for maps and series
         alike; "days": one map.
         """
-        _, rows, cols = self.shape
-        return (1, rows, cols) if layout == "days" else (46, math.ceil(rows / 8), math.ceil(cols / 8))
+        days, rows, cols = self.shape
+        return (1, rows, cols) if layout == "days" else (_eighth(days), _eighth(rows), _eighth(cols))
 
     @property
     def appended(self) -> int:
@@ -96,7 +96,7 @@ class Weather:
     def _make_values(self) -> None:
         made = np.lib.format.open_memmap(self.npy, "w+", np.float32, self.shape)
         maps = _Maps(*self.shape[1:])
-        for day in range(DAYS):
+        for day in range(len(made)):
             made[day] = maps.of(day)
         made.flush()
 
@@ -111,7 +111,7 @@ class Weather:
 
     def days_asked(self, count: int) -> list[int]:
         """Days whose maps are asked for."""
-        return np.random.default_rng([_SEED, 1]).integers(0, DAYS, count).tolist()
+        return np.random.default_rng([_SEED, 1]).integers(0, self.shape[0], count).tolist()
 
     def points_asked(self, count: int) -> list[tuple[int, int]]:
         """Rows and columns of the points whose series are asked for."""
@@ -123,6 +123,10 @@ class Weather:
         """The quarter of the globe in the north-west: rows and columns."""
         _, rows, cols = self.shape
         return slice(0, rows // 2), slice(0, cols // 2)
+
+
+def _eighth(count: int) -> int:
+    return max(8, math.ceil(count / 8))
 
 
 class _Maps:
