@@ -479,11 +479,12 @@ _SHUFFLED = "shuffle + zstd:3"
 
 def _datasets() -> list[Case]:
     own, days = gridstone.Dataset("auto, even"), gridstone.Dataset("auto, days")
+    packed = gridstone.Dataset(f"{_SHUFFLED}, even")
     even = [zarr.Dataset("zstd:3, even"), zarr.Dataset(f"{_SHUFFLED}, even"), zarr.ZarrsDataset(f"{_SHUFFLED}, even"),
             icechunk.Dataset(f"{_SHUFFLED}, even"), netcdf.Dataset(f"{_SHUFFLED}, even"),
             netcdf.H5netcdf(f"{_SHUFFLED}, even")]  # fmt: skip
     daily = [kind(f"{_SHUFFLED}, days") for kind in (zarr.Dataset, icechunk.Dataset, netcdf.Dataset)]
-    all_of_it = [own, days, *even, *daily]
+    all_of_it = [own, packed, days, *even, *daily]
     appenders = [own, days, *(system for system in (*even[1:-1], *daily))]
     reducing, means = (
         gridstone.Dataset("auto, even, reduce"),
