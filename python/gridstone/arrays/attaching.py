@@ -18,7 +18,7 @@ from ..errors import GridstoneError, InputError, SourceChangedError, Unsupported
 from ..foreign import attributes, tree
 from ..foreign.copied import slabs
 from ..foreign.files import folder_of
-from ..foreign.pieces import Pieces, Source, fragments
+from ..foreign.pieces import Member, Pieces, Source, fragments
 from ..foreign.series import Part, Series, axis_of, series, types_of
 from ..result.cells import Result
 from ..schema.array_schema import Schema
@@ -179,6 +179,10 @@ class Attaching:
                 place["member"] = member.decoded.stored.name
             if not self._decode:
                 place["decoded"] = False
+            if encoding and (raw := raw_type(member)) is not None:
+                place["dtype"] = raw
+            if types := attributes.types_of(member.dataset.attributes):
+                place["types"] = types
             left = {} if alone else attributes.as_metadata(_left(member.dataset.attributes, encoding))
             made[member.attr.name].meta.update(left | {"encoding": encoding | place})
         for copy in pieces.copies:
@@ -231,6 +235,15 @@ class Attaching:
             return Read(pieces, made.read())
         finally:
             _native.delete_store(used.native, uri)
+
+
+def raw_type(member: Member) -> str | None:
+    """The NumPy type of the numbers in the file; None of what is no number."""
+    found, stored = member.decoded.stored.raw_type, member.decoded.stored
+    flag = str(member.decoded.encoding.get("_Unsigned", "")).lower()
+    if found is None or flag not in ("true", "false") or stored.kind == "float":
+        return found
+    return found.replace("u", "i") if flag == "true" else found.replace("i", "u")
 
 
 _PACKED_FILES = 64

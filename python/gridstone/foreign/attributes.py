@@ -17,6 +17,17 @@ def as_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in attributes.items() if name and name not in _INTERNAL}
 
 
+def types_of(attributes: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The NumPy types of numbers by name, which metadata has no place for: `["<f4"]` of one number, `["<f4", [3]]` of
+    an array."""
+    found = {}
+    for name, value in attributes.items():
+        one = value[0] if isinstance(value, np.ndarray) and value.shape == (1,) else value
+        if isinstance(one, np.ndarray | np.generic) and one.dtype.kind in "biuf" and name not in _INTERNAL:
+            found[name] = [one.dtype.str, *([list(one.shape)] if isinstance(one, np.ndarray) else [])]
+    return found
+
+
 def plain(value: Any) -> Any:
     """A number, a text, or a list of them; of a list of one the one, as netCDF4 shows it."""
     if isinstance(value, np.ndarray) and value.shape == (1,):

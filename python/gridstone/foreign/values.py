@@ -47,6 +47,14 @@ class Stored:
         return is_one and not self.steps and not self.shape and not self.is_moment
 
     @property
+    def raw_type(self) -> str | None:
+        """The NumPy type of the number as the file has it; None of what is no number."""
+        letter = {"int": "i", "u_int": "u", "float": "f"}.get(self.kind)
+        if letter is None or self.count != 1 or self.shape or self.categories is not None:
+            return None
+        return f"{'>' if self.big_endian else '<'}{letter}{self.width}"
+
+    @property
     def is_moment(self) -> bool:
         """Whether it is a moment or a duration."""
         return self.dtype.startswith(("datetime64", "timedelta64"))
@@ -135,7 +143,8 @@ def _enumeration(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:
 
 def _text(datatype: Mapping[str, Any], name: str, offset: int) -> Stored:
     length = datatype["length"]
-    if not datatype["utf8"] and datatype["padding"] == "zero_padded":
+    is_exact = datatype["padding"] == "zero_padded" or (length == 1 and datatype["padding"] == "zero_terminated")
+    if not datatype["utf8"] and is_exact:
         return Stored(f"bytes[{length}]", "bytes", length, 1, False, offset, name=name)
     steps = ({"step": "text", "padding": _PADDINGS[datatype["padding"]]},)
     dtype = "string" if datatype["utf8"] else "bytes"

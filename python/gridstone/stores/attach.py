@@ -192,4 +192,4 @@ def _member(tx: Transaction, at: str, dataset: tree.Dataset, source: tuple[tree.
     attrs = read.pieces.attrs
     made = tx.create(at, Schema([], attrs))
     made[...] = {attr.name: read.cells[attr.name][0] for attr in attrs}
-    made.meta.update(attributes.as_metadata(dataset.attributes))
+    work.describe(made, read.pieces, copied=True)

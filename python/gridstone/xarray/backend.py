@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import xarray
 from xarray.backends import BackendEntrypoint
-from xarray.conventions import decode_cf_variables, encode_dataset_coordinates
+from xarray.conventions import CF_RELATED_DATA, decode_cf_variables, encode_dataset_coordinates
 
 from ..arrays.array import Array
 from ..base.arguments import flag
@@ -174,9 +174,16 @@ def _opened(place: Any, group: str | None, version: Any, timestamp: Any, context
 
 def _dataset(node: Array | Group, switches: _Switches) -> xarray.Dataset:
     content = content_of(node, switches.decoding, switches.dropped, switches.sparse)
+    given = content.ordered()
+    # The decoders would make objects of NumPy's texts of varying length.
+    texts = {name: variable for name, variable in given.items() if variable.dtype.kind == "T"}
     variables, attrs, coordinates = decode_cf_variables(
-        content.ordered(), content.attrs, drop_variables=switches.dropped, **switches.options
+        {name: variable for name, variable in given.items() if name not in texts},
+        content.attrs,
+        drop_variables=switches.dropped,
+        **switches.options,
     )
+    variables = {name: texts[name] if name in texts else variables[name] for name in given}
     kept = content.coordinates if switches.decode_coords else set()
     made = xarray.Dataset(variables, attrs=attrs)
     made = made.set_coords((coordinates | kept) & set(variables))
@@ -191,8 +198,17 @@ def _dataset(node: Array | Group, switches: _Switches) -> xarray.Dataset:
 
 def _with_coordinates_in_attrs(given: xarray.Dataset, content: Content) -> xarray.Dataset:
     """What a file would show undecoded: the names of coordinates in attributes."""
-    beside = given.set_coords(content.coordinates & set(given.variables))
+    beside = given.set_coords(content.coordinates & set(given.variables)).copy()
+    related = {}
+    for name, variable in beside.variables.items():
+        # What these name is no coordinate in a file: the encoder looks for them in the encoding.
+        related[name] = {key: variable.attrs.pop(key) for key in CF_RELATED_DATA if key in variable.attrs}
+        variable.encoding.update(related[name])
     variables, attrs = encode_dataset_coordinates(beside)
+    for name, variable in variables.items():
+        variable.attrs.update(related[name])
+        for key in related[name]:
+            variable.encoding.pop(key, None)
     return xarray.Dataset(variables, attrs=attrs)
 
 

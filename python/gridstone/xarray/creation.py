@@ -14,13 +14,14 @@ from ..stores.transaction import Transaction
 from . import names, notes
 from .blocks import Block
 from .boxes import box_of
+from .encoded import decoded
 from .form import prepared
 from .plan import Planned
 
 _SLAB_BYTES = 64 << 20
 """What is read at once of a variable that is not in memory."""
 
-_LABELLED = "iufmMOU"
+_LABELLED = "iufmMO"
 """The kinds of coordinates that labels may be."""
 
 
@@ -85,14 +86,12 @@ def created(tx: Transaction, path: str, plans: Sequence[Planned], held: There) -
 
 
 def _check_sizes(path: str, plans: Sequence[Planned], held: There) -> None:
-    written = {one.name for one in plans}
-    stays = There({name: array for name, array in held.arrays.items() if name not in written})
     for one in plans:
         for dim, size in zip(one.variable.dims, one.shape, strict=True):
-            if stays.sizes.get(dim, size) != size:
+            if held.sizes.get(dim, size) != size:
                 raise InputError(
                     f"Unable to update size for existing dimension {dim!r}: {one.name!r} has {size} positions along "
-                    f"it, the group {path!r} has {stays.sizes[dim]}; append with append_dim={dim!r}, write a part with "
+                    f"it, the group {path!r} has {held.sizes[dim]}; append with append_dim={dim!r}, write a part with "
                     f'region=, or replace the group with mode="w"'
                 )
 
@@ -113,18 +112,23 @@ def _labels_along(dim: Any, coordinates: Mapping[Any, Planned], held: There) -> 
     array = held.arrays.get(dim)
     if array is None or array.sparse or dims_of(array) != (dim,) or array.schema_names != [dim]:
         return None
-    values = array[dim][...]
-    return values if values.dtype.kind in _LABELLED and values.size else None
+    return as_labels(decoded(array, dim).values)
 
 
 def labels_of(one: Planned) -> Any:
     """The values of a coordinate as labels; None if they cannot be labels."""
-    if one.is_lazy or 0 in one.shape or one.variable.dtype.kind not in _LABELLED:
+    if one.is_lazy or 0 in one.shape:
         return None
-    values = prepared(one.form, one.variable.values)
-    if values.dtype.kind == "O" and one.form.dtype != "string":
+    return as_labels(one.given.values)
+
+
+def as_labels(values: Any) -> Any:
+    """Values as labels, texts as objects; None if they cannot be labels."""
+    if values.dtype.kind in "TU":
+        return values.astype(object)
+    if values.dtype.kind == "O" and not all(isinstance(one, str) for one in values.tolist()):
         return None
-    return values
+    return values if values.dtype.kind in _LABELLED and values.size else None
 
 
 def relabel(tx: Transaction, path: str, dim: str, labels: Any, others: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from .form import Shown
 from .lazy import EncodedArray, StoredArray
 from .sparse import sparse_variables
 
-_ATTACHED = ("dataset", "as", "member", "decoded", "copied", "concat")
+_ATTACHED = ("dataset", "as", "member", "decoded", "copied", "concat", "types")
 """What is recorded of a dataset that was attached, beside its encoding."""
 
 _PACKED = ("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned")
@@ -75,12 +75,25 @@ def content_of(node: Array | Group, decoding: Decoding, dropped: Collection[Any]
             labelled.append(array)
     for array in labelled:
         _add_coordinates(made, array, dropped)
+    if decoding.decode_times is not False:
+        _describe_bounds(made)
     _check_sizes(made)
     if isinstance(node, Group):
         made.attrs = group_attrs(node)
     elif not node.sparse and len(node.schema_names) > 1:
         made.attrs = dict(node.meta)
     return made
+
+
+def _describe_bounds(made: Content) -> None:
+    """Gives bounds of times that a file has as numbers the units of the times, as xarray does before it decodes."""
+    for variable in list(made.variables.values()):
+        bounds = made.variables.get(variable.attrs.get("bounds"))
+        units = variable.encoding.get("units")
+        if bounds is not None and units is not None and variable.dtype.kind == "M" and bounds.dtype.kind in "iuf":
+            bounds.attrs.setdefault("units", units)
+            if "calendar" in variable.encoding:
+                bounds.attrs.setdefault("calendar", variable.encoding["calendar"])
 
 
 def arrays_of(node: Array | Group, dropped: Collection[Any] = ()) -> Iterator[tuple[Array, str]]:
@@ -120,7 +133,7 @@ def _add(made: Content, array: Array, name: str, decoding: Decoding, dropped: Co
         meta = dict(array[attr.name].meta)
         noted = meta.pop(notes.KEY, None)
         noted = noted if isinstance(noted, Mapping) else {}
-        is_ours = is_ours or bool(noted)
+        is_ours = is_ours or "place" in noted
         encoding = meta.pop("encoding", {})
         given = {**(shared if alone or name else {}), **meta}
         made.variables[called] = _variable(array, attr, (given, encoding, noted), decoding)
@@ -143,6 +156,9 @@ def _variable(array: Array, attr: Attr, given: _Given, decoding: Decoding) -> An
     """The variable as xarray's decoders take it: lazy, with what they are to decode among its attributes."""
     attrs, recorded, noted = given
     types = noted.get("types", {})
+    is_attached = isinstance(recorded, Mapping) and "dataset" in recorded
+    if is_attached:
+        types = {"attrs": recorded.get("types"), "encoding": recorded.get("types")}
     made = notes.typed(attrs, types.get("attrs"))
     encoding = _encoding(recorded, types.get("encoding"))
     dims = names.dims_in_dataset(array.schema_names, array.dims, noted.get("dims"))

@@ -7,7 +7,7 @@ from ..arrays.array import Array
 from ..column import datatype
 from ..errors import InputError
 from . import notes
-from .dataset import _encoding
+from .dataset import Decoding, _encoding, content_of
 from .form import Form
 from .plan import Planned
 
@@ -36,6 +36,14 @@ def as_stored(array: Array, one: Planned) -> Planned:
     if "encoded" in one.noted and one.encoding == meta.get("encoding"):
         return replace(one, form=form)
     return replace(one, form=form, variable=_with_encoding(array, one, noted))
+
+
+def decoded(array: Array, name: str) -> Any:
+    """The variable in an array as a Dataset shows it."""
+    from xarray.conventions import decode_cf_variable
+
+    found = content_of(array, Decoding(), (), False).variables
+    return decode_cf_variable(name, found[array.schema_names[0] if name not in found else name])
 
 
 def _with_encoding(array: Array, one: Planned, noted: Any) -> Any:

@@ -196,7 +196,7 @@ def _of_objects(name: str, values: AnyArray) -> Form:
     if not held:
         if gaps and not missing:
             return Form("float64", noted={"dtype": "O"})
-        is_bytes = (values.dtype.metadata or {}).get("element_type") is bytes
+        is_bytes = dict(values.dtype.metadata or ()).get("element_type") is bytes
         return Form("bytes" if is_bytes else "string", True, missing)
     kinds = {_kind(one) for one in held}
     if len(kinds) > 1 and kinds <= {"int64", "float64"}:

@@ -22,10 +22,10 @@ _OUTER_WASTE_MAX = 4
 class StoredArray(BackendArray):
     """One attribute of a dense array at one version. It pickles as its place, without data; threads may share it."""
 
-    __slots__ = ("_attr", "_shown", "array", "dtype", "shape")
+    __slots__ = ("_attr", "_shown", "dtype", "shape", "stored")
 
     def __init__(self, array: Array, attr: str, shown: Shown) -> None:
-        self.array, self._attr, self._shown = array, attr, shown
+        self.stored, self._attr, self._shown = array, attr, shown
         self.shape = array.shape
         self.dtype = shown.dtype
 
@@ -35,14 +35,15 @@ class StoredArray(BackendArray):
         return self._attr
 
     @property
-    def is_plain(self) -> bool:
-        """Whether values are shown as they are stored."""
-        return self._shown.is_plain
+    def is_reducible(self) -> bool:
+        """Whether the engine reduces what is shown: values as they are stored, or with NaN for nulls."""
+        stored = self.stored[self._attr].dtype
+        return self._shown.is_plain or (stored == self.dtype and stored.kind in "fcmM")
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, indexing.VectorizedIndexer):
             return self._points(key)
-        view = self.array[self._attr]
+        view = self.stored[self._attr]
         if isinstance(key, indexing.OuterIndexer):
             found = view.oindex[key.tuple] if self.shape else view[...]
         else:
@@ -61,7 +62,7 @@ class StoredArray(BackendArray):
             return indexing.explicit_indexing_adapter(
                 key, self.shape, indexing.IndexingSupport.OUTER, lambda parts: self[indexing.OuterIndexer(parts)]
             )
-        return self._shown.values(self.array[self._attr].vindex[_expanded(key.tuple, self.shape)])
+        return self._shown.values(self.stored[self._attr].vindex[_expanded(key.tuple, self.shape)])
 
 
 def _expanded(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[AnyArray, ...]:

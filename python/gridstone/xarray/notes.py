@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.metadata import encode
 from ..errors import InputError
 
 KEY = "xarray"
@@ -29,6 +30,7 @@ def plain(attrs: Mapping[Any, Any], what: str) -> tuple[dict[str, Any], Types]:
         if not isinstance(name, str) or not name:
             raise InputError(f"{what}: the name of an attribute is text that is not empty, not {name!r}")
         made[name], kind = _plain(value)
+        encode(made[name], name)
         if kind is not None:
             types[name] = kind
     return made, types

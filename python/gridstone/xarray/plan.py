@@ -42,6 +42,8 @@ class Planned:
     """An `xarray.Variable` of the values as they are stored."""
     form: Form
     layout: Layout
+    given: Any
+    """The variable as it was given."""
     attrs: dict[str, Any] = field(default_factory=dict)
     encoding: dict[str, Any] = field(default_factory=dict)
     noted: dict[str, Any] = field(default_factory=dict)
@@ -150,7 +152,7 @@ def _native(stored: str, name: Hashable, variable: Any) -> Planned:
     """A variable whose values are stored as they are, with its encoding beside them."""
     data = _looked_through(stored, variable)
     form = form_of(stored, data.data if data.dtype.kind == "T" else data)
-    made = Planned(stored, names.dims_in_store(stored, variable.dims), data, form, Layout())
+    made = Planned(stored, names.dims_in_store(stored, variable.dims), data, form, Layout(), variable)
     made.attrs, types = notes.plain(variable.attrs, f"variable {stored!r}")
     kept = notes.storable(_as_texts(_kept(name, data)))
     made.encoding, of_encoding = notes.plain(kept, f"the encoding of {stored!r}")
@@ -164,7 +166,7 @@ def _kept(name: Hashable, variable: Any) -> dict[Any, Any]:
     encoding = {key: value for key, value in variable.encoding.items() if key not in _OF_ANOTHER_FILE}
     if str(encoding.get("_Unsigned", "")).lower() == "true" or _is_s1(encoding.get("dtype")):
         # xarray's encoder makes more of these, and mends them: what would come back is kept.
-        return {**encoding, **_through_encoder(name, variable, encoding)}
+        encoding.update(_through_encoder(name, variable, encoding))
     return {key: value for key, value in encoding.items() if value is not None}
 
 
@@ -205,19 +207,23 @@ def _encoded(stored: str, name: Hashable, variable: Any) -> Planned:
 
     from .texts import as_characters
 
-    layout = {key: value for key, value in variable.encoding.items() if key in _OF_LAYOUT}
-    variable = variable.copy(deep=False)
+    layout = {key: variable.encoding[key] for key in ("zlib", "complevel", "shuffle") if key in variable.encoding}
+    shown, variable = variable, variable.copy(deep=False)
     variable.encoding = {key: value for key, value in variable.encoding.items() if key not in _OF_LAYOUT}
     before = dict(variable.attrs)
     made_of = as_characters(encode_cf_variable(variable, name=name), name)
     data = _looked_through(stored, made_of)
     form = form_of(stored, data.data if data.dtype.kind == "T" else data)
-    made = Planned(stored, names.dims_in_store(stored, data.dims), data, form, Layout())
+    made = Planned(stored, names.dims_in_store(stored, data.dims), data, form, Layout(), shown)
     made.attrs, types = notes.plain(
         {key: value for key, value in data.attrs.items() if key in before}, f"variable {stored!r}"
     )
     decoding = {key: value for key, value in data.attrs.items() if key not in before}
-    left = {key: value for key, value in data.encoding.items() if key not in decoding and key != "dtype"}
+    left = {
+        key: value
+        for key, value in data.encoding.items()
+        if key not in decoding and key not in ("dtype", *_OF_ANOTHER_FILE) and value is not None
+    }
     kept = notes.storable({**left, **layout, **decoding})
     made.encoding, of_encoding = notes.plain(kept, f"the encoding of {stored!r}")
     made.noted = {**form.noted, **names.noted_dims(stored, data.dims)}

@@ -16,7 +16,7 @@ from . import blocks, creation
 from .asked import Asked
 from .blocks import Block
 from .dataset import arrays_of
-from .encoded import as_stored
+from .encoded import as_stored, decoded
 from .form import Shown
 from .plan import Planned, planned
 
@@ -127,7 +127,7 @@ def _found(dim: Any, dataset: Any, held: Mapping[str, Array]) -> slice:
     import pandas as pd
 
     array = held[dim]
-    there = pd.Index(Shown(array.schema.attrs[0], creation.noted_of(array)).values(array[dim][...]))
+    there = pd.Index(decoded(array, dim).values)
     wanted = dataset.indexes[dim]
     places = there.get_indexer(wanted) if there.is_unique else np.full(len(wanted), -1)
     if (places < 0).any():

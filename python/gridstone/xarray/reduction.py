@@ -1,0 +1,160 @@
+"""Reductions of lazily opened variables by the engine, instead of values that are read for them."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..arrays.aggregate import quoted
+from ..arrays.array import Array
+from ..base.arguments import checked, flag, known
+from ..base.extras import needed
+from ..base.printable import brief
+from ..errors import InputError, UnsupportedError
+from .boxes import box_of
+
+_FUNCTIONS = ("sum", "mean", "min", "max", "std", "var", "count", "any", "all")
+_OTHERWISE = "the method of xarray reads the values: x.mean(…)"
+
+
+@checked(keep_attrs=flag)
+def reduce(
+    obj: Any,
+    func: str,
+    dim: "Hashable | Iterable[Hashable] | None" = None,
+    *,
+    skipna: bool | None = None,
+    ddof: int = 0,
+    keep_attrs: bool = True,
+) -> Any:
+    """Reduces a variable along dimensions by the engine: tile by tile, on all threads, in bounded memory.
+
+    Values, coordinates and names are those of the method of xarray (`ds["t"].mean("time")`); only the result is in
+    memory. It is for variables that are lazy and stored as they are shown: opened, perhaps cut by `isel` or `sel` with
+    single positions and slices, and not changed, loaded or encoded.
+
+    Args:
+        obj: a DataArray of a Dataset that was opened with the engine "gridstone"; or such a Dataset, for all of its
+            data variables that have a dimension in `dim`.
+        func: "sum", "mean", "min", "max", "std", "var", "count", "any" or "all".
+        dim: the dimensions that go; None: all.
+        skipna: whether NaN and NaT are left out; None: yes, as in xarray.
+        ddof: for "std" and "var", what is taken from the number of values.
+        keep_attrs: whether the result has the attributes of the variable.
+
+    Raises:
+        InputError: no such function or dimension.
+        UnsupportedError: a variable that is not lazy, or whose values are not those that are stored.
+
+    Example:
+        >>> gs.xarray.reduce(ds["t"], "mean", dim="time")
+    """
+    xarray = needed("xarray", "xarray", "reduce()")
+    known("func", func, _FUNCTIONS)
+    if isinstance(obj, xarray.Dataset):
+        gone = _dims(obj, dim)
+        made = {
+            name: reduce(
+                variable,
+                func,
+                [one for one in gone if one in variable.dims],
+                skipna=skipna,
+                ddof=ddof,
+                keep_attrs=keep_attrs,
+            )
+            for name, variable in obj.data_vars.items()
+            if any(one in variable.dims for one in gone)
+        }
+        return xarray.Dataset(made, attrs=obj.attrs if keep_attrs else None)
+    if not isinstance(obj, xarray.DataArray):
+        raise InputError(f"reduce() takes a DataArray or Dataset of xarray, not {brief(obj)} ({type(obj).__name__})")
+    gone = _dims(obj, dim)
+    array, attr, key = _stored(obj)
+    values = _reduced(array, attr, (key, [list(obj.dims).index(one) for one in gone]), (func, skipna, ddof))
+    # Coordinates along what goes, go with it.
+    stays = obj.drop_vars([name for name, one in obj.coords.items() if not set(gone).isdisjoint(one.dims)])
+    shown = stays.isel(dict.fromkeys(gone, 0), drop=True)
+    made = shown.copy(data=np.reshape(values, shown.shape))
+    if not keep_attrs:
+        made.attrs = {}
+    return made
+
+
+def _dims(obj: Any, dim: Any) -> list[Any]:
+    given = (
+        list(obj.dims) if dim is None else [dim] if isinstance(dim, str) or not hasattr(dim, "__iter__") else list(dim)
+    )
+    if lacking := [one for one in given if one not in obj.dims]:
+        raise InputError(
+            f"there is no dimension {', '.join(map(repr, lacking))} to reduce; there are "
+            f"{', '.join(map(repr, obj.dims)) or 'none'}"
+        )
+    return given
+
+
+def _stored(given: Any) -> tuple[Array, str, tuple[Any, ...]]:
+    """The array behind a variable, its attribute, and what of it the variable shows."""
+    from xarray.core import indexing
+
+    from .lazy import StoredArray
+
+    found, key = given.variable._data, None
+    while not isinstance(found, StoredArray):
+        if isinstance(found, indexing.LazilyIndexedArray):
+            key = found.key.tuple
+        elif not isinstance(found, indexing.MemoryCachedArray | indexing.CopyOnWriteArray):
+            what = "is a graph of Dask" if given.chunks is not None else "is in memory, or its values are computed"
+            raise UnsupportedError(f"reduce(): {given.name!r} {what}, and not lazy as it was opened; {_OTHERWISE}")
+        found = found.array
+    if not found.is_reducible:
+        raise UnsupportedError(
+            f"reduce(): the values of {given.name!r} are shown as another type than they are stored in; {_OTHERWISE}"
+        )
+    whole = tuple(slice(None) for _ in found.shape) if key is None else key
+    if not all(
+        isinstance(part, int | np.integer) or (isinstance(part, slice) and part.step in (None, 1)) for part in whole
+    ):
+        raise UnsupportedError(
+            f"reduce(): {given.name!r} is chosen by lists of positions, or with steps; the engine reduces boxes: "
+            f"choose with slices, or {_OTHERWISE}"
+        )
+    return found.stored, found.attr, whole
+
+
+def _reduced(array: Array, attr: str, where: tuple[tuple[Any, ...], list[int]], asked: tuple[str, Any, int]) -> Any:
+    """The values of a reduction of a box along axes of what a variable shows."""
+    (key, gone), (func, skipna, ddof) = where, asked
+    starts, shape, shown = [], [], []
+    for axis, (part, size) in enumerate(zip(key, array.shape, strict=True)):
+        start, stop, _ = part.indices(size) if isinstance(part, slice) else (int(part) % size, int(part) % size + 1, 1)
+        starts.append(start)
+        shape.append(max(0, stop - start))
+        if isinstance(part, slice):
+            shown.append(axis)
+    axes = [axis for axis in range(array.ndim) if axis not in shown] + [shown[one] for one in gone]
+    if 0 in shape:
+        raise UnsupportedError(f"reduce(): the variable shows no cell; {_OTHERWISE}")
+    dtype = array[attr].dtype
+    skips = dtype.kind in "fc" and skipna is not False and func not in ("any", "all")
+    names = [array.dims[axis] for axis in axes]
+    options: dict[str, Any] = {"box": box_of(array, starts, shape)}
+    if skips:
+        options["where"] = f"{quoted(attr)} is not nan"
+    if not names:
+        return array[attr].read(options["box"])
+    if func in ("min", "max", "count"):
+        found = array.reduce({func: f"{func}({quoted(attr)})"}, axis=names, **options).to_numpy()[func]
+        return _without_mask(found, dtype)
+    more = {"ddof": ddof} if func in ("std", "var") else {}
+    return _without_mask(getattr(array[attr], func)(names, **more, **options), dtype)
+
+
+def _without_mask(found: Any, dtype: np.dtype[Any]) -> Any:
+    """Values with NaN where there is none."""
+    if not np.ma.isMaskedArray(found) and found is not np.ma.masked:
+        return np.asarray(found)
+    if not np.ma.getmaskarray(found).any():
+        return np.ma.getdata(found)
+    return np.ma.filled(
+        found.astype(np.result_type(found.dtype, np.float32)) if found.dtype.kind in "biu" else found, np.nan
+    )
