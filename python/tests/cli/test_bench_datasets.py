@@ -52,6 +52,7 @@ def test_every_system_gives_what_was_written(engine: None, tmp_path: Path) -> No
     for case in (case for case in PLAN if case.row.startswith("X") and case.key not in alike):
         for system in case.systems:
             twin = system.variant.endswith(", days") or system.variant.startswith("zstd") or system.family == "zarrs"
+            twin = twin or (case.row in ("X4", "X5") and system.role == "peer")
             if twin or missing(system) or (case.group and (case.group, system.name) in groups):
                 continue
             groups.add((case.group, system.name))
