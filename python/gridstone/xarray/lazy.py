@@ -12,6 +12,7 @@ from xarray.conventions import encode_cf_variable
 from xarray.core import indexing
 
 from ..arrays.array import Array
+from ..column import datatype
 from ..column.datatype import AnyArray
 from .form import Shown
 
@@ -26,7 +27,7 @@ class StoredArray(BackendArray):
 
     def __init__(self, array: Array, attr: str, shown: Shown) -> None:
         self.stored, self._attr, self._shown = array, attr, shown
-        self.shape = array.shape
+        self.shape = (*array.shape, *datatype.shape_of(array.schema.attr(attr).dtype))
         self.dtype = shown.dtype
 
     @property
@@ -43,12 +44,17 @@ class StoredArray(BackendArray):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, indexing.VectorizedIndexer):
             return self._points(key)
-        view = self.stored[self._attr]
+        # A vector's own axes are cut after it was read.
+        view, count = self.stored[self._attr], self.stored.ndim
+        mine, inner = key.tuple[:count], key.tuple[count:]
         if isinstance(key, indexing.OuterIndexer):
-            found = view.oindex[key.tuple] if self.shape else view[...]
+            found = view.oindex[mine] if mine else view[...]
         else:
-            found = view[(*key.tuple, ...)]
-        return self._shown.values(found)
+            found = view[(*mine, ...)]
+        made = self._shown.values(found)
+        for axis, part in enumerate(reversed(inner), 1):
+            made = made[(..., part, *[slice(None)] * (axis - 1))]
+        return made
 
     async def async_getitem(self, key: Any) -> Any:
         """The same in a thread, so that others of the loop go on."""
@@ -58,7 +64,8 @@ class StoredArray(BackendArray):
         """Cells point by point; where slices come too, for every position in them, at the end."""
         arrays = [one for one in key.tuple if not isinstance(one, slice)]
         count = math.prod(np.broadcast_shapes(*(one.shape for one in arrays)))
-        if math.prod(np.unique(one).size for one in arrays) <= _OUTER_WASTE_MAX * count or 0 in self.shape:
+        cells = math.prod(np.unique(one).size for one in arrays)
+        if cells <= _OUTER_WASTE_MAX * count or 0 in self.shape or len(self.shape) > self.stored.ndim:
             return indexing.explicit_indexing_adapter(
                 key, self.shape, indexing.IndexingSupport.OUTER, lambda parts: self[indexing.OuterIndexer(parts)]
             )

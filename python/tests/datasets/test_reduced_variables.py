@@ -61,8 +61,8 @@ def test_truths(uri, func):
 def test_parts_of_variables(uri):
     with opened(uri, cache=False) as found:
         for part in (
-            found.v.isel(y=2), found.v.isel(t=slice(1, 5), x=-1), found.v.sel(x=slice("b", "d")), found.v[2:, :, 1:][1:, 0],
-            found.v.isel(t=slice(1, None)).isel(y=slice(0, 3)),
+            found.v.isel(y=2), found.v.isel(t=slice(1, 5), x=-1), found.v.sel(x=slice("b", "d")),
+            found.v[2:, :, 1:][1:, 0], found.v.isel(t=slice(1, None)).isel(y=slice(0, 3)),
         ):  # fmt: skip
             xr.testing.assert_allclose(part.mean("t", keep_attrs=True), gs.xarray.reduce(part, "mean", dim="t"))
 
