@@ -22,7 +22,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 AS_WHEEL = PYO3_BUILD_EXTENSION_MODULE=1 $(addprefix PYO3_CONFIG_FILE=,$(firstword $(wildcard $(TARGET)/maturin/pyo3-config-*)))
 
 # The extra "bench", one by one for platforms where one of them has no wheel.
-PEERS := duckdb h5py hdf5plugin matplotlib polars tensorstore tiledb zarr zarrs
+PEERS := distributed duckdb h5netcdf h5py hdf5plugin icechunk matplotlib netCDF4 polars tensorstore tiledb xarray zarr zarrs
 
 # Fails where a tracked file has changed since the last commit.
 CLEAN_TREE := git diff --quiet HEAD --

@@ -5,6 +5,7 @@ from typing import Any
 
 _COLOURS = {
     "gridstone": "#d1495b", "tiledb": "#2e6f95", "h5py": "#66a182", "zarr": "#edae49", "zarrs": "#c98a1b",
+    "icechunk": "#a9d6e5", "netCDF4": "#4f8a6a", "h5netcdf": "#8cc5a2",
     "tensorstore": "#8d6a9f", "duckdb": "#f2d544", "parquet": "#7f7f7f", "raw file": "#cccccc",
     "raw columns": "#cccccc", "memcpy": "#e8e8e8", "zstd alone": "#e8e8e8", "numpy": "#cccccc",
 }  # fmt: skip

@@ -78,9 +78,9 @@ class Harness:
         return [system for system in wanted if self._installed(system)]
 
     def _installed(self, system: System) -> bool:
-        needed = (
-            [system.module, "hdf5plugin"] if system.module == "h5py" and "zstd" in system.variant else [system.module]
-        )
+        needed = [system.module, *system.also]
+        if system.module == "h5py" and "zstd" in system.variant:
+            needed.append("hdf5plugin")
         for module in needed:
             if importlib.util.find_spec(module) is None:
                 self._miss(f"{module} is not installed: {system.name} is skipped (pip install 'gridstone[bench]')")

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from files import Files
+from weather import Weather
 
 Array = npt.NDArray[Any]
 Columns = dict[str, Array]
@@ -129,12 +130,15 @@ class Inputs:
 
     def make(self, kinds: Iterable[str]) -> None:
         """Writes the files of the kinds needed: "field", "cells", "csv", "rows", "tracks", "cube"; those of HDF5:
-        "stack", "series", "particles".
+        "stack", "series", "particles"; those of xarray: "weather", "month".
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         for kind in sorted(set(kinds)):
             if kind in ("stack", "series", "particles"):
                 self.files.make(kind)
+                continue
+            if kind in ("weather", "month"):
+                self.weather.make(kind)
                 continue
             getattr(self, f"_make_{kind}")(np.random.default_rng(_SEED))
 
@@ -142,6 +146,11 @@ class Inputs:
     def files(self) -> Files:
         """The files of HDF5."""
         return Files(self.folder, self.size.scale)
+
+    @property
+    def weather(self) -> Weather:
+        """The dataset of the rows of xarray."""
+        return Weather(self.folder, self.size.scale)
 
     # Dense.
 

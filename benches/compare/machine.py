@@ -17,7 +17,7 @@ from systems.base import System
 
 _PACKAGES = (
     "gridstone", "numpy", "tiledb", "h5py", "hdf5plugin", "zarr", "numcodecs", "zarrs", "tensorstore", "duckdb",
-    "pyarrow", "polars", "zstandard",
+    "pyarrow", "polars", "zstandard", "xarray", "dask", "distributed", "icechunk", "netCDF4", "h5netcdf",
 )  # fmt: skip
 
 _ROOT = Path(__file__).parents[2]

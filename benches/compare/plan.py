@@ -6,6 +6,7 @@ from pathlib import Path
 
 import archives
 import cells
+import datasets
 import dense
 import parallel
 import questions
@@ -29,9 +30,24 @@ from reach import (
     within_case,
     within_variant,
 )
-from systems import attached, duckdb, gridstone, hdf5, package, parquet, raw, tensorstore, tiledb, zarr, zstd
+from systems import (
+    attached,
+    duckdb,
+    gridstone,
+    hdf5,
+    icechunk,
+    netcdf,
+    package,
+    parquet,
+    raw,
+    tensorstore,
+    tiledb,
+    zarr,
+    zstd,
+)
 from systems.base import System
 from task import Builder, Procedure
+from weather import MONTH, Weather
 
 
 @dataclass(frozen=True)
@@ -79,13 +95,14 @@ STORES: dict[str, Builder] = {
     "specks": upkeep.specks(100_000),
     **questions.BUILDERS,
     **archives.BUILDERS,
+    **datasets.BUILDERS,
     "commits1": cells.build_commits(1),
     "commits100": cells.build_commits(100),
     "commits1000": cells.build_commits(1_000),
 }
 
 STORE_NEEDS = {name: () if name.startswith(("dense", "specks")) else ("cells",) for name in STORES}
-STORE_NEEDS |= {name: (name,) for name in (*questions.BUILDERS, *archives.BUILDERS)}
+STORE_NEEDS |= {name: (name,) for name in (*questions.BUILDERS, *archives.BUILDERS, *datasets.BUILDERS)}
 
 
 def _text(text: str) -> Callable[[Size], str]:
@@ -457,6 +474,60 @@ def _filed(text: str) -> Callable[[Size], str]:
     return title
 
 
+_SHUFFLED = "shuffle + zstd:3"
+
+
+def _datasets() -> list[Case]:
+    own, days = gridstone.Dataset("auto, even"), gridstone.Dataset("auto, days")
+    packed = gridstone.Dataset(f"{_SHUFFLED}, even")
+    even = [zarr.Dataset("zstd:3, even"), zarr.Dataset(f"{_SHUFFLED}, even"), zarr.ZarrsDataset(f"{_SHUFFLED}, even"),
+            icechunk.Dataset(f"{_SHUFFLED}, even"), netcdf.Dataset(f"{_SHUFFLED}, even"),
+            netcdf.H5netcdf(f"{_SHUFFLED}, even")]  # fmt: skip
+    daily = [kind(f"{_SHUFFLED}, days") for kind in (zarr.Dataset, icechunk.Dataset, netcdf.Dataset)]
+    all_of_it = [own, packed, days, *even, *daily]
+    appenders = [own, days, *(system for system in (*even[1:-1], *daily))]
+    reducing, means = (
+        gridstone.Dataset("auto, even, reduce"),
+        "mean over time of {part} of {{weather}} through Dask, two ",
+    )
+    whole = [own, reducing, even[1], *even[2:4]]
+    found = [
+        Case("X1", "dataset", _skies("write {weather} from memory"), all_of_it, datasets.load,
+             reaches=(faster(1.5, "even"), no_larger("even")), needs=("weather",)),
+        Case("X2-map", "dataset", _skies("open {weather}, and one map"), all_of_it, datasets.read("map"), "weather",
+             (faster(1.2, "even"),)),
+        Case("X2-series", "dataset", _skies("open {weather}, and the series of a point"), all_of_it,
+             datasets.read("series"), "weather", (faster(3, "even"),)),
+    ]  # fmt: skip
+    for durable in (True, False):
+        group = "X3" if durable else "X3-close"
+        run, how = datasets.append(durable=durable), "full" if durable else "close"
+        for part, words in (("append", "append a day, mean of {appended}"), ("series", "then, open and a point's")):
+            title = _skies(f"{words}, durability {how}" if part == "append" else f"{words} series")
+            found.append(Case(f"{group}-{part}", "dataset", title, appenders, run, reaches=(faster(2, "even"),),
+                              needs=("weather",), group=group, part=part))  # fmt: skip
+    found += [
+        Case("X4", "dataset", _skies(means.format(part="a quarter") + "threads"), [own, reducing, *even],
+             datasets.mean(), "weather", (faster(1.2),)),
+        Case("X4-processes", "dataset", _skies(means.format(part="a quarter") + "processes"), [own, *even],
+             datasets.mean(processes=True), "weather", (faster(1.2),)),
+        Case("X4-all", "dataset", _skies(means.format(part="all") + "threads"), whole, datasets.mean(part="all"),
+             "weather"),
+        Case("X5", "dataset", _skies("open a NetCDF file of {month} maps where it lies, and draw one"),
+             [attached.Plot(), netcdf.Files("h5netcdf"), netcdf.Files("netCDF4")], datasets.plot, needs=("month",)),
+    ]  # fmt: skip
+    return found
+
+
+def _skies(text: str) -> Callable[[Size], str]:
+    def title(size: Size) -> str:
+        weather = Weather(Path(), size.scale)
+        shape = " x ".join(f"{n:,}" for n in weather.shape)
+        return text.format(weather=shape, month=MONTH, appended=weather.appended)
+
+    return title
+
+
 PLAN: tuple[Case, ...] = (
     *_dense_loads(),
     *_dense_updates(),
@@ -467,5 +538,6 @@ PLAN: tuple[Case, ...] = (
     *_tables(),
     *_questions(),
     *_foreign(),
+    *_datasets(),
     *_startups(),
 )

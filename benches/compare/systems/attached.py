@@ -8,7 +8,7 @@ import numpy as np
 
 from files import ABOVE, FIELD, WIDTH
 from inputs import Array, Columns
-from systems.base import FileHandle, FileSystem
+from systems.base import FileHandle, FileSystem, PlotSystem
 from systems.gridstone import _Gridstone
 
 _SLAB_BYTES = 256 << 20
@@ -109,6 +109,25 @@ class Home(_Files):
         handle = super().take(source, folder, names, prepared)
         handle.array.consolidate("all")
         return handle
+
+
+class Plot(_Gridstone, PlotSystem):
+    """The tree of a NetCDF file, attached and opened as a dataset of xarray."""
+
+    also = ("xarray", "matplotlib")
+    settings = _Files.settings + "; attach, and open_dataset with engine gridstone"
+    reads: Mapping[str, Any] = {"sources": ["/"]}
+
+    def __init__(self) -> None:
+        super().__init__("attached")
+
+    def open(self, source: Path, folder: Path, prepared: Any) -> Any:
+        import xarray as xr
+
+        import gridstone as gs
+
+        gs.attach(folder, source, context=prepared).close()
+        return xr.open_dataset(folder, engine="gridstone", context=prepared)
 
 
 class _Handle(FileHandle):

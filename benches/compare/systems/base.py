@@ -30,6 +30,8 @@ class System:
     simpler takes, which may be more.
     """
     module = ""
+    also: Sequence[str] = ()
+    """Modules that it needs beside."""
     settings = ""
     durability = ""
 
@@ -278,6 +280,61 @@ class FileSystem(System, ABC):
     def script(self, source: Path, folder: Path, box: tuple[slice, ...]) -> str:
         """A program without double quotes that imports, takes the file, and prints the mean of a box."""
         raise NotImplementedError
+
+
+class DatasetSystem(System, ABC):
+    """A system that stores a dataset of xarray. `variant`: how it is coded, and the layout of its chunks."""
+
+    @property
+    def reduces(self) -> bool:
+        """Whether it answers a mean by itself, without Dask."""
+        return False
+
+    @property
+    def layout(self) -> str:
+        """The layout of the chunks: see `Weather.chunk`."""
+        return self.variant.split(", ")[1]
+
+    @property
+    def coder(self) -> str:
+        """How the values are coded."""
+        return self.variant.split(", ")[0]
+
+    @abstractmethod
+    def write(self, dataset: Any, folder: Path, chunk: tuple[int, ...]) -> None:
+        """Writes a dataset into a folder that does not exist yet; more days will follow. Not durable yet."""
+
+    def load(self, dataset: Any, folder: Path, chunk: tuple[int, ...]) -> None:
+        """The same; durable when it returns."""
+        self.write(dataset, folder, chunk)
+        self.finish(folder)
+
+    @abstractmethod
+    def append(self, dataset: Any, folder: Path, prepared: Any) -> None:
+        """Opens what was written, adds days and closes it. Not durable yet."""
+
+    @abstractmethod
+    def open(self, folder: Path, prepared: Any, chunks: Any = None) -> Any:
+        """Opens it as a dataset of xarray with no data cached from earlier; `chunks`: {} for Dask's arrays."""
+
+    def mean(self, variable: Any, dim: str) -> Any:
+        """The mean of a variable along a dimension, by itself."""
+        raise NotImplementedError
+
+
+class PlotSystem(System, ABC):
+    """A system that makes a dataset of xarray of a NetCDF file where it lies."""
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import matplotlib
+        import xarray  # noqa: F401 -- its import is in no clock
+
+        matplotlib.use("Agg")
+
+    @abstractmethod
+    def open(self, source: Path, folder: Path, prepared: Any) -> Any:
+        """Opens the file, with whatever it needs in a folder that does not exist yet."""
 
 
 class CsvSystem(System, ABC):

@@ -13,12 +13,14 @@ from systems.base import (
     CsvSystem,
     CubeHandle,
     CubeSystem,
+    DatasetSystem,
     DenseHandle,
     DenseSystem,
     System,
     TableHandle,
     TableSystem,
 )
+from weather import VARIABLE
 
 _WARM = "mem://bench-warm"
 
@@ -265,6 +267,54 @@ class _Cube(CubeHandle):
 
     def close(self) -> None:
         self.array.close()
+
+
+class Dataset(_Gridstone, DatasetSystem):
+    """A dataset of xarray; `variant`: filters, the layout of the tiles, and "reduce": means by the engine."""
+
+    also = ("xarray", "dask")
+    settings = _Gridstone.settings + "; to_gridstone, and open_dataset with engine gridstone; reduce: gs.xarray.reduce"
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import xarray  # noqa: F401 -- its import is in no clock
+
+        import gridstone as gs
+
+        _ = gs.to_gridstone
+
+    @property
+    def reduces(self) -> bool:
+        """Whether means are the engine's."""
+        return "reduce" in self.flags
+
+    @property
+    def kept_as(self) -> str:
+        return f"{self.family}, {self.coder}, {self.layout}"
+
+    def write(self, dataset: Any, folder: Path, chunk: tuple[int, ...]) -> None:
+        import gridstone as gs
+
+        coded = {VARIABLE: {"chunks": chunk, "filters": self.filters}}
+        gs.to_gridstone(dataset, folder, encoding=coded, context=self.writing)
+
+    def append(self, dataset: Any, folder: Path, prepared: Any) -> None:
+        import gridstone as gs
+
+        gs.to_gridstone(dataset, folder, append_dim="time", context=prepared)
+
+    def finish(self, folder: Path) -> None:
+        """Each commit is durable as its context is."""
+
+    def open(self, folder: Path, prepared: Any, chunks: Any = None) -> Any:
+        import xarray as xr
+
+        return xr.open_dataset(folder, engine="gridstone", chunks=chunks, context=prepared)
+
+    def mean(self, variable: Any, dim: str) -> Any:
+        import gridstone as gs
+
+        return gs.xarray.reduce(variable, "mean", dim=dim)
 
 
 class Csv(_Gridstone, CsvSystem):

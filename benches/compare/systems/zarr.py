@@ -7,7 +7,20 @@ import numpy as np
 
 from disk import sync_tree
 from inputs import Array, Box, Shape
-from systems.base import CubeHandle, CubeSystem, DenseHandle, DenseSystem, System
+from systems.base import CubeHandle, CubeSystem, DatasetSystem, DenseHandle, DenseSystem, System
+from weather import DAYS, FIRST_DAY, VARIABLE
+
+
+def compressors(coder: str) -> Any:
+    """The codec of that name."""
+    from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
+
+    return {
+        "none": None,
+        "zstd:3": ZstdCodec(level=3),
+        "shuffle + zstd:3": BloscCodec(cname="zstd", clevel=3, shuffle="shuffle", typesize=4),
+        "gzip:6": GzipCodec(level=6),
+    }[coder]
 
 
 class Dense(DenseSystem):
@@ -32,14 +45,7 @@ class Dense(DenseSystem):
         zarr.create_array(folder, shape=shape, dtype="int32", chunks=tile, compressors=self._compressors())
 
     def _compressors(self) -> Any:
-        from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
-
-        return {
-            "none": None,
-            "zstd:3": ZstdCodec(level=3),
-            "shuffle + zstd:3": BloscCodec(cname="zstd", clevel=3, shuffle="shuffle", typesize=4),
-            "gzip:6": GzipCodec(level=6),
-        }[self.variant]
+        return compressors(self.variant)
 
     def write(self, folder: Path, box: Box, values: Array) -> None:
         import zarr
@@ -171,3 +177,52 @@ class _DaskCube(CubeHandle):
     def mean(self, axes: tuple[int, ...]) -> Array:
         found = self.array.mean([("day", "y", "x")[axis] for axis in axes], dtype=np.float64)
         return np.asarray(found.compute(scheduler="threads", num_workers=self.threads))
+
+
+class Dataset(DatasetSystem):
+    """A dataset of xarray in zarr-python."""
+
+    family, module = "zarr", "zarr"
+    also = ("xarray", "dask")
+    durability = Dense.durability
+    settings = (
+        "xarray's to_zarr and open_zarr; threading.max_workers: the threads; the days of a year are one chunk of the "
+        "coordinate, so that appends do not make a file each"
+    )
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import xarray  # noqa: F401 -- its import is in no clock
+        import zarr
+
+        zarr.config.set({"threading.max_workers": threads})
+
+    def encoding(self, chunk: tuple[int, ...]) -> dict[str, Any]:
+        """The encoding of the variables."""
+        time = {"chunks": (DAYS,), "units": f"days since {FIRST_DAY}", "dtype": "int64"}
+        return {VARIABLE: {"chunks": chunk, "compressors": [compressors(self.coder)]}, "time": time}
+
+    def write(self, dataset: Any, folder: Path, chunk: tuple[int, ...]) -> None:
+        dataset.to_zarr(folder, mode="w-", encoding=self.encoding(chunk), consolidated=False)
+
+    def append(self, dataset: Any, folder: Path, prepared: Any) -> None:
+        dataset.to_zarr(folder, append_dim="time", consolidated=False)
+
+    def open(self, folder: Path, prepared: Any, chunks: Any = None) -> Any:
+        import xarray as xr
+
+        return xr.open_zarr(folder, chunks=chunks, consolidated=False)
+
+
+class ZarrsDataset(Dataset):
+    """The same, with codecs, chunks and threads in Rust."""
+
+    family, module = "zarrs", "zarrs"
+    settings = Dataset.settings + "; codec_pipeline.path: zarrs.ZarrsCodecPipeline (RAYON_NUM_THREADS: the threads)"
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import zarr
+        import zarrs  # noqa: F401 -- registers the pipeline
+
+        zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})

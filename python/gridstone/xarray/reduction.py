@@ -135,6 +135,8 @@ def _reduced(array: Array, attr: str, where: tuple[tuple[Any, ...], list[int]], 
     axes = [axis for axis in range(array.ndim) if axis not in shown] + [shown[one] for one in gone]
     if 0 in shape:
         raise UnsupportedError(f"reduce(): the variable shows no cell; {_OTHERWISE}")
+    if len(axes) == array.ndim and (total := _by_index(array, attr, func, box_of(array, starts, shape))) is not None:
+        return total
     dtype = array[attr].dtype
     skips = dtype.kind in "fc" and skipna is not False and func not in ("any", "all")
     names = [array.dims[axis] for axis in axes]
@@ -148,6 +150,19 @@ def _reduced(array: Array, attr: str, where: tuple[tuple[Any, ...], list[int]], 
         return _without_mask(found, dtype)
     more = {"ddof": ddof} if func in ("std", "var") else {}
     return _without_mask(getattr(array[attr], func)(names, **more, **options), dtype)
+
+
+def _by_index(array: Array, attr: str, func: str, box: Any) -> Any:
+    """A reduction of whole tiles from their statistics, so that only tiles that the box cuts are read; None where it
+    would be another one: cells may be NaN, or the sum is of another type."""
+    dtype = array[attr].dtype
+    is_float = dtype.kind == "f" and dtype.itemsize >= 4
+    if func not in ("mean", "min", "max", "sum") or not (is_float or (dtype.kind in "iu" and func != "sum")):
+        return None
+    found = array.aggregate({func: f"{func}({quoted(attr)})"}, box=box)[func][0]
+    if np.ma.is_masked(found) or found != found:
+        return None
+    return np.asarray(found, np.float64 if dtype.kind in "iu" and func == "mean" else dtype)
 
 
 def _without_mask(found: Any, dtype: np.dtype[Any]) -> Any:

@@ -62,6 +62,7 @@ def test_every_row_is_listed() -> None:
         "M1",
         *["M2", "M3", "M4", "Q1", "Q2", "Q3", "Q6"],
         *["H5a", "H5b", "H5c", "H5d", "H5e", "H5g", "H5h"],
+        *["X1", "X2", "X3", "X4", "X5"],
         "import",
         "warmup",
     }

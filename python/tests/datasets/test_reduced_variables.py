@@ -75,6 +75,31 @@ def test_a_dataset(uri):
         assert list(made.data_vars) == ["v"]
 
 
+@pytest.mark.parametrize("func", ["mean", "min", "max", "sum"])
+def test_all_dimensions_at_once_come_from_statistics_of_tiles(tmp_path, func, monkeypatch):
+    """Where no cell of the box is NaN, none is read but those of tiles that it cuts; else values are looked through."""
+    random = np.random.default_rng(7)
+    values = random.normal(size=(20, 12)).astype(np.float32)
+    counts = random.integers(-9, 9, (20, 12))
+    holes = np.where(random.random((20, 12)) < 0.2, np.float32("nan"), values)
+    given = xr.Dataset({name: (("t", "x"), one) for name, one in (("v", values), ("n", counts), ("holes", holes))})
+    gs.to_gridstone(given, tmp_path / "d.gs", encoding={name: {"chunks": (4, 4)} for name in given})
+    asked: list[str] = []
+    for name in ("reduce", "aggregate"):
+        method = getattr(gs.Array, name)
+        monkeypatch.setattr(gs.Array, name, lambda *a, n=name, m=method, **k: asked.append(n) or m(*a, **k))
+    with opened(tmp_path / "d.gs", cache=False) as found:
+        for part in ({}, {"t": slice(4, 12)}, {"t": slice(3, 17), "x": 5}, {"t": slice(1, 2), "x": slice(0, 3)}):
+            for name in given:
+                expected = getattr(given[name].isel(part), func)()
+                made = gs.xarray.reduce(found[name].isel(part), func)
+                xr.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-5)
+                assert made.dtype == expected.dtype and made.shape == (), (name, part)
+        asked.clear()
+        gs.xarray.reduce(found.v, func)
+        assert asked == ["aggregate"]
+
+
 def test_nothing_of_the_variable_is_read(uri):
     with opened(uri) as found:
         gs.xarray.reduce(found.v, "mean", "t")
