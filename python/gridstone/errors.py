@@ -4,8 +4,6 @@ Each class also derives from the built-in exception that Python code already cat
 raises these classes by name. Every message says what was asked, what was found, and what to do.
 """
 
-from typing import Any
-
 __all__ = [
     "AccessError",
     "BoundsError",
@@ -81,7 +79,7 @@ class SnapshotExpiredError(GridstoneError):
 class BudgetError(GridstoneError, MemoryError):
     """The work does not fit into the memory budget."""
 
-    def __new__(cls, *args: Any) -> "BudgetError":
+    def __new__(cls, *args: object) -> "BudgetError":
         # That of MemoryError, which Python would find, refuses classes of another layout. Dask calls it to unpickle.
         return Exception.__new__(cls, *args)
 
