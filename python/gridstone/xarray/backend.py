@@ -25,7 +25,6 @@ class GridstoneBackend(BackendEntrypoint):
     """Opens stores as datasets: a group's arrays are the variables, read when they are asked for."""
 
     description: ClassVar[str] = "Open groups of Gridstone stores"
-    url: ClassVar[str] = "https://docs.xarray.dev/en/stable/user-guide/io.html"
     supports_groups: ClassVar[bool] = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:

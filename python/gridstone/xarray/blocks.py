@@ -1,5 +1,6 @@
 """Variables of Dask: blocks that are written as they are computed."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,7 +13,7 @@ from ..base.extras import needed
 from ..context.settings import Context
 from ..stores.transaction import Transaction, commit
 from ..version.receipt import Receipt
-from .asked import Asked
+from .asked import Asked, touched
 from .boxes import box_of
 from .form import Form, prepared
 from .plan import Planned
@@ -98,7 +99,7 @@ def receipts_of(asked: Asked, later: Sequence[Block]) -> list[Any]:
     for one in later:
         if 0 in one.planned.shape:
             continue
-        place = (str(asked.uri), one.path, asked.context, one.planned.form)
+        place = (os.fspath(asked.uri), one.path, asked.context, one.planned.form)
         parts = one.planned.variable.data.to_delayed().ravel()
         for part, key in zip(parts, _keys(one.planned.variable.data), strict=True):
             starts = tuple(low + cut.start for low, cut in zip(one.starts, key, strict=True))
@@ -123,9 +124,12 @@ def delayed(asked: Asked, later: Sequence[Block], version: int) -> Any:
     dask = needed("dask", "dask", "compute=False")
     if not later:
         return dask.delayed(version)
-    task = dask.delayed(_committed, pure=False)
-    return task(str(asked.uri), receipts_of(asked, later), asked.message, asked.context)
+    task = dask.delayed(committed, pure=False)
+    return task(os.fspath(asked.uri), receipts_of(asked, later), asked.message, asked.context)
 
 
-def _committed(uri: str, receipts: Sequence[Receipt], message: str | None, context: Context) -> int:
-    return commit(uri, list(receipts), message, context)
+def committed(uri: str, receipts: Sequence[Receipt], message: str | None, context: Context) -> int:
+    """The version that has what was written."""
+    version = commit(uri, list(receipts), message, context)
+    touched(uri)
+    return version

@@ -42,9 +42,8 @@ def _plain(value: Any) -> tuple[Any, list[Any] | None]:
         if value.dtype.kind == "c":
             parts = np.stack((value.real, value.imag), -1)
             return parts.tolist(), kind
-        if value.dtype.kind in "mM":
-            return value.astype(np.int64).tolist(), kind
-        return value.tolist(), kind
+        # Times are lists of times; `tolist` would make numbers of them.
+        return (list(value) if value.ndim else value[()]) if value.dtype.kind in "mM" else value.tolist(), kind
     if isinstance(value, complex | np.complexfloating):
         dtype = value.dtype.str if isinstance(value, np.generic) else "complex"
         return [float(value.real), float(value.imag)], [dtype]
@@ -82,8 +81,6 @@ def _array(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
     if dtype.kind == "c":
         parts = np.asarray(value, np.float64).reshape((*shape, 2))
         return (parts[..., 0] + 1j * parts[..., 1]).astype(dtype)
-    if dtype.kind in "mM":
-        return np.asarray(value, np.int64).reshape(shape).view(dtype)
     made = np.empty(shape, dtype)
     made[...] = np.asarray(value, dtype).reshape(shape)
     return made

@@ -1,5 +1,6 @@
 """Parts of variables that are there: regions, which several processes may write at once."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,6 @@ from ..base.printable import brief
 from ..errors import InputError, NotFoundError
 from ..stores.group import Group
 from ..stores.store import open as open_store
-from ..stores.transaction import commit
 from . import blocks, creation
 from .asked import Asked
 from .blocks import Block
@@ -63,14 +63,14 @@ def written(asked: Asked, dataset: Any, encoding: Any, compute: bool) -> Any:
 
 
 def _ended(asked: Asked, receipts: Sequence[Any], compute: bool) -> Any:
-    version = commit(asked.uri, receipts, asked.message, asked.context)
+    version = blocks.committed(os.fspath(asked.uri), receipts, asked.message, asked.context)
     return version if compute else blocks.delayed(asked, [], version)
 
 
 def _computed(asked: Asked, now: Sequence[Any], later: Sequence[Block], compute: bool) -> Any:
     """Commits what was written with the blocks of Dask, or what will do so."""
-    ending = needed("dask", "dask", "a variable of Dask").delayed(blocks._committed, pure=False)(
-        str(asked.uri), [*now, *blocks.receipts_of(asked, later)], asked.message, asked.context
+    ending = needed("dask", "dask", "a variable of Dask").delayed(blocks.committed, pure=False)(
+        os.fspath(asked.uri), [*now, *blocks.receipts_of(asked, later)], asked.message, asked.context
     )
     return ending.compute() if compute else ending
 

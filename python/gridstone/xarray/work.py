@@ -1,6 +1,7 @@
 """One call of `to_gridstone`: its plans, its commit, and trying again where another commit came first."""
 
 import contextlib
+import os
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from ..stores.group import Group
 from ..stores.store import group
 from ..stores.transaction import Transaction, transaction
 from . import append, blocks, creation, notes, region
-from .asked import Asked
+from .asked import Asked, touched
 from .plan import Planned, planned
 
 _TRIES = 40
@@ -104,7 +105,7 @@ def _fill(tx: Transaction, asked: Asked, plan: Plan, later: list[blocks.Block]) 
 def committed(asked: Asked, fill: Callable[[Transaction], None]) -> int:
     """The version of a transaction on what `fill` does, which is tried again if another commit was in its way. A store
     that was made for it goes if it fails."""
-    used, place = asked.context, str(asked.uri)
+    used, place = asked.context, os.fspath(asked.uri)
     first = None if _native.exists(used.native, place) else _native.create_group(used.native, place, "/").version
     isolation = "serializable" if asked.mode == "w-" else "snapshot"
     for left in reversed(range(_TRIES)):
@@ -113,6 +114,7 @@ def committed(asked: Asked, fill: Callable[[Transaction], None]) -> int:
                 fill(tx)
             version = tx.version
             assert version is not None
+            touched(place)
             return version
         except ConflictError:
             if not left:

@@ -253,6 +253,15 @@ def test_threads_and_tasks_share_a_lazy_variable(tmp_path):
             assert np.array_equal(part.v.values, expected.v.values[[day, 0]])
 
 
+def test_tasks_of_datasets_before_and_after_a_commit_differ(tmp_path):
+    uri = tmp_path / "d.gs"
+    gs.to_gridstone(days(0, 3), uri)
+    before = opened(uri, chunks={})
+    gs.to_gridstone(days(0, 3, 2.0)[["v"]], uri, region="auto")
+    after = opened(uri, chunks={})
+    assert np.array_equal((after.v - before.v).compute().values, days(0, 3).v.values)
+
+
 def test_many_files_as_one(tmp_path):
     for number in range(3):
         gs.to_gridstone(days(2 * number, 2 * number + 2), tmp_path / f"d{number}.gs")
