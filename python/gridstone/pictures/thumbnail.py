@@ -9,7 +9,7 @@ import json
 import logging
 import math
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -215,7 +215,7 @@ def _of_sparse(array: "Array", rows: Sequence[Mapping[str, Any]], box: Box, allo
         counts = np.zeros(math.prod(bins))
         for batch in array.scan(None, []):
             columns = [_numbers(array.schema, name, batch.column(name)) for name in names]
-            counts += np.bincount(density.counted(columns, ranges, bins), minlength=counts.size)
+            counts += np.bincount(density.counted(columns, ranges, cast("Any", bins)), minlength=counts.size)
         return _as_counts(counts.reshape(bins), note)
     if tiles <= TILES_MAX and allowance.take(tiles * 16 * len(array.dims)):
         return _as_counts(_by_tiles(array, names, ranges, bins), f"{note}, by tiles")
@@ -311,7 +311,7 @@ def _of_cells(found: Result) -> Markup:
     columns = [np.ma.getdata(found[name]) for name in names]
     ranges, bins = _raster(found._schema, names, [_ends(one) for one in columns], len(found))
     numbers = [(one.astype(np.int64) if one.dtype.kind in "mM" else one).astype(np.float64) for one in columns]
-    place = density.counted(numbers, ranges, bins)
+    place = density.counted(numbers, ranges, cast("Any", bins))
     counts = np.bincount(place, minlength=math.prod(bins)).reshape(bins)
     return _as_counts(counts, f"{len(found):,} cells by {', '.join(names)}")
 
