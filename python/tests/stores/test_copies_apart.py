@@ -111,24 +111,3 @@ def test_a_sound_copy_of_a_damaged_source_stays(packed: Path, tmp_path: Path, lo
         file.unlink() if loss == "gone" else file.write_bytes(file.read_bytes()[:-7])
     assert gs.copy(source, copy, history=True).stats["bytes_copied"] == 0
     assert read(copy, shared()) and gs.verify(copy).ok and not gs.verify(source).ok
-
-
-def test_a_handle_of_before_a_restoration_commits_nothing(tmp_path: Path) -> None:
-    live, backup, context = tmp_path / "live.gs", tmp_path / "backup.gs", shared()
-    before = written(live)
-    gs.copy(live, backup, history=True)
-    for n in range(3):
-        before[n] = n
-    gs.delete(live, context=context)
-    gs.copy(backup, live, history=True)
-    for _ in range(2):
-        with pytest.raises(gs.NotFoundError, match=r"an older copy was put in its place.*Nothing was committed"):
-            before[5] = 5
-    after = gs.open(live, "r+", context=context)
-    assert after.version == 2 and read(live, context)
-    for n in range(4):
-        after[n] = 100 + n
-    with pytest.raises(gs.NotFoundError, match="Nothing was committed"):
-        before[5] = 5
-    assert gs.open(live)[:6].tolist() == [100, 101, 102, 103, *VALUES[4:6]]
-    assert gs.verify(live).ok

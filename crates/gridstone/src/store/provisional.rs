@@ -127,13 +127,13 @@ impl Provisional {
     /// additions to one array are joined.
     pub fn into_operations(self, removed: &HashSet<Id>) -> Vec<Operation> {
         let by_id = |operation: &Operation| match operation {
-            Operation::Remove { id } | Operation::Move { id, .. } => Some(*id),
+            Operation::Remove { id } | Operation::Move { id, .. } | Operation::SetMetadata { node: id, .. } => Some(*id),
             _ => None,
         };
         let named: Vec<Id> = self.operations.iter().filter_map(by_id).collect();
         let mut made: Vec<Operation> = Vec::with_capacity(self.operations.len());
         for (place, operation) in self.operations.into_iter().enumerate() {
-            // A node that is removed or moved by its id has to be created with it.
+            // A node that is removed, moved or described by its id has to be created with it.
             let needed = self.implied.iter().filter(|(at, id, _)| *at == place && named.contains(id));
             made.extend(needed.map(|(_, id, path)| Operation::CreateGroup { id: *id, path: path.clone(), ext: None }));
             let Operation::AddFragments { array, fragments } = operation else {

@@ -149,6 +149,12 @@ fn metadata_is_staged_by_path() {
     assert_eq!(transaction.set_metadata("/none", &set("1")).unwrap_err().kind(), ErrorKind::NotFound);
     let base = transaction.base_version();
     assert_eq!(transaction.commit(None).unwrap(), base + 1);
+    // Also of a group that comes with an array below it.
+    let implied = begin(&storage);
+    implied.create_array("/h/k/a", schema(), false).unwrap();
+    implied.set_metadata("/h", &set("\"h\"")).unwrap();
+    implied.commit(None).unwrap();
+    assert_eq!(begin(&storage).metadata("/h").unwrap()["title"], "\"h\"");
     // What is read and set is not lost to another commit.
     let (one, other) = (begin(&storage), begin(&storage));
     for each in [&one, &other] {
