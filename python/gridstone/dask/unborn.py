@@ -11,7 +11,7 @@ from ..errors import ExistsError
 from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..stores import store as stores
-from ..stores.transaction import transaction
+from ..stores.transaction import Transaction, transaction
 from ..version.receipt import CommitKey, Message, Receipt
 
 
@@ -31,7 +31,7 @@ class Unborn:
         """The receipt of a block, which is written in a transaction that ends without a commit."""
         own = transaction(self.uri, context=self.context)
         try:
-            if self.path in own and own.is_array(self.path) and own[self.path].native.id == self.id:
+            if self._is_there(own):
                 # A graph that is computed once more, after the commit.
                 return stores.open_array(self.uri, mode="r+", path=self.path, context=self.context).write(
                     data, box, commit=False
@@ -63,6 +63,11 @@ class Unborn:
             return done
         assert tx.version is not None
         return tx.version
+
+    def _is_there(self, tx: Transaction) -> bool:
+        above, _, name = self.path.rpartition("/")
+        arrays = [entry.name for entry in tx.ls(above or "/") if entry.kind == "array"] if (above or "/") in tx else []
+        return name in arrays and tx[self.path].native.id == self.id
 
     def _done(self) -> int | None:
         """The version that created it; None if it is not there."""

@@ -58,8 +58,8 @@ def _check(path: str, plans: Sequence[Planned], held: creation.There, dim: str) 
         for name, size in zip(one.variable.dims, one.shape, strict=True):
             if name != dim and held.sizes.get(name, size) != size:
                 raise InputError(
-                    f"Unable to update size for existing dimension {name!r}: {one.name!r} has {size} positions along "
-                    f"it, the group {path!r} has {held.sizes[name]}; only {dim!r}, the append_dim, grows"
+                    f"{path}: Unable to update size for existing dimension {name!r}: {one.name!r} has {size} positions "
+                    f"along it, the group {path!r} has {held.sizes[name]}; only {dim!r}, the append_dim, grows"
                 )
         array = held.arrays.get(one.name)
         if array is not None and creation.dims_of(array) != tuple(one.variable.dims):

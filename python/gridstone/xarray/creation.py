@@ -90,9 +90,9 @@ def _check_sizes(path: str, plans: Sequence[Planned], held: There) -> None:
         for dim, size in zip(one.variable.dims, one.shape, strict=True):
             if held.sizes.get(dim, size) != size:
                 raise InputError(
-                    f"Unable to update size for existing dimension {dim!r}: {one.name!r} has {size} positions along "
-                    f"it, the group {path!r} has {held.sizes[dim]}; append with append_dim={dim!r}, write a part with "
-                    f'region=, or replace the group with mode="w"'
+                    f"{path}: Unable to update size for existing dimension {dim!r}: {one.name!r} has {size} positions "
+                    f"along it, the group {path!r} has {held.sizes[dim]}; append with append_dim={dim!r}, write a part "
+                    f'with region=, or replace the group with mode="w"'
                 )
 
 

@@ -153,12 +153,21 @@ def _native(stored: str, name: Hashable, variable: Any) -> Planned:
     data = _looked_through(stored, variable)
     form = form_of(stored, data.data if data.dtype.kind == "T" else data)
     made = Planned(stored, names.dims_in_store(stored, variable.dims), data, form, Layout(), variable)
-    made.attrs, types = notes.plain(variable.attrs, f"variable {stored!r}")
+    made.attrs, types = notes.plain(_with_fill(variable), f"variable {stored!r}")
     kept = notes.storable(_as_texts(_kept(name, data)))
     made.encoding, of_encoding = notes.plain(kept, f"the encoding of {stored!r}")
     made.noted = {**form.noted, **names.noted_dims(stored, variable.dims)}
     _note_types(made, types, of_encoding)
     return made
+
+
+def _with_fill(variable: Any) -> dict[Any, Any]:
+    """The attributes of a variable; a fill value among them has the type of the values, as in files."""
+    given, kind = dict(variable.attrs), variable.dtype
+    fill = given.get("_FillValue")
+    if type(fill) is int and kind.kind in "iu" and np.iinfo(kind).min <= fill <= np.iinfo(kind).max:
+        given["_FillValue"] = kind.type(fill)
+    return given
 
 
 def _kept(name: Hashable, variable: Any) -> dict[Any, Any]:

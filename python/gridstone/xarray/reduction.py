@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arrays.aggregate import quoted
 from ..arrays.array import Array
-from ..base.arguments import checked, flag, known
+from ..base.arguments import checked, flag, is_iterable, known
 from ..base.extras import needed
 from ..base.printable import brief
 from ..errors import InputError, UnsupportedError
@@ -82,12 +82,14 @@ def reduce(
 
 
 def _dims(obj: Any, dim: Any) -> list[Any]:
-    given = (
-        list(obj.dims) if dim is None else [dim] if isinstance(dim, str) or not hasattr(dim, "__iter__") else list(dim)
-    )
+    if dim is None:
+        return list(obj.dims)
+    given = [dim] if isinstance(dim, str) or not is_iterable(dim) else list(dim)
+    if not all(isinstance(one, str) for one in given):
+        raise InputError(f"dim= names dimensions, not {brief(dim)}")
     if lacking := [one for one in given if one not in obj.dims]:
         raise InputError(
-            f"there is no dimension {', '.join(map(repr, lacking))} to reduce; there are "
+            f"dim= names {brief(lacking)}, which is no dimension of it; there are "
             f"{', '.join(map(repr, obj.dims)) or 'none'}"
         )
     return given
@@ -144,7 +146,7 @@ def _reduced(array: Array, attr: str, where: tuple[tuple[Any, ...], list[int]], 
     if skips:
         options["where"] = f"{quoted(attr)} is not nan"
     if not names:
-        return array[attr].read(options["box"])
+        raise InputError("dim= names no dimension; give one or several, or None for all")
     if func in ("min", "max", "count"):
         found = array.reduce({func: f"{func}({quoted(attr)})"}, axis=names, **options).to_numpy()[func]
         return _without_mask(found, dtype)

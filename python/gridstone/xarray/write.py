@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.arguments import checked, flag, known, mapping
+from ..base.arguments import checked, flag, is_iterable, known, mapping, text
 from ..base.extras import needed
 from ..base.printable import brief
 from ..context.settings import Context, default
@@ -71,6 +71,7 @@ def to_gridstone(
         2
     """
     xarray = needed("xarray", "xarray", "to_gridstone()")
+    text("group", group)
     if mode is None:
         mode = "a" if append_dim is not None else "r+" if region is not None else "w-"
     known("mode", mode, _MODES)
@@ -140,7 +141,7 @@ def _unlimited(datasets: Mapping[str, Any], given: Any) -> dict[str, frozenset[A
     everywhere = {dim for dataset in datasets.values() for dim in dataset.dims}
     if lacking := [dim for dim in wanted if dim not in everywhere]:
         raise InputError(
-            f"Unlimited dimension(s) {', '.join(map(repr, lacking))} declared in 'unlimited_dims-kwarg', which the "
+            f"unlimited_dims=: Unlimited dimension(s) {brief(lacking)} declared in 'unlimited_dims-kwarg', which the "
             f"Dataset does not have; it has {', '.join(map(repr, everywhere))}"
         )
     made = {}
@@ -160,4 +161,7 @@ def _unlimited(datasets: Mapping[str, Any], given: Any) -> dict[str, frozenset[A
 def _names(given: Any) -> list[Any]:
     if given is None:
         return []
-    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+    found = [given] if isinstance(given, str) or not is_iterable(given) else list(given)
+    if not all(isinstance(one, str) for one in found):
+        raise InputError(f"unlimited_dims= names dimensions, not {brief(given)}")
+    return found

@@ -21,6 +21,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from message_rules import faults
 
 import gridstone as gs
@@ -151,6 +152,13 @@ def _attached(w: World) -> gs.Array:
     return found
 
 
+def _lazy(w: World) -> xr.DataArray:
+    """A variable that was opened and not read."""
+    from gridstone.xarray.backend import GridstoneBackend
+
+    return xr.open_dataset(w.uri, engine=GridstoneBackend, group="/g")["v"]
+
+
 CALLS: dict[str, Callable[[World], Target]] = {
     "attach": lambda w: (gs.attach, {"uri": w.other, "source": _file(), "dataset": "array"}),
     "Array.attach": lambda w: (_attached(w).attach, {"source": _file()}),
@@ -177,6 +185,8 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "registered_filters": lambda w: (gs.registered_filters, {}),
     "set_options": lambda w: (set_for_now, {"pictures": "1MiB", "remote_pictures": True}),
     "repair": lambda w: (gs.repair, {"uri": w.uri}),
+    "to_gridstone": lambda w: (gs.to_gridstone, {"obj": xr.Dataset({"v": ("x", [1, 2])}), "uri": w.other}),
+    "xarray.reduce": lambda w: (gs.xarray.reduce, {"obj": _lazy(w), "func": "mean"}),
     "tag": lambda w: (gs.tag, {"uri": w.uri, "name": "second"}),
     "transaction": lambda w: (gs.transaction, {"uri": w.uri}),
     "untag": lambda w: (gs.untag, {"uri": w.uri, "name": "first"}),
@@ -409,7 +419,7 @@ def test_every_public_call_is_in_the_table() -> None:
         "Result",
     }
     given |= {"Skipped", "Stream", "Transaction", "__version__", "errors", "io", "plot", *gs.errors.__all__}
-    given |= {"Plan", "Usage", "chart", "dask", "partials"}
+    given |= {"Plan", "Usage", "chart", "dask", "partials", "xarray"}
     assert set(gs.__all__) - given <= called
 
 
