@@ -7,7 +7,7 @@ from typing import Any
 
 from ..arrays.array import Array
 from ..context.settings import Context
-from ..errors import ExistsError
+from ..errors import ExistsError, NotFoundError
 from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..stores import store as stores
@@ -65,9 +65,10 @@ class Unborn:
         return tx.version
 
     def _is_there(self, tx: Transaction) -> bool:
-        above, _, name = self.path.rpartition("/")
-        arrays = [entry.name for entry in tx.ls(above or "/") if entry.kind == "array"] if (above or "/") in tx else []
-        return name in arrays and tx[self.path].native.id == self.id
+        try:
+            return bool(tx[self.path].native.id == self.id)
+        except NotFoundError:
+            return False
 
     def _done(self) -> int | None:
         """The version that created it; None if it is not there."""

@@ -39,7 +39,7 @@ def appended(tx: Transaction, path: str, plans: Sequence[Planned], dim: str) -> 
     labels = _labels(along, dim)
     later: list[Block] = []
     new = [one for one in plans if one.name not in held.arrays]
-    for one in plans:
+    for one in creation.coordinates_first(plans):
         if one.name not in held.arrays:
             continue
         if one.axis_of(dim) is not None:
@@ -79,7 +79,9 @@ def _check(path: str, plans: Sequence[Planned], held: creation.There, dim: str) 
 def _labels(along: Sequence[Planned], dim: str) -> Any:
     """The labels of the new positions, of which the coordinate tells."""
     own = next((one for one in along if one.labels_name == dim), None)
-    return None if own is None else creation.labels_of(own)
+    if own is None or own.is_lazy or 0 in own.shape:
+        return None
+    return creation.as_labels(own.given.values)
 
 
 def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> list[Block]:
@@ -94,9 +96,7 @@ def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> l
     widened = _wider(noted, one.noted)
     array[array.schema_names[0]].meta[notes.KEY] = {**noted, **widened, _LENGTH: before + count}
     starts = tuple(before if place == axis else 0 for place in range(len(one.shape)))
-    stored = array.dim(array.dims[axis])
-    is_labelled = stored._dim._stored_labels is not None or before == 0
-    given = labels if is_labelled and one.labels_name != dim else None
+    given = labels if _takes_labels(array, axis, before) and one.labels_name != dim else None
     if not one.is_lazy and len(list(creation.slabs(one.variable))) == 1 and 0 not in one.shape:
         from .form import prepared
 
@@ -105,10 +105,17 @@ def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> l
     return _grown(array, one, axis, before, given, starts)
 
 
+def _takes_labels(array: Array, axis: int, before: int) -> bool:
+    """Whether labels of new positions go to this array, and not to that of the coordinate."""
+    if creation.shares_labels(array, axis):
+        return False
+    return array.schema.dims[axis]._stored_labels is not None or before == 0
+
+
 def _grown(array: Array, one: Planned, axis: int, before: int, labels: Any, starts: tuple[int, ...]) -> list[Block]:
     """Makes the array longer, and writes what does not fit into memory block by block."""
     name, count = array.dims[axis], one.shape[axis]
-    old = array.dim(name).labels
+    old = None if creation.shares_labels(array, axis) else array.dim(name).labels
     if old is not None:
         array.alter(labels={name: None})
     array.resize([before + count if place == axis else None for place in range(array.ndim)])

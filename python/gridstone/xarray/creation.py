@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays.array import Array
+from ..column import datatype
 from ..errors import InputError, NotFoundError
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
+from ..schema.labels import SHARED
 from ..stores.nodes import joined
 from ..stores.transaction import Transaction
 from . import names, notes
@@ -71,7 +73,7 @@ def created(tx: Transaction, path: str, plans: Sequence[Planned], held: There) -
     _check_sizes(path, plans, held)
     coordinates = {one.labels_name: one for one in plans if one.labels_name is not None}
     later = []
-    for one in plans:
+    for one in coordinates_first(plans):
         made = tx.create(joined(path, one.name), _schema(one, coordinates, held), overwrite=one.name in held.arrays)
         describe(made, one)
         if one.is_lazy:
@@ -81,8 +83,13 @@ def created(tx: Transaction, path: str, plans: Sequence[Planned], held: There) -
     written = {one.name for one in plans}
     for name, one in coordinates.items():
         if one.name in held.arrays and name is not None:
-            relabel(tx, path, name, labels_of(one), [n for n in held.arrays if n not in written])
+            relabel(tx, path, one, [n for n in held.arrays if n not in written])
     return later
+
+
+def coordinates_first(plans: Iterable[Planned]) -> list[Planned]:
+    """The variables in an order in which each finds the arrays that its labels lie in."""
+    return sorted(plans, key=lambda one: one.labels_name is None)
 
 
 def _check_sizes(path: str, plans: Sequence[Planned], held: There) -> None:
@@ -106,20 +113,38 @@ def _schema(one: Planned, coordinates: Mapping[Any, Planned], held: There) -> Sc
 
 
 def _labels_along(dim: Any, coordinates: Mapping[Any, Planned], held: There) -> Any:
-    """The labels of a dimension: those of its coordinate. They are given by value, to each array its own."""
+    """The labels of a dimension: those of its coordinate, whose array all of the group share. Where that holds them in
+    an encoded form each array has its own."""
     if dim in coordinates:
         return labels_of(coordinates[dim])
     array = held.arrays.get(dim)
     if array is None or array.sparse or dims_of(array) != (dim,) or array.schema_names != [dim]:
         return None
+    if _can_share(array.schema.attrs[0].dtype, noted_of(array)):
+        return str(dim)
     return as_labels(decoded(array, dim).values)
 
 
 def labels_of(one: Planned) -> Any:
-    """The values of a coordinate as labels; None if they cannot be labels."""
+    """The labels that a coordinate has for other arrays: its name, by which they find its array, or its values; None if
+    these cannot be labels."""
+    if _can_share(one.form.dtype, one.noted):
+        return one.name
     if one.is_lazy or 0 in one.shape:
         return None
     return as_labels(one.given.values)
+
+
+def _can_share(dtype: str, noted: Mapping[str, Any]) -> bool:
+    """Whether an array holds labels as they are."""
+    is_label = dtype == "string" or (datatype.numpy_of(dtype).kind in "iufmM" and dtype != "float16")
+    return is_label and "encoded" not in noted
+
+
+def shares_labels(array: Array, axis: int) -> bool:
+    """Whether the labels along an axis lie in the array of a coordinate."""
+    stored = array.schema.dims[axis]._stored_labels
+    return isinstance(stored, str) and stored.startswith(SHARED)
 
 
 def as_labels(values: Any) -> Any:
@@ -131,14 +156,15 @@ def as_labels(values: Any) -> Any:
     return values if values.dtype.kind in _LABELLED and values.size else None
 
 
-def relabel(tx: Transaction, path: str, dim: str, labels: Any, others: Iterable[str]) -> None:
+def relabel(tx: Transaction, path: str, coordinate: Planned, others: Iterable[str]) -> None:
     """Gives the dimension of other arrays the labels that its coordinate has now."""
+    dim, labels = coordinate.name, labels_of(coordinate)
     for name in others:
         array = tx[joined(path, name)]
         if array.sparse or dim not in dims_of(array):
             continue
         axis = dims_of(array).index(dim)
-        if labels is None or len(labels) == array.shape[axis]:
+        if labels is None or coordinate.shape[0] == array.shape[axis]:
             array.alter(labels={array.dims[axis]: labels})
 
 

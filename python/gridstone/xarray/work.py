@@ -10,8 +10,6 @@ from typing import Any
 
 from .. import _native
 from ..errors import CommitUnknownError, ConflictError, ExistsError, GridstoneError, InputError, NotFoundError
-from ..stores.group import Group
-from ..stores.store import group
 from ..stores.transaction import Transaction, transaction
 from . import append, blocks, creation, notes, region
 from .asked import Asked, touched
@@ -57,7 +55,6 @@ def written(
             blocks.store_in(tx, later)
 
     version = committed(asked, fill)
-    version = _described(asked, plans) or version
     return version if compute else blocks.delayed(asked, later, version)
 
 
@@ -96,6 +93,7 @@ def _fill(tx: Transaction, asked: Asked, plan: Plan, later: list[blocks.Block]) 
     if asked.append_dim is not None and tx.ls(plan.path):
         later += append.appended(tx, plan.path, plan.variables, asked.append_dim)
         return
+    _describe(tx, plan, asked.mode)
     there = creation.there(tx, plan.path)
     if asked.mode == "r+":
         creation.check_there(plan.path, plan.variables, there)
@@ -130,19 +128,8 @@ def committed(asked: Asked, fill: Callable[[Transaction], None]) -> int:
     raise AssertionError("the last try returns or raises")
 
 
-def _described(asked: Asked, plans: list[Plan]) -> int | None:
-    """Gives the groups the attributes of the Datasets, as metadata; the version if that changed anything."""
-    if asked.append_dim is not None:
-        return None
-    version = None
-    for plan in plans:
-        node = group(asked.uri, "r+", path=plan.path, context=asked.context)
-        if _describe(node, plan, asked.mode):
-            version = node.version
-    return version
-
-
-def _describe(node: Group, plan: Plan, mode: str) -> bool:
+def _describe(tx: Transaction, plan: Plan, mode: str) -> None:
+    """Gives a group the attributes of the Dataset, as metadata."""
     wanted = {name: value for name, value in plan.attrs.items() if name != notes.KEY}
     noted: dict[str, Any] = {}
     if plan.types:
@@ -151,14 +138,15 @@ def _describe(node: Group, plan: Plan, mode: str) -> bool:
         noted["attrs"] = {notes.KEY: plan.attrs[notes.KEY]}
     if noted:
         wanted[notes.KEY] = noted
-    held = dict(node.meta)
-    if mode == "w" and (gone := [name for name in held if name not in wanted]):
-        for name in gone:
-            del node.meta[name]
+    meta = tx.meta(plan.path)
+    held = dict(meta)
+    if mode == "w":
+        for name in held:
+            if name not in wanted:
+                del meta[name]
     changed = {name: value for name, value in wanted.items() if name not in held or not _same(held[name], value)}
     if changed:
-        node.meta.update(changed)
-    return bool(changed)
+        meta.update(changed)
 
 
 def _same(one: Any, other: Any) -> bool:
