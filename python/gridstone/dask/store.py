@@ -215,8 +215,7 @@ def _with_receipts(
     made = Unborn(target.uri, target.path, schema, target.context, fresh)
     blocks = write_blocks(made, values, offset)
     if not compute:
-        # A worker may die after the commit: with a key the task commits once, however often it is tried.
-        return dask.delayed(_created, pure=False)(blocks, made, message, uuid.uuid4().hex if key is None else key)
+        return dask.delayed(_created, pure=False)(blocks, made, message, key)
     try:
         return _created(dask.compute(blocks), made, message, key)
     except BaseException as error:

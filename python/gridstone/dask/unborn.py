@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arrays.array import Array
 from ..context.settings import Context
-from ..errors import ExistsError, NotFoundError
+from ..errors import NotFoundError
 from ..query.box import Box
 from ..schema.array_schema import Schema
 from ..stores import store as stores
@@ -50,17 +49,14 @@ class Unborn:
         Raises:
             ExistsError: there is another array or a group.
         """
-        try:
-            with transaction(self.uri, message, context=self.context, commit_key=key) as tx:
-                is_root = self.replaces and self.path == "/" and not tx.ls("/")
-                tx.create(self.path, self.schema, overwrite=is_root, id=self.id)
-                tx.add(receipts)
-        except ExistsError:
-            # A worker may have died after the commit, and its task been tried again.
-            done = self._done()
-            if done is None:
-                raise
-            return done
+        with transaction(self.uri, message, context=self.context, commit_key=key) as tx:
+            if self._is_there(tx):
+                # A worker may have died after the commit, and its task been tried again.
+                tx.abort()
+                return self._version()
+            is_root = self.replaces and self.path == "/" and not tx.ls("/")
+            tx.create(self.path, self.schema, overwrite=is_root, id=self.id)
+            tx.add(receipts)
         assert tx.version is not None
         return tx.version
 
@@ -70,10 +66,6 @@ class Unborn:
         except NotFoundError:
             return False
 
-    def _done(self) -> int | None:
-        """The version that created it; None if it is not there."""
-        if not stores.exists(self.uri, self.path, context=self.context):
-            return None
-        found = stores.open(self.uri, path=self.path, context=self.context)
-        is_ours = isinstance(found, Array) and found.native.id == self.id
-        return found.history()[0].version if is_ours else None
+    def _version(self) -> int:
+        """The version that created it."""
+        return stores.open_array(self.uri, path=self.path, context=self.context).history()[0].version
