@@ -127,7 +127,9 @@ impl Provisional {
     /// additions to one array are joined.
     pub fn into_operations(self, removed: &HashSet<Id>) -> Vec<Operation> {
         let by_id = |operation: &Operation| match operation {
-            Operation::Remove { id } | Operation::Move { id, .. } | Operation::SetMetadata { node: id, .. } => Some(*id),
+            Operation::Remove { id } | Operation::Move { id, .. } | Operation::SetMetadata { node: id, .. } => {
+                Some(*id)
+            }
             _ => None,
         };
         let named: Vec<Id> = self.operations.iter().filter_map(by_id).collect();

@@ -169,7 +169,8 @@ fn a_coordinate_that_is_removed_or_changed_leaves_no_labels_and_no_damage() {
     sound(&storage);
     // Another array at its path is not the coordinate.
     made(&storage, "/g/t", "t_dim", 4);
-    assert!(opened(&storage, "/g/a").labels(0).unwrap().is_none());
+    let array = opened(&storage, "/g/a");
+    assert!(array.labels(0).unwrap().is_none());
     share(&array, "/g/t").unwrap();
     assert_eq!(labels(&array), [0, 10, 20, 30]);
     let add = Evolution::from_json(r#"{"add":[{"name":"w","dtype":"int8"}]}"#).unwrap();

@@ -60,7 +60,7 @@ fn opened(storage: &Arc<dyn Storage>) -> Array {
 }
 
 fn files(storage: &Arc<dyn Storage>) -> usize {
-    storage.list("_data/").unwrap().len()
+    storage.list("_data").unwrap().len()
 }
 
 #[test]

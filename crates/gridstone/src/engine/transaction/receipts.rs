@@ -3,11 +3,11 @@
 
 use super::{Open, Transaction};
 use crate::base::{Error, Id, Result};
-use crate::engine::{Array, Receipt};
 use crate::engine::content;
 use crate::engine::receipts::{check_files, receipt_of};
 use crate::engine::session::settled;
 use crate::engine::staged::Staged;
+use crate::engine::{Array, Receipt};
 use crate::schema::Schema;
 use crate::store::{Growth, Operation, ReceiptRules, Snapshot};
 use std::collections::{BTreeMap, HashSet};
