@@ -139,7 +139,7 @@ $(BIN)/python:
 
 $(VENV)/.built: $(SOURCES) | $(BIN)/python
 	@echo "== build the wheel and install it into $(VENV) (the first time compiles all dependencies: some minutes)"
-	$(PIP) install --quiet -c constraints.txt '.[plot]'
+	$(PIP) install --quiet -c constraints.txt '.[plot,xarray]'
 	@touch $@
 
 # The package is installed already: these add what its extras ask for.

@@ -13,7 +13,7 @@ from ..base.progress import Progress
 from ..errors import ExistsError, InputError
 from ..query.box import domain_of
 from ..stores import store
-from . import appends, attached, chart, days, ships, upkeep
+from . import appends, attached, chart, days, ships, upkeep, weather
 from .outcome import Outcome, Tell, check
 
 SIDE = 2_000
@@ -35,8 +35,9 @@ def run(
     """Loads ship positions, updates a chart, appends from several processes, and draws all of it.
 
     The positions are of several days, each of which reaches further; a busy and a quiet box of them are read. The chart
-    is updated at random cells, and read by box, step and point. A file is attached, asked and written over. Positions
-    are counted in squares. Every number is compared with what it should be before it is shown.
+    is updated at random cells, and read by box, step and point. A file is attached, asked and written over. A Dataset
+    of xarray is written, appended to and opened. Positions are counted in squares. Every number is compared with what
+    it should be before it is shown.
 
     Args:
         out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.
@@ -64,6 +65,7 @@ def run(
     upkeep.run(array, fresh(upkeep.place(folder)), outcome, tell)
     _chart(folder, seed, outcome, tell)
     attached.run(fresh(folder / "heights.gs"), folder, seed, outcome, tell)
+    weather.run(fresh(folder / "weather.gs"), seed, outcome, tell)
     appends.run(fresh(folder / "swell.gs"), fresh(folder / "film.gs"), folder, outcome, tell)
     return outcome
 

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _native
 from ..arrays.array import Array
 from ..arrays.metadata import Metadata
-from ..base.arguments import checked, utf8
+from ..base.arguments import checked, text, utf8
 from ..base.printable import brief
 from ..context.settings import Context, default
 from ..errors import InputError, UnsupportedError
@@ -83,7 +83,7 @@ class Transaction:
         path = _absolute(path)
         return [Entry(name, joined(path, name), kind) for name, kind in self._native.children(path)]
 
-    @checked()
+    @checked(id=text)
     def create(self, path: str, schema: Schema, *, overwrite: bool = False, id: str | None = None) -> Array:
         """Creates an array, and the groups above it that are missing.
 

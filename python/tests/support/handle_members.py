@@ -458,7 +458,7 @@ NO_HANDLES = set(
         "Box Recorded Drawable Drawn "
         "Found Question _Asked Planned ArrayScan LoadKey Keyed Version Extension ArraySource FixedSource Source "
         "_Batches _Groups Dimensioned Given Merge Consolidation AffectedCells Damage Report Repair Tally Holder Vacuum "
-        "Usage ArrayUsage"
+        "Usage ArrayUsage _Node"
     )
 )
 """Classes of the same packages that are something else."""
