@@ -91,6 +91,19 @@ def test_a_killed_worker_costs_nothing(client: Client, tmp_path: Path) -> None:
     assert gs.verify(uri).ok
 
 
+def test_a_killed_worker_costs_a_dataset_nothing(client: Client, tmp_path: Path) -> None:
+    import xarray as xr
+
+    uri, place = tmp_path / "d.gs", {"y": np.arange(120), "x": np.arange(40)}
+    x = blocks_that(kill_once(str(tmp_path), at=2345.0))
+    with dask.annotate(retries=3):
+        assert gs.to_gridstone(xr.Dataset({"v": (("y", "x"), x)}, place), uri) == 2
+    assert (tmp_path / "killed-2345.0").exists()
+    with xr.open_dataset(uri, engine="gridstone") as found:
+        xr.testing.assert_identical(found, xr.Dataset({"v": (("y", "x"), A)}, place))
+    assert gs.verify(uri).ok
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_a_graph_that_workers_fail_leaves_nothing(client: Client, tmp_path: Path, there: bool) -> None:
     uri = tmp_path / "a.gs"

@@ -222,6 +222,34 @@ def test_replaced_coordinates_are_the_labels_of_what_stays(tmp_path):
         xr.testing.assert_identical(found, days(0, 3).assign_coords(moved.coords))
 
 
+def test_labels_lie_once_and_attributes_come_with_the_cells(tmp_path):
+    uri = tmp_path / "d.gs"
+    whole = days(0, 7).assign(w=days(0, 7).v * 2).assign_attrs(title="a week")
+    assert gs.to_gridstone(whole.isel(t=slice(0, 3)), uri) == 2, "one commit, after that of the store's root"
+    root = gs.group(uri, mode="r+")
+    assert root.meta["title"] == "a week"
+    assert all("in another array" in repr(root[name].schema) for name in "vw")
+    gs.to_gridstone(whole.isel(t=slice(3, 7)), uri, append_dim="t")
+    assert np.array_equal(root["w"].dim("t").labels, DAYS[:7]) and root.version == 3
+    assert root["v"].sel(t=DAYS[5])["v"].tolist() == whole.v.sel(t=DAYS[5]).values.tolist()
+    with opened(uri) as found:
+        xr.testing.assert_identical(found, whole)
+    del root["t"]
+    assert root["v"].dim("t").labels is None and root["v"].shape == whole.v.shape
+
+
+def test_encoded_coordinates_are_labels_as_they_were(tmp_path):
+    uri = tmp_path / "d.gs"
+    encoding = {"t": {"units": "hours since 2000-01-01", "dtype": "int32"}}
+    gs.to_gridstone(days(0, 3), uri, encoding=encoding)
+    assert gs.open(uri, path="/t").dtype == "int32"
+    assert np.array_equal(gs.open(uri, path="/v").dim("t").labels, DAYS[:3])
+    gs.to_gridstone(days(3, 5), uri, append_dim="t")
+    assert np.array_equal(gs.open(uri, path="/v").dim("t").labels, DAYS[:5])
+    with opened(uri) as found:
+        xr.testing.assert_identical(found, days(0, 5))
+
+
 def test_a_group_that_is_replaced_keeps_its_past(tmp_path):
     uri = tmp_path / "d.gs"
     first = gs.to_gridstone(days(0, 3), uri, group="/a/b")
