@@ -150,8 +150,9 @@ struct Placed {
     /// The labels of the dimension there, and whether the block has some of its own.
     labels: Option<Labels>,
     is_labelled: bool,
-    /// The domain of the array that the labels lie in, if others share it.
-    shared: Option<KeyRange>,
+    /// The block's coordinates along the axis, and what was seen there of the array that the labels lie in, if others share it.
+    range: KeyRange,
+    shared: Option<SharedLabels>,
     /// Whether another commit took the place, and the block has to be cut again.
     is_lost: bool,
 }
@@ -161,10 +162,16 @@ fn labels_of(state: &ArrayState, axis: usize) -> Option<&Labels> {
     state.schema().dims().get(axis).and_then(Dimension::labels)
 }
 
-/// How far an array reaches that these labels lie in, if others share it.
-fn reach_of(snapshot: &Snapshot, labels: Option<&Labels>) -> Result<Option<KeyRange>> {
+/// What an array of shared labels holds at the coordinates of a block: its domain, and the fragments there.
+type SharedLabels = (Subarray, Vec<Id>);
+
+/// What lies at `range` in the array of these labels, if others share it and it is there.
+fn seen_of(snapshot: &Snapshot, labels: Option<&Labels>, range: KeyRange) -> Result<Option<SharedLabels>> {
     let Some(id) = labels.and_then(Labels::shared) else { return Ok(None) };
-    Ok(snapshot.find_array(id)?.and_then(|state| state.domain().ranges().first().copied()))
+    let Some(state) = snapshot.find_array(id)? else { return Ok(None) };
+    let mut ids: Vec<Id> = state.fragments(Some(&Subarray::new(vec![range])))?.iter().map(|found| found.id).collect();
+    ids.sort_unstable();
+    Ok(Some((state.domain().clone(), ids)))
 }
 
 impl Placed {
@@ -172,8 +179,10 @@ impl Placed {
     fn behind(array: Id, block: &Appended<'_>, snapshot: &Snapshot, state: &ArrayState) -> Result<Self> {
         let end = state.domain().ranges().get(block.axis).copied().unwrap_or(KeyRange::EMPTY);
         let labels = labels_of(state, block.axis).cloned();
-        let shared = reach_of(snapshot, labels.as_ref())?;
-        Ok(Self { array, axis: block.axis, end, labels, is_labelled: block.labels.is_some(), shared, is_lost: false })
+        let range = block_of(state, block)?.ranges().get(block.axis).copied().unwrap_or(KeyRange::EMPTY);
+        let shared = seen_of(snapshot, labels.as_ref(), range)?;
+        let is_labelled = block.labels.is_some();
+        Ok(Self { array, axis: block.axis, end, labels, is_labelled, range, shared, is_lost: false })
     }
 
     fn place(&mut self, newest: &Snapshot, changes: &mut Changes) -> Result<()> {
@@ -181,7 +190,7 @@ impl Placed {
             return self.lost();
         }
         // Others may have put labels at the block's coordinates.
-        if reach_of(newest, self.labels.as_ref())? != self.shared {
+        if seen_of(newest, self.labels.as_ref(), self.range)? != self.shared {
             return self.lost();
         }
         match StandardRules::check(newest, changes) {

@@ -110,8 +110,10 @@ impl HistoryCopier<'_> {
         let look = |name: String| -> Result<Option<String>> {
             (self.alive)();
             let is_short = |len: Option<u64>| len.is_none_or(|len| len < needs(&name));
-            let is_lost = is_short(len_of(self.target, &name)?) && !is_short(len_of(self.source, &name)?);
-            Ok(is_lost.then_some(name))
+            let (copied, source) = (len_of(self.target, &name)?, len_of(self.source, &name)?);
+            // A sealed object that has grown fits no seal either.
+            let is_lost = is_short(copied) || (is_sealed && copied != source);
+            Ok((is_lost && !is_short(source)).then_some(name))
         };
         let found = self.pool.map(data.filter(doubtful).cloned().collect(), self.cancel, look)?;
         Ok(found.into_iter().flatten().collect())

@@ -44,8 +44,12 @@ fn view(bytes: &[u8]) -> ColumnView<'_> {
 
 /// An array of one dimension with `count` values 0, 10, 20 …
 fn made(storage: &Arc<dyn Storage>, path: &str, name: &str, count: i64) -> Array {
+    made_as(storage, path, (name, false), count)
+}
+
+fn made_as(storage: &Arc<dyn Storage>, path: &str, (name, nullable): (&str, bool), count: i64) -> Array {
     let json = format!(
-        r#"{{"dims":[{{"name":"{name}","dtype":"int64","domain":["0","{}"],"tile":"4"}}],"attrs":[{{"name":"v","dtype":"int64"}}]}}"#,
+        r#"{{"dims":[{{"name":"{name}","dtype":"int64","domain":["0","{}"],"tile":"4"}}],"attrs":[{{"name":"v","dtype":"int64","nullable":{nullable}}}]}}"#,
         count - 1
     );
     let array = create_array_on(&context(), storage.clone(), path, Schema::from_json(&json).unwrap(), false).unwrap();
@@ -152,6 +156,25 @@ fn blocks_of_two_arrays_do_not_put_two_labels_at_one_position() {
     append(&one, 5, None, 1).unwrap();
     assert_eq!(append(&other, 6, None, 1).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(values(&opened(&storage, "/g/a")), [0, 10, 20, 1, 3, 4, 5]);
+    sound(&storage);
+}
+
+#[test]
+fn a_label_that_others_have_put_meanwhile_stays() {
+    let storage = memory();
+    made_as(&storage, "/g/t", ("t_dim", true), 3);
+    for path in ["/g/a", "/g/b"] {
+        share(&made(&storage, path, "t", 3), "/g/t").unwrap();
+    }
+    // The coordinate reaches further already, where it has no label yet.
+    let grow = Evolution::from_json(r#"{"domains":[["t_dim","0","4"]]}"#).unwrap();
+    opened(&storage, "/g/t").alter(&grow, None).unwrap();
+    let (one, other) = (opened(&storage, "/g/a"), opened(&storage, "/g/b"));
+    append(&one, 1, Some(&[33]), 1).unwrap();
+    let error = append(&other, 2, Some(&[44]), 1).unwrap_err();
+    assert!(error.kind() == ErrorKind::Input && error.message().contains("another label"), "{error}");
+    append(&other, 2, Some(&[33]), 1).unwrap();
+    assert_eq!(labels(&opened(&storage, "/g/b"))[..4], [0, 10, 20, 33]);
     sound(&storage);
 }
 
