@@ -1,5 +1,6 @@
 """What the tests share: profiles of Hypothesis, places for stores, real data."""
 
+import contextlib
 import os
 import signal
 import uuid
@@ -10,6 +11,10 @@ import pytest
 from buckets import BUCKET, KINDS, variables_of
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from places import Stores
+
+with contextlib.suppress(ImportError):
+    # Its filters are registered first: those that netCDF4 brings are of another HDF5 library.
+    import hdf5plugin  # noqa: F401
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 settings.register_profile("ci", max_examples=60, deadline=None, suppress_health_check=_SLOW_IS_FINE)
