@@ -100,7 +100,7 @@ def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> l
     if not one.is_lazy and len(list(creation.slabs(one.variable))) == 1 and 0 not in one.shape:
         from .form import prepared
 
-        array.append({array.schema_names[0]: prepared(one.form, one.variable.values)}, axis, labels=given)
+        array.append({array.schema_names[0]: prepared(one.form, one.variable.values, one.name)}, axis, labels=given)
         return []
     return _grown(array, one, axis, before, given, starts)
 

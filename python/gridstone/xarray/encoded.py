@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays.array import Array
 from ..column import datatype
 from ..errors import InputError
-from . import notes
+from . import faithful, notes
 from .dataset import Decoding, _encoding, content_of
 from .form import Form
 from .plan import Planned
@@ -33,7 +33,8 @@ def as_stored(array: Array, one: Planned) -> Planned:
                 f"{one.name!r} is given with an encoding, and the array holds plain values; append without encoding="
             )
         return replace(one, form=form)
-    if "encoded" in one.noted and one.encoding == meta.get("encoding"):
+    is_alike = one.form.dtype == attr.dtype and one.encoding == meta.get("encoding")
+    if "encoded" in one.noted and is_alike:
         return replace(one, form=form)
     return replace(one, form=form, variable=_with_encoding(array, one, noted))
 
@@ -48,7 +49,7 @@ def decoded(array: Array, name: str) -> Any:
 
 def _with_encoding(array: Array, one: Planned, noted: Any) -> Any:
     from xarray import Variable
-    from xarray.conventions import decode_cf_variable, encode_cf_variable
+    from xarray.conventions import decode_cf_variable
 
     attr = array.schema.attrs[0]
     given = one.variable
@@ -56,6 +57,6 @@ def _with_encoding(array: Array, one: Planned, noted: Any) -> Any:
         attrs = notes.typed(one.encoding, one.noted.get("types", {}).get("encoding"))
         given = decode_cf_variable(one.name, Variable(given.dims, given.data, attrs))
     encoding = _encoding(array[attr.name].meta.get("encoding"), noted.get("types", {}).get("encoding"))
-    wanted = {key: encoding[key] for key in noted["encoded"] if key in encoding}
-    wanted["dtype"] = datatype.numpy_of(attr.dtype)
-    return encode_cf_variable(Variable(given.dims, given.data, {}, wanted), name=one.name)
+    decoding = {key: encoding[key] for key in noted["encoded"] if key in encoding}
+    wanted = {**decoding, "dtype": datatype.numpy_of(attr.dtype)}
+    return faithful.encoded(one.name, given, wanted, decoding)
