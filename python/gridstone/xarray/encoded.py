@@ -12,11 +12,12 @@ from .form import Form
 from .plan import Planned
 
 
-def as_stored(array: Array, one: Planned) -> Planned:
-    """A variable as its array takes it.
+def as_stored(array: Array, one: Planned, widens: bool = False) -> Planned:
+    """A variable as its array takes it. `widens`: the caller notes the width of longer texts.
 
     Raises:
-        InputError: an array of several attributes, or values that its encoding cannot have.
+        InputError: an array of several attributes, values that its encoding cannot have, or texts longer than those of
+            a fixed width.
     """
     if len(array.schema_names) != 1:
         raise InputError(
@@ -27,6 +28,8 @@ def as_stored(array: Array, one: Planned) -> Planned:
     meta = array[attr.name].meta
     noted = meta.get(notes.KEY) or {}
     form = Form(attr.dtype, attr.nullable, one.form.noted)
+    if not widens:
+        _check_width(one, noted.get("dtype"))
     if "encoded" not in noted:
         if "encoded" in one.noted:
             raise InputError(
@@ -37,6 +40,21 @@ def as_stored(array: Array, one: Planned) -> Planned:
     if "encoded" in one.noted and is_alike:
         return replace(one, form=form)
     return replace(one, form=form, variable=_with_encoding(array, one, noted))
+
+
+def _check_width(one: Planned, noted: Any) -> None:
+    """An `InputError` for texts longer than the width that is noted: blocks of Dask would be cut to it."""
+    if not isinstance(noted, str) or not noted.startswith("U"):
+        return
+    width, given = int(noted[1:]), one.variable
+    longest = given.dtype.itemsize // 4 if given.dtype.kind == "U" else width + 1
+    if longest > width and not one.is_lazy:
+        longest = max((len(text) for text in given.values.ravel().tolist() if isinstance(text, str)), default=0)
+    if longest > width:
+        raise InputError(
+            f"{one.name!r}: its texts may be longer than those of the group, which have {width} characters at most; "
+            f"shorten them with astype('U{width}'), or write the variable anew, mode=\"a\""
+        )
 
 
 def decoded(array: Array, name: str) -> Any:

@@ -115,6 +115,10 @@ def _in_unit(name: str, stored: np.dtype[Any]) -> np.dtype[Any]:
 
 def _recast(values: AnyArray, dtype: Any) -> AnyArray:
     """Values in another type; an `UnsupportedError` if a time or a large integer is another one there."""
+    if dtype is not object and np.dtype(dtype).kind == "U":
+        # A region may have written texts longer than the noted width, and none is cut.
+        whole: AnyArray = values.astype(np.str_)
+        return whole if whole.dtype.itemsize > np.dtype(dtype).itemsize else whole.astype(dtype)
     made: AnyArray = values.astype(dtype, copy=False)
     is_time = made.dtype.kind in "mM"
     if not is_time and not (made.dtype.kind == "f" and values.dtype.kind in "iu" and values.dtype.itemsize == 8):
