@@ -69,12 +69,24 @@ def _goes_on(held: creation.There, dim: str, before: int, labels: Any, count: in
         if array.sparse or dim not in creation.dims_of(array):
             continue
         axis = creation.dims_of(array).index(dim)
-        if array.schema.dims[axis]._stored_labels is not None:
+        if creation.shares_labels(array, axis):
+            _check_elsewhere(array, axis, dim)
+        elif array.schema.dims[axis]._stored_labels is not None:
             found = True
         elif labels is not None and (own := own_coordinates(array, axis)) is not None:
             found = True
             _check_next(array, dim, own, labels, count)
     return found
+
+
+def _check_elsewhere(array: Array, axis: int, dim: str) -> None:
+    """An `InputError` if labels lie in an array of another group, which would not grow. Of an array that was removed
+    there are none."""
+    if array.dim(array.dims[axis]).labels is not None:
+        raise InputError(
+            f"the labels of {array.path!r} along {dim!r} lie in an array of another group, which would stay shorter; "
+            f"append to the group that has the coordinate"
+        )
 
 
 def _check_next(array: Array, dim: str, own: Any, labels: Any, count: int) -> None:

@@ -36,8 +36,8 @@ def as_stored(array: Array, one: Planned, widens: bool = False) -> Planned:
                 f"{one.name!r} is given with an encoding, and the array holds plain values; append without encoding="
             )
         return replace(one, form=form)
-    is_alike = one.form.dtype == attr.dtype and one.encoding == meta.get("encoding")
-    if "encoded" in one.noted and is_alike:
+    is_number = datatype.numpy_of(attr.dtype).kind in "iuf"
+    if "encoded" in one.noted and one.encoding == meta.get("encoding") and not is_number:
         return replace(one, form=form)
     return replace(one, form=form, variable=_with_encoding(array, one, noted))
 
@@ -71,7 +71,10 @@ def _with_encoding(array: Array, one: Planned, noted: Any) -> Any:
 
     attr = array.schema.attrs[0]
     given = one.variable
-    if "encoded" in one.noted:
+    if "encoded" in one.noted and given.dims == one.given.dims:
+        # What the caller's own encoding has changed does not count.
+        given = one.given
+    elif "encoded" in one.noted:
         attrs = notes.typed(one.encoding, one.noted.get("types", {}).get("encoding"))
         given = decode_cf_variable(one.name, Variable(given.dims, given.data, attrs))
     encoding = _encoding(array[attr.name].meta.get("encoding"), noted.get("types", {}).get("encoding"))

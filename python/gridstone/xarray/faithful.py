@@ -1,7 +1,9 @@
 """Encoding that loses nothing: what xarray's encoder gives is decoded again and compared."""
 
+import contextlib
+import threading
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,18 @@ def _checked(values: Any, dims: Any, name: Hashable, encoding: Mapping[str, Any]
     return made
 
 
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """Keeps warnings back, in the main thread: their filters are those of the process, and threads would leave each
+    other's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def through_encoder(name: Hashable, dims: Any, values: Any, encoding: Mapping[str, Any]) -> Any:
     """Values as xarray encodes them, without its warnings: what they warn of is looked for.
 
@@ -57,8 +71,7 @@ def through_encoder(name: Hashable, dims: Any, values: Any, encoding: Mapping[st
     from xarray import Variable
     from xarray.conventions import encode_cf_variable
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with without_warnings():
         try:
             made = encode_cf_variable(Variable(dims, values, {}, dict(encoding)), name=name)
             return made.copy(deep=False, data=made.data) if made.chunks is not None else made.load()
@@ -76,7 +89,10 @@ def losses(name: Hashable, dims: Any, values: Any, made: Any, decoding: Mapping[
         step = abs(float(decoding.get("scale_factor", 1)))
         half = step / 2 if made.dtype.kind in "iu" else 0
         is_gone = _gaps(given)
-        near = np.isclose(back, given, rtol=_digits(made.dtype, given.dtype, back.dtype), atol=half, equal_nan=True)
+        digits = _digits(made.dtype, given.dtype, back.dtype)
+        # What is added and taken away again is rounded too, however small the value is.
+        around = 1.001 * half + digits * abs(float(decoding.get("add_offset", 0)))
+        near = np.isclose(back, given, rtol=digits, atol=around, equal_nan=True)
         return np.asarray((is_gone != _gaps(back)) | ~(is_gone | near))
     is_gone = _gaps(given)
     wanted = given
@@ -107,7 +123,6 @@ def _decoded(name: Hashable, dims: Any, data: Any, decoding: Mapping[str, Any], 
     from xarray import Variable
     from xarray.conventions import decode_cf_variable
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with without_warnings():
         found = decode_cf_variable(name, Variable(dims, data, dict(decoding)), decode_timedelta=kind == "m")
         return np.asarray(found.values)

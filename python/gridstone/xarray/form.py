@@ -1,7 +1,6 @@
 """How the values of a variable lie in a store, and how they are shown again: the types that xarray knows and a store
 does not, such as texts of a fixed width, and objects that may be missing."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -279,8 +278,7 @@ def _cast(form: Form, values: AnyArray, name: str) -> AnyArray:
     """Objects as numbers; an `InputError` for one that is another number, or none, in the type."""
     dtype = datatype.numpy_of(form.dtype)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
+        with np.errstate(all="ignore"):
             made: AnyArray = values.astype(dtype)
         same = _is_kept(values, made)
     except (TypeError, ValueError, OverflowError) as error:

@@ -55,6 +55,24 @@ def test_appends_without_the_labels_are_refused(tmp_path, is_lazy):
     assert opened(uri).t.values.tolist() == DAYS.tolist()
 
 
+def test_a_coordinate_that_was_removed_comes_with_the_new_positions(tmp_path):
+    uri = tmp_path / "a.gs"
+    gs.to_gridstone(_timed(DAYS), uri)
+    del gs.group(uri, mode="r+")["t"]
+    gs.to_gridstone(_timed(NOON), uri, append_dim="t")
+    found = opened(uri).load()
+    assert np.isnat(found.t.values[:3]).all() and found.t.values[3] == NOON[0]
+    assert found.v.values.tolist() == [0, 1, 2, 0]
+
+
+def test_variables_without_positions_are_as_they_are_there(tmp_path):
+    uri = tmp_path / "a.gs"
+    given = xr.Dataset({"v": ("t", [1.0]), "none": ("x", np.zeros(0)), "also": (("t", "x"), np.zeros((1, 0)))})
+    gs.to_gridstone(given, uri)
+    gs.to_gridstone(given, uri, append_dim="t")
+    assert opened(uri).sizes == {"t": 2, "x": 0}
+
+
 @pytest.mark.parametrize("is_lazy", [False, True])
 def test_own_coordinates_go_on(tmp_path, is_lazy):
     uri = tmp_path / "a.gs"

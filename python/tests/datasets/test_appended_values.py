@@ -66,6 +66,23 @@ def test_values_that_packing_cannot_have_are_refused(tmp_path, is_lazy, value):
     np.testing.assert_allclose(opened(uri).v, [0.1, 20.3, 0.5, -0.3])
 
 
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_the_same_encoding_given_again_loses_nothing_either(tmp_path, is_lazy):
+    uri = tmp_path / "a.gs"
+    encoding = {"v": {"dtype": "int16", "scale_factor": 0.01, "add_offset": 273.15}}
+    values = np.arange(-10000, 30000, dtype="f4") * np.float32(0.005)
+    first = xr.Dataset({"v": ("x", values)})
+    gs.to_gridstone(first, uri, encoding=encoding)
+    gs.to_gridstone(first.chunk() if is_lazy else first, uri, append_dim="x", encoding=encoding)
+    np.testing.assert_array_equal(opened(uri).v[: values.size], opened(uri).v[values.size :])
+    lost = xr.Dataset({"v": ("x", [1e6])})
+    more = {"append_dim": "x", "encoding": encoding}
+    _refused(uri, "'v'", lambda: gs.to_gridstone(lost.chunk() if is_lazy else lost, uri, **more))
+    finer = {"append_dim": "x", "encoding": {"v": {"dtype": "int32", "scale_factor": 0.5}}}
+    gs.to_gridstone(xr.Dataset({"v": ("x", [1.26])}), uri, **finer)
+    assert float(opened(uri).v[-1]) == pytest.approx(1.26, abs=0.0051)
+
+
 def test_what_equals_the_fill_value_is_refused(tmp_path):
     uri = tmp_path / "a.gs"
     gs.to_gridstone(xr.Dataset({"v": ("x", [1.0, np.nan])}), uri, encoding={"v": {"dtype": "int16", "_FillValue": -1}})
