@@ -41,7 +41,7 @@ def _checked(values: Any, dims: Any, name: Hashable, encoding: Mapping[str, Any]
     lost = losses(name, dims, values, made, decoding)
     if lost.any():
         first = np.asarray(values)[lost].ravel()[0]
-        how = ", ".join(f"{key}={decoding[key]!r}" for key in decoding)
+        how = ", ".join(f"{key}={decoding[key]!r}" for key in decoding if key != "dtype")
         raise InputError(
             f"{name!r}: {brief(first)} is another value in the encoding of the array (dtype={encoding['dtype']}"
             f'{", " if how else ""}{how}); write the variable anew, mode="a", with an encoding= that has it: a float '
@@ -84,7 +84,11 @@ def losses(name: Hashable, dims: Any, values: Any, made: Any, decoding: Mapping[
     given = np.asarray(values)
     if given.size == 0 or given.dtype.kind in "UST":
         return np.zeros(given.shape, np.bool_)
-    back = _decoded(name, dims, made.data, decoding, given.dtype.kind)
+    try:
+        back = _decoded(name, dims, made.data, decoding, given.dtype.kind)
+    except (ValueError, OverflowError):
+        # Numbers of finer units that the encoder has chosen may be no time at all in those of the array.
+        return np.ones(given.shape, np.bool_)
     if given.dtype.kind in "iufc" and back.dtype.kind in "iufc":
         step = abs(float(decoding.get("scale_factor", 1)))
         half = step / 2 if made.dtype.kind in "iu" else 0

@@ -42,13 +42,15 @@ def test_dates_that_the_units_of_an_array_cannot_have_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("is_lazy", [False, True])
-def test_times_that_their_encoding_cannot_have_are_refused(tmp_path, is_lazy):
+@pytest.mark.parametrize("time", ["2000-01-04T12", "2000-01-04T05:07:11.123456789"])
+def test_times_that_their_encoding_cannot_have_are_refused(tmp_path, time, is_lazy):
     uri = tmp_path / "a.gs"
     encoding = {"when": {"units": "days since 2000-01-01", "dtype": "int64"}}
     gs.to_gridstone(xr.Dataset({"when": ("x", DAYS)}), uri, encoding=encoding)
-    noon = xr.Dataset({"when": ("x", dask.array.from_array(NOON) if is_lazy else NOON)})
-    _refused(uri, "dtype", lambda: gs.to_gridstone(noon, uri, append_dim="x"))
-    _refused(uri, "dtype", lambda: gs.to_gridstone(noon, uri, region={"x": slice(1, 2)}))
+    times = np.array([time], "datetime64[ns]")
+    other = xr.Dataset({"when": ("x", dask.array.from_array(times) if is_lazy else times)})
+    _refused(uri, "dtype|encoding", lambda: gs.to_gridstone(other, uri, append_dim="x"))
+    _refused(uri, "dtype|encoding", lambda: gs.to_gridstone(other, uri, region={"x": slice(1, 2)}))
     assert opened(uri).when.values.tolist() == DAYS.tolist()
 
 
