@@ -80,8 +80,8 @@ def _goes_on(held: creation.There, dim: str, before: int, labels: Any, count: in
 
 
 def _check_elsewhere(array: Array, axis: int, dim: str) -> None:
-    """An `InputError` if labels lie in an array of another group, which would not grow. Of an array that was removed
-    there are none."""
+    """An `InputError` if labels lie in an array of another group, which would not grow. An array that was removed has
+    none."""
     if array.dim(array.dims[axis]).labels is not None:
         raise InputError(
             f"the labels of {array.path!r} along {dim!r} lie in an array of another group, which would stay shorter; "
