@@ -1,6 +1,7 @@
 """Variables behind the end of those that a group holds."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from ..stores.nodes import joined
 from ..stores.transaction import Transaction
 from . import creation, notes
 from .blocks import Block
+from .dataset import _own_coordinates as own_coordinates
 from .encoded import as_stored
+from .form import is_missing
 from .plan import Planned
 
 _LENGTH = "length"
@@ -38,17 +41,63 @@ def appended(tx: Transaction, path: str, plans: Sequence[Planned], dim: str) -> 
     _check(path, plans, held, dim)
     labels = _labels(along, dim)
     later: list[Block] = []
-    new = [one for one in plans if one.name not in held.arrays]
+    goes_on = _goes_on(held, dim, before, labels, sum(one.shape[0] for one in along if one.labels_name == dim))
+    new = [one for one in plans if one.name not in held.arrays and not (goes_on and one.labels_name == dim)]
     for one in creation.coordinates_first(plans):
         if one.name not in held.arrays:
             continue
         if one.axis_of(dim) is not None:
             later += _behind(held.arrays[one.name], one, dim, before, labels)
-        elif not one.is_lazy and not _is_same(held.arrays[one.name], one):
-            later += creation.created(tx, path, [one], held)
-    for one in new:
+        else:
+            _check_same(path, held.arrays[one.name], one, dim)
+    for one in creation.coordinates_first(new):
         later += _added(tx, path, one, dim, before)
     return later
+
+
+def _goes_on(held: creation.There, dim: str, before: int, labels: Any, count: int) -> bool:
+    """Whether arrays of the group have the coordinates of a dimension themselves, without an array for them: as labels,
+    or as a dimension that does not count from 0. Then those of the new positions go there too.
+
+    Raises:
+        InputError: other coordinates than those that follow in such a dimension.
+    """
+    if dim in held.arrays or before == 0:
+        return False
+    found = False
+    for array in held.arrays.values():
+        if array.sparse or dim not in creation.dims_of(array):
+            continue
+        axis = creation.dims_of(array).index(dim)
+        if creation.shares_labels(array, axis):
+            _check_elsewhere(array, axis, dim)
+        elif array.schema.dims[axis]._stored_labels is not None:
+            found = True
+        elif labels is not None and (own := own_coordinates(array, axis)) is not None:
+            found = True
+            _check_next(array, dim, own, labels, count)
+    return found
+
+
+def _check_elsewhere(array: Array, axis: int, dim: str) -> None:
+    """An `InputError` if labels lie in an array of another group, which would not grow. An array that was removed has
+    none."""
+    if array.dim(array.dims[axis]).labels is not None:
+        raise InputError(
+            f"the labels of {array.path!r} along {dim!r} lie in an array of another group, which would stay shorter; "
+            f"append to the group that has the coordinate"
+        )
+
+
+def _check_next(array: Array, dim: str, own: Any, labels: Any, count: int) -> None:
+    """An `InputError` unless labels are the next coordinates of a dimension."""
+    follow = own[-1:] + np.arange(1, count + 1)
+    if labels.dtype.kind in "iufmM" and np.array_equal(follow, labels):
+        return
+    raise InputError(
+        f"the dimension {dim!r} of {array.path!r} has coordinates of its own, of which the next is {follow[0]}, and "
+        f"the Dataset has {brief(labels[0])}; drop them with ds.drop_vars({dim!r}), or append with gridstone.open"
+    )
 
 
 def _check(path: str, plans: Sequence[Planned], held: creation.There, dim: str) -> None:
@@ -79,7 +128,7 @@ def _check(path: str, plans: Sequence[Planned], held: creation.There, dim: str) 
 def _labels(along: Sequence[Planned], dim: str) -> Any:
     """The labels of the new positions, of which the coordinate tells."""
     own = next((one for one in along if one.labels_name == dim), None)
-    if own is None or own.is_lazy or 0 in own.shape:
+    if own is None or 0 in own.shape:
         return None
     return creation.as_labels(own.given.values)
 
@@ -88,19 +137,25 @@ def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> l
     """Appends a variable to its array."""
     axis = one.axis_of(dim)
     assert axis is not None
-    one = as_stored(array, one)
+    one = as_stored(array, one, widens=True)
     noted = dict(array[array.schema_names[0]].meta.get(notes.KEY) or {})
     count = one.shape[axis]
     if count == 0:
         return []
     widened = _wider(noted, one.noted)
+    is_shared = creation.shares_labels(array, axis)
     array[array.schema_names[0]].meta[notes.KEY] = {**noted, **widened, _LENGTH: before + count}
     starts = tuple(before if place == axis else 0 for place in range(len(one.shape)))
     given = labels if _takes_labels(array, axis, before) and one.labels_name != dim else None
+    if given is None and before and array.schema.dims[axis]._stored_labels is not None and not is_shared:
+        raise InputError(
+            f"{one.name!r} has labels along {dim!r}, and the Dataset has no coordinate there that can be their "
+            f"continuation: give {dim!r} coordinates, or take the labels away with gridstone.open"
+        )
     if not one.is_lazy and len(list(creation.slabs(one.variable))) == 1 and 0 not in one.shape:
         from .form import prepared
 
-        array.append({array.schema_names[0]: prepared(one.form, one.variable.values)}, axis, labels=given)
+        array.append({array.schema_names[0]: prepared(one.form, one.variable.values, one.name)}, axis, labels=given)
         return []
     return _grown(array, one, axis, before, given, starts)
 
@@ -143,24 +198,42 @@ def _wider(noted: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     return {"dtype": "O"}
 
 
-def _is_same(array: Array, one: Planned) -> bool:
-    """Whether a variable holds what its array does."""
+def _check_same(path: str, array: Array, one: Planned, dim: str) -> None:
+    """An `InputError` unless a variable holds what its array does; one that is not in memory is looked through slab by
+    slab."""
     from .form import Shown
 
-    if array.shape != one.shape or array.schema_names != [one.name]:
+    # The sizes are those of the group: they are checked before.
+    stored = as_stored(array, one, widens=True)
+    shown = Shown(array.schema.attrs[0], creation.noted_of(array))
+    for part in creation.slabs(stored.variable):
+        there = shown.values(array[array.schema_names[0]][part or ...])
+        if not _are_same(there, np.asarray(stored.variable[part].values)):
+            raise InputError(
+                f"{one.name!r} is without {dim!r}, and has other values than in the group {path!r}; leave it out with "
+                f'ds.drop_vars({one.name!r}), or replace it first, mode="a"'
+            )
+
+
+def _are_same(there: Any, given: Any) -> bool:
+    """Whether two arrays of values are equal, gaps at the same places among them; floats as those of the group."""
+    if there.shape != given.shape:
         return False
-    there = Shown(array.schema.attrs[0], creation.noted_of(array)).values(array[one.name][...])
-    values = as_stored(array, one).variable.values
-    if there.dtype.kind in "fcmM" and values.dtype.kind == there.dtype.kind:
-        return bool(np.array_equal(there, values, equal_nan=True))
-    return bool(np.array_equal(there, values))
+    if "O" in (there.dtype.kind, given.dtype.kind) or "T" in (there.dtype.kind, given.dtype.kind):
+        pairs = zip(there.ravel().tolist(), given.ravel().tolist(), strict=True)
+        return all(is_missing(one) == is_missing(other) and (is_missing(one) or one == other) for one, other in pairs)
+    if there.dtype.kind == given.dtype.kind and there.dtype.kind in "fc":
+        given = given.astype(there.dtype)
+    has_gaps = there.dtype.kind in "fcmM" and given.dtype.kind in "iufcmM"
+    return bool(np.array_equal(there, given, equal_nan=has_gaps))
 
 
 def _added(tx: Transaction, path: str, one: Planned, dim: str, before: int) -> list[Block]:
-    """A variable that the group lacks: its earlier positions are unwritten."""
+    """A variable that the group lacks: its earlier positions are missing."""
     axis = one.axis_of(dim)
     if axis is None or before == 0:
         return creation.created(tx, path, [one], creation.there(tx, path))
+    one = _with_gaps(one, dim)
     made = tx.create(joined(path, one.name), _longer(one, axis, before))
     creation.describe(made, one)
     starts = tuple(before if place == axis else 0 for place in range(len(one.shape)))
@@ -168,6 +241,25 @@ def _added(tx: Transaction, path: str, one: Planned, dim: str, before: int) -> l
         return [Block(made.path, one, starts)]
     creation.fill(made, one, starts)
     return []
+
+
+def _with_gaps(one: Planned, dim: str) -> Planned:
+    """A variable in a form that has missing values.
+
+    Raises:
+        InputError: a variable that has an encoding with no place for them.
+    """
+    is_float = one.form.dtype in ("float16", "float32", "float64")
+    if one.form.nullable or is_float or (one.form.dtype.startswith(("datetime64", "timedelta64"))):
+        return one
+    if "encoded" in one.noted:
+        raise InputError(
+            f"{one.name!r} is new, so that its earlier positions along {dim!r} are missing, and its encoding has no "
+            f'place for them: append it without encoding=, or write it for all positions first, mode="a"'
+        )
+    # The type that is noted has no missing values either.
+    form = replace(one.form, nullable=True, noted={k: v for k, v in one.form.noted.items() if k != "dtype"})
+    return replace(one, form=form, noted={key: value for key, value in one.noted.items() if key != "dtype"})
 
 
 def _longer(one: Planned, axis: int, before: int) -> Schema:

@@ -189,7 +189,7 @@ def fill(array: Array, one: Planned, starts: Sequence[int] | None = None) -> Non
 
 def write(array: Array, one: Planned, values: Any, starts: Sequence[int], **options: Any) -> Any:
     """Writes a block at positions; options as `Array.write`."""
-    made = prepared(one.form, values)
+    made = prepared(one.form, values, one.name)
     name = array.schema_names[0]
     if not array.ndim:
         return array.write({name: made}, **options)

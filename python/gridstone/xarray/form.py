@@ -114,6 +114,10 @@ def _in_unit(name: str, stored: np.dtype[Any]) -> np.dtype[Any]:
 
 def _recast(values: AnyArray, dtype: Any) -> AnyArray:
     """Values in another type; an `UnsupportedError` if a time or a large integer is another one there."""
+    if dtype is not object and np.dtype(dtype).kind == "U":
+        # A region may have written texts longer than the noted width, and none is cut.
+        whole: AnyArray = values.astype(np.str_)
+        return whole if whole.dtype.itemsize > np.dtype(dtype).itemsize else whole.astype(dtype)
     made: AnyArray = values.astype(dtype, copy=False)
     is_time = made.dtype.kind in "mM"
     if not is_time and not (made.dtype.kind == "f" and values.dtype.kind in "iu" and values.dtype.itemsize == 8):
@@ -225,8 +229,15 @@ def _kind(value: Any) -> str | None:
     return "float64" if isinstance(value, float | np.floating) else None
 
 
-def prepared(form: Form, values: Any) -> Any:
-    """Values as an attribute of this form takes them."""
+_WITH_NAN = ("float16", "float32", "float64", "complex64", "complex128")
+
+
+def prepared(form: Form, values: Any, name: str = "a variable") -> Any:
+    """Values as an attribute of this form takes them.
+
+    Raises:
+        InputError: objects that the type does not have: gaps without a place for them, numbers that it would change.
+    """
     given = np.asarray(values)
     if given.dtype.kind == "T":
         given = given.astype(object)
@@ -234,13 +245,59 @@ def prepared(form: Form, values: Any) -> Any:
         return given.astype(object)
     elif given.dtype.kind != "O":
         return given
-    if form.dtype not in ("string", "bytes") and not form.nullable:
-        return given.astype(datatype.numpy_of(form.dtype))
     gone = np.fromiter((is_missing(one) for one in given.ravel().tolist()), np.bool_, given.size).reshape(given.shape)
-    blanks: dict[str, Any] = {"string": "", "bytes": b""}
-    blank = blanks.get(form.dtype, 0)
+    if gone.any() and not form.nullable and form.dtype not in _WITH_NAN:
+        raise InputError(
+            f"{name!r} has missing values, such as {brief(given[gone].ravel()[0])}, and its array of {form.dtype} has "
+            f'no place for them: fill them first, such as ds[{name!r}].fillna(…), or write the variable anew, mode="a"'
+        )
     filled = given.copy()
-    filled[gone] = blank
-    if form.dtype not in ("string", "bytes"):
-        filled = filled.astype(datatype.numpy_of(form.dtype))
+    filled[gone] = _blank(form)
+    if form.dtype in ("string", "bytes"):
+        _check_kinds(form, filled, name)
+    else:
+        filled = _cast(form, filled, name)
+    if not form.nullable and gone.any():
+        filled[gone] = np.nan
     return np.ma.MaskedArray(filled, mask=gone) if form.nullable else filled
+
+
+def _blank(form: Form) -> Any:
+    """What lies below a gap."""
+    blanks: dict[str, Any] = {"string": "", "bytes": b"", "bool": False}
+    return blanks.get(form.dtype, 0)
+
+
+def _check_kinds(form: Form, values: AnyArray, name: str) -> None:
+    kind = str if form.dtype == "string" else bytes
+    if other := next((one for one in values.ravel().tolist() if not isinstance(one, kind)), None):
+        raise InputError(f"{name!r}: {brief(other)} is no {kind.__name__}, and its array is of {form.dtype}")
+
+
+def _cast(form: Form, values: AnyArray, name: str) -> AnyArray:
+    """Objects as numbers; an `InputError` for one that is another number, or none, in the type."""
+    dtype = datatype.numpy_of(form.dtype)
+    try:
+        with np.errstate(all="ignore"):
+            made: AnyArray = values.astype(dtype)
+        same = _is_kept(values, made)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name!r}: its objects are not all of its array's type, {form.dtype}: {error}") from error
+    if not same.all():
+        raise InputError(
+            f"{name!r}: {brief(values[~same].ravel()[0])} is another value as {form.dtype}, the type of its array; "
+            f'convert it first, or write the variable anew with a wider type, mode="a"'
+        )
+    return made
+
+
+def _is_kept(values: AnyArray, made: AnyArray) -> AnyArray:
+    """Where objects are the numbers that they became; floats may be rounded to shorter ones, integers and truths may
+    not."""
+    if made.dtype.kind not in "biufc":
+        return np.ones(values.shape, np.bool_)
+    if made.dtype.kind not in "fc":
+        return np.asarray(made.astype(object) == values, np.bool_)
+    pairs = zip(values.ravel().tolist(), made.ravel().tolist(), strict=True)
+    kept = (isinstance(one, float | complex | np.inexact) or one == other for one, other in pairs)
+    return np.fromiter(kept, np.bool_, values.size).reshape(values.shape)

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from xarray import Variable
 from xarray.backends import BackendArray
-from xarray.conventions import encode_cf_variable
 from xarray.core import indexing
 
 from ..arrays.array import Array
+from ..base.printable import brief
 from ..column import datatype
 from ..column.datatype import AnyArray
+from ..errors import InputError
+from . import faithful
 from .form import Shown
 
 _OUTER_WASTE_MAX = 4
@@ -85,30 +86,54 @@ def _expanded(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[AnyArray, .
     return tuple(made)
 
 
+_LOOKED_THROUGH_CELLS = 1 << 18
+"""Cells that are looked through when a variable is opened, for the type that loses none of them."""
+
+
+def _dims(values: AnyArray) -> tuple[str, ...]:
+    return tuple(f"d{place}" for place in range(np.ndim(values)))
+
+
 class EncodedArray(BackendArray):
     """What a file would hold for a stored attribute: packed, with fill values, times as numbers. It is made block by
-    block of what is read, by xarray's encoder."""
+    block of what is read, by xarray's encoder. A small one whose integers would lose values is of floats."""
 
-    __slots__ = ("_encoding", "_inner", "_name", "dtype", "shape")
+    __slots__ = ("_decoding", "_encoding", "_inner", "_name", "dtype", "shape")
 
     def __init__(self, inner: StoredArray, encoding: Mapping[str, Any], name: str) -> None:
         self._inner, self._encoding, self._name = inner, dict(encoding), name
         self.shape = inner.shape
-        self.dtype = self._encoded(np.zeros((0,), inner.dtype)).dtype
+        sample = self._through_encoder(np.zeros((0,), inner.dtype))
+        self.dtype, self._decoding = sample.dtype, dict(sample.attrs)
+        if self.dtype.kind in "iu" and math.prod(self.shape) <= _LOOKED_THROUGH_CELLS:
+            values = np.asarray(inner[indexing.BasicIndexer((slice(None),) * len(self.shape))])
+            if self._loses(values, self._through_encoder(values)).any():
+                # The units of the attributes, whatever the encoder would choose for a block.
+                self.dtype = np.dtype(np.float64)
+                self._encoding |= {**self._decoding, "dtype": self.dtype}
 
-    def _encoded(self, values: Any) -> Any:
-        return self.encoded_variable(values).data
+    def _through_encoder(self, values: Any) -> Any:
+        return faithful.through_encoder(self._name, _dims(values), values, self._encoding)
 
-    def encoded_variable(self, values: Any) -> Any:
-        """Values with the attributes that decode them."""
-        given = np.asarray(values)
-        dims = tuple(f"d{place}" for place in range(given.ndim))
-        return encode_cf_variable(Variable(dims, given, {}, self._encoding), name=self._name)
+    def _loses(self, values: AnyArray, made: Any) -> AnyArray:
+        return faithful.losses(self._name, _dims(values), values, made, self._decoding)
 
     @property
     def attrs(self) -> dict[str, Any]:
         """The attributes that decode what is read."""
-        return dict(self.encoded_variable(np.zeros((0,), self._inner.dtype)).attrs)
+        return dict(self._decoding)
+
+    def _encoded(self, values: Any) -> Any:
+        given = np.asarray(values)
+        made = self._through_encoder(given)
+        lost = self._loses(given, made)
+        if lost.any():
+            raise InputError(
+                f"variable {self._name!r}: {brief(given[lost].ravel()[0])} is another value in its encoding, which was "
+                f"kept from a file ({', '.join(f'{k}={v!r}' for k, v in self._encoding.items())}); read it decoded, "
+                f"with decode_times and mask_and_scale on"
+            )
+        return made.data
 
     def __getitem__(self, key: Any) -> Any:
         return self._encoded(self._inner[key])

@@ -28,6 +28,11 @@ def array_name(name: Hashable) -> str:
         )
     if not name:
         raise InputError(f"{name!r} cannot be the name of a variable here: the string must be length 1 or greater")
+    if name == UNNAMED:
+        raise InputError(
+            f"{name!r} cannot be the name of a variable here: the array of a variable without a name is called so; "
+            f"rename it with Dataset.rename"
+        )
     if "/" in name:
         raise InputError(
             f"the variable {brief(name)} has a slash in its name, which separates groups in a store; rename it, or "

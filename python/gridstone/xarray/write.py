@@ -45,6 +45,8 @@ def to_gridstone(
             "a" with `append_dim`, "r+" with `region`, else "w-".
         append_dim: the dimension along which variables are appended. Other processes may append at the same time: each
             block is there once, behind those of the commits before it.
+            Variables without it must be as they are there, and those that are new are missing before. Types and
+            encodings are those of the group; floats are rounded to shorter ones, other values must not change.
         region: where variables that are there are written: a dict of slices by dimension, "auto" for a dimension whose
             place its coordinates tell, or "auto" for all. Regions of several processes need no alignment.
         encoding: by variable, how it is stored: `chunks` or `tile`, `filters` (or `zlib`, `complevel`, `shuffle`); and
@@ -62,7 +64,7 @@ def to_gridstone(
 
     Raises:
         ExistsError: mode "w-", and the group holds something.
-        InputError: sizes, coordinates, names or encodings that do not fit.
+        InputError: sizes, coordinates, names or encodings that do not fit, or values that would become others.
         NotImplementedError: an index of several levels; `reset_index` makes coordinates of it.
         TypeError: names that are no text.
 
