@@ -1,5 +1,7 @@
 """Promise: whatever is committed between the look at a group and a commit of ours, the group stays one Dataset."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -62,3 +64,18 @@ def test_two_variables_of_one_dimension_are_added_at_once(tmp_path, monkeypatch,
     with opened(uri) as found:
         assert set(found.variables) == set(expected.variables)
         xr.testing.assert_equal(found, expected)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_many_add_variables_and_days_at_once(tmp_path, lazy):
+    uri = tmp_path / "d.gs"
+    gs.to_gridstone(days(0, 3), uri)
+    added = [xr.Dataset({f"w{number}": ("x", np.full(5, number))}) for number in range(6)]
+    calls = [(one.chunk() if lazy else one, {"mode": "a"}) for one in added]
+    calls[3:3] = [(days(at, at + 1)[["v", "day"]], {"append_dim": "t"}) for at in (3, 4)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda call: gs.to_gridstone(call[0], uri, **call[1]), calls))
+    with opened(uri) as found:
+        assert sorted(found.day.values.tolist()) == list(range(5))
+        for number, one in enumerate(added):
+            xr.testing.assert_equal(found[f"w{number}"].drop_vars("x"), one[f"w{number}"])
