@@ -1,7 +1,10 @@
 """Variables of Dask: blocks that are written as they are computed."""
 
+import contextlib
 import os
-from collections.abc import Sequence
+import re
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -11,6 +14,8 @@ import numpy as np
 from ..arrays.array import Array
 from ..base.extras import needed
 from ..context.settings import Context
+from ..dask.place import Place, place_of
+from ..errors import ConflictError, NotFoundError
 from ..stores.transaction import Transaction, commit
 from ..version.receipt import Receipt
 from .asked import Asked, touched
@@ -92,44 +97,123 @@ def _batches(source: Any) -> Any:
         yield batch
 
 
-def receipts_of(asked: Asked, later: Sequence[Block]) -> list[Any]:
-    """A task for each block that writes it without a commit and gives the receipt."""
+def receipts_of(arrays: Mapping[str, Array], later: Sequence[Block]) -> list[Any]:
+    """A task for each block that writes it without a commit and gives the receipt. `arrays` are those that the blocks
+    go to, by path."""
     task = needed("dask", "dask", "blocks").delayed(_written, pure=False)
     made = []
     for one in later:
         if 0 in one.planned.shape:
             continue
-        place = (os.fspath(asked.uri), one.path, asked.context, one.planned.form)
+        place = place_of(arrays[one.path], "a block")
         parts = one.planned.variable.data.to_delayed().ravel()
         for part, key in zip(parts, _keys(one.planned.variable.data), strict=True):
             starts = tuple(low + cut.start for low, cut in zip(one.starts, key, strict=True))
-            made.append(task(place, starts, part))
+            made.append(task(place, one.planned.form, starts, part))
     return made
 
 
-def _written(place: tuple[str, str, Context, Form], starts: tuple[int, ...], values: Any) -> Receipt:
-    """Writes a block in whatever process this is."""
-    from ..stores.store import open_array
+def _written(place: Place, form: Form, starts: tuple[int, ...], values: Any) -> Receipt:
+    """Writes a block in whatever process this is.
 
-    uri, path, context, form = place
-    array = open_array(uri, mode="r+", path=path, context=context)
+    Raises:
+        NotFoundError: the array of the graph is gone, and perhaps another one lies at its place.
+    """
+    array = place.writer()
+    if array.native.id != place.id:
+        raise _gone(place)
     key = tuple(slice(0, size) for size in np.shape(values))
     found = _Target(array, form, starts).write(key, values, commit=False)
     assert isinstance(found, Receipt)
     return found
 
 
+def _gone(place: Place) -> NotFoundError:
+    return NotFoundError(
+        f"{place.path!r} of {place.uri!r} is not the array of version {place.version} that this graph writes to: it "
+        f"was removed or replaced; call to_gridstone again"
+    )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Coordinates that a region was found by."""
+
+    place: Place | None
+    """None in a transaction, which sees by itself that they change."""
+    cut: tuple[slice, ...]
+    values: Any
+    """As they lie in the array."""
+
+    def check(self) -> None:
+        """A `ConflictError` unless they lie there still."""
+        from ..stores.store import open_array
+
+        assert self.place is not None
+        with contextlib.suppress(NotFoundError, IndexError):
+            array = open_array(self.place.uri, path=self.place.path, context=self.place.context)
+            if array.native.id == self.place.id and is_same(array[array.schema_names[0]][self.cut], self.values):
+                return
+        raise ConflictError(
+            f"the coordinates in {self.place.path!r} were changed by another commit after version "
+            f"{self.place.version}, where the region was found by them; nothing was committed, call to_gridstone again"
+        )
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two blocks hold the same values, missing ones included."""
+    from xarray import Variable
+
+    hidden = (np.ma.getmaskarray(one), np.ma.getmaskarray(other))
+    dims = tuple(f"d{axis}" for axis in range(np.ndim(other)))
+    held: list[Any] = [Variable(dims, np.ma.getdata(values)) for values in (one, other)]
+    return np.array_equal(*hidden) and bool(held[0].equals(held[1]))
+
+
 def delayed(asked: Asked, later: Sequence[Block], version: int) -> Any:
     """What writes all blocks when it is computed, on any scheduler, and commits them in one version."""
-    dask = needed("dask", "dask", "compute=False")
     if not later:
-        return dask.delayed(version)
+        return needed("dask", "dask", "compute=False").delayed(version)
+    from ..stores.store import open_array
+
+    # The arrays of that version: another one that is made at the place later is none of the graph's.
+    paths = {one.path for one in later}
+    arrays = {path: open_array(asked.uri, path=path, version=version, context=asked.context) for path in paths}
+    return ending(asked, receipts_of(arrays, later), ())
+
+
+def ending(asked: Asked, receipts: Sequence[Any], seen: Sequence[Seen]) -> Any:
+    """The task that commits receipts."""
+    dask = needed("dask", "dask", "a variable of Dask")
     task = dask.delayed(committed, pure=False)
-    return task(os.fspath(asked.uri), receipts_of(asked, later), asked.message, asked.context)
+    return task(os.fspath(asked.uri), list(receipts), asked.message, asked.context, uuid.uuid4().hex, list(seen))
 
 
-def committed(uri: str, receipts: Sequence[Receipt], message: str | None, context: Context) -> int:
-    """The version that has what was written."""
-    version = commit(uri, list(receipts), message, context)
+def committed(
+    uri: str, receipts: Sequence[Receipt], message: str | None, context: Context, key: str, seen: Sequence[Seen]
+) -> int:
+    """The version that has what was written. A graph commits once: where it is computed again, or a worker died after
+    the commit with the results of its blocks, it gives that version."""
+    try:
+        # A commit of receipts reads nothing, so that coordinates that change between these two lines go unseen.
+        for one in seen:
+            one.check()
+        version = commit(uri, list(receipts), message, context, commit_key=key)
+    except ConflictError:
+        known = _known(uri, context, key)
+        if known is None:
+            raise
+        return known
     touched(uri)
     return version
+
+
+def _known(uri: str, context: Context, key: str) -> int | None:
+    """The version of the commit that had a key."""
+    try:
+        # A commit of nothing makes no version, and one with a known key is refused.
+        commit(uri, [], context=context, commit_key=key)
+    except ConflictError as error:
+        found = re.search(r"was given to another commit, version (\d+)", str(error))
+        return None if found is None else int(found[1])
+    return None

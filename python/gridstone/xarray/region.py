@@ -1,20 +1,22 @@
 """Parts of variables that are there: regions, which several processes may write at once."""
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arrays.array import Array
-from ..base.extras import needed
 from ..base.printable import brief
+from ..dask.place import place_of
 from ..errors import InputError, NotFoundError
 from ..stores.group import Group
 from ..stores.store import open as open_store
+from ..stores.transaction import Transaction
 from . import blocks, creation
 from .asked import Asked
-from .blocks import Block
+from .blocks import Block, Seen
+from .commits import committed
 from .dataset import arrays_of
 from .encoded import as_stored, decoded
 from .form import Shown
@@ -24,54 +26,78 @@ _AUTO = "auto"
 
 
 def written(asked: Asked, dataset: Any, encoding: Any, compute: bool) -> Any:
-    """Writes the variables of a Dataset to a region, in one commit of receipts: no tile is read and written back.
+    """Writes the variables of a Dataset to a region, in one commit: no tile is read and written back.
 
     Raises:
         InputError: slices that do not fit, coordinates that are not there, or others than those that are there.
         NotFoundError: a variable that the group lacks.
+        ConflictError: the coordinates along the region changed while blocks of Dask were computed.
     """
     if encoding:
         raise InputError("region= writes to variables that are there, whose encoding is known: leave out encoding=")
     node = open_store(asked.uri, "r+", path=asked.path, context=asked.context)
     if not isinstance(node, Group):
         raise InputError(f"{asked.path!r} is an array; region= writes to the variables of a group")
-    held = {name: array for array, name in arrays_of(node)}
-    shown = dataset.drop_vars([name for name in dataset.variables if not dataset[name].dims and name in held])
-    place = _place(asked.region, shown, held)
-    plans = [one for one in planned(shown, None, frozenset()) if any(dim in place for dim in one.variable.dims)]
-    _check(shown, place, plans, held)
-    now: list[Any] = []
-    later: list[Block] = []
-    for one in plans:
-        array = held[one.name]
-        starts = _starts(one, place, array)
-        if one.labels_name is not None:
-            _check_coordinate(array, one, starts)
-            continue
-        made = as_stored(array, one)
-        if 0 in made.shape:
-            continue
-        if made.is_lazy:
-            later.append(Block(array.path, made, starts))
-            continue
-        for part in creation.slabs(made.variable):
-            at = [low + (cut.start or 0) for low, cut in zip(starts, part, strict=True)]
-            now.append(creation.write(array, made, made.variable[part].values, at, commit=False))
-    if not later:
-        return _ended(asked, now, compute)
-    return _computed(asked, now, later, compute)
+    plans = planned(dataset, None, frozenset())
+    if any(one.is_lazy for one in plans):
+        return _with_receipts(asked, dataset, plans, {name: array for array, name in arrays_of(node)}, compute)
 
+    def fill(tx: Transaction) -> None:
+        # The coordinates are read in the transaction, which another commit that changes them makes begin again.
+        for part in _found_parts(asked, dataset, plans, creation.there(tx, asked.path).arrays).blocks:
+            creation.fill(tx[part.path], part.planned, part.starts)
 
-def _ended(asked: Asked, receipts: Sequence[Any], compute: bool) -> Any:
-    version = blocks.committed(os.fspath(asked.uri), receipts, asked.message, asked.context)
+    version = committed(asked, fill)
     return version if compute else blocks.delayed(asked, [], version)
 
 
-def _computed(asked: Asked, now: Sequence[Any], later: Sequence[Block], compute: bool) -> Any:
-    """Commits what was written with the blocks of Dask, or what will do so."""
-    ending = needed("dask", "dask", "a variable of Dask").delayed(blocks.committed, pure=False)(
-        os.fspath(asked.uri), [*now, *blocks.receipts_of(asked, later)], asked.message, asked.context
-    )
+@dataclass
+class _Parts:
+    """What a region comes to: where values go, and the coordinates that say so."""
+
+    blocks: list[Block] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+
+def _found_parts(asked: Asked, dataset: Any, plans: Sequence[Planned], held: Mapping[str, Array]) -> _Parts:
+    place = _place(asked.region, dataset, held)
+    if lacking := [one.name for one in plans if one.name not in held]:
+        raise NotFoundError(
+            f"the group has no variable {', '.join(map(repr, lacking))}; a region is a part of one that is there: "
+            f"ds.drop_vars({lacking!r}) writes the others"
+        )
+    made = _Parts()
+    _check_outside(dataset, place, plans)
+    for one in plans:
+        array = held[one.name]
+        starts = _starts(one, place, array)
+        is_outside = not any(dim in place for dim in one.variable.dims)
+        stored = as_stored(array, one)
+        if is_outside or one.labels_name is not None:
+            seen = _checked(array, stored, starts, is_outside)
+            made.seen += [seen] if one.labels_name is not None else []
+        elif 0 not in stored.shape:
+            made.blocks.append(Block(array.path, stored, starts))
+    return made
+
+
+def _with_receipts(
+    asked: Asked, dataset: Any, plans: Sequence[Planned], held: Mapping[str, Array], compute: bool
+) -> Any:
+    """Commits what was written with the blocks of Dask, or gives what will do so."""
+    found = _found_parts(asked, dataset, plans, held)
+    arrays = {array.path: array for array in held.values()}
+    later, now = [], []
+    for part in found.blocks:
+        if part.planned.is_lazy:
+            later.append(part)
+            continue
+        for cut in creation.slabs(part.planned.variable):
+            at = [low + (one.start or 0) for low, one in zip(part.starts, cut, strict=True)]
+            values = part.planned.variable[cut].values
+            now.append(creation.write(arrays[part.path], part.planned, values, at, commit=False))
+    tasks = [*now, *blocks.receipts_of(arrays, later)]
+    ending = blocks.ending(asked, tasks, found.seen)
     return ending.compute() if compute else ending
 
 
@@ -143,16 +169,16 @@ def _found(dim: Any, dataset: Any, held: Mapping[str, Array]) -> slice:
     return slice(start, start + len(places))
 
 
-def _check(dataset: Any, place: Mapping[Any, slice], plans: Sequence[Planned], held: Mapping[str, Array]) -> None:
-    chosen = {one.name for one in plans}
-    if outside := [name for name in dataset.data_vars if name not in chosen and name is not None]:
+def _check_outside(dataset: Any, place: Mapping[Any, slice], plans: Sequence[Planned]) -> None:
+    """An `InputError` if values lie along other dimensions than those of the region. What has no dimension, and
+    coordinates, may be there if they are as in the group."""
+    named = zip(dataset.variables, plans, strict=True)
+    dims = {name: one.variable.dims for name, one in named if name in dataset.data_vars}
+    outside = [name for name, own in dims.items() if own and not any(dim in place for dim in own)]
+    if outside:
         raise InputError(
             f"region= names no dimension of {', '.join(map(repr, outside))}, so that it would replace them whole; drop "
             f"them first: ds.drop_vars({outside!r})"
-        )
-    if lacking := [one.name for one in plans if one.name not in held]:
-        raise NotFoundError(
-            f"the group has no variable {', '.join(map(repr, lacking))}; a region is a part of one that is there"
         )
 
 
@@ -175,16 +201,23 @@ def _starts(one: Planned, place: Mapping[Any, slice], array: Array) -> tuple[int
     return tuple(made)
 
 
-def _check_coordinate(array: Array, one: Planned, starts: tuple[int, ...]) -> None:
-    """An `InputError` if a region would change coordinates, which other variables have too."""
-    stop = starts[0] + one.shape[0]
-    there = Shown(array.schema.attrs[0], creation.noted_of(array)).values(
-        array[array.schema_names[0]][starts[0] : stop]
-    )
-    given = as_stored(array, one).variable.values
-    is_number = there.dtype.kind in "fcmM" and given.dtype.kind == there.dtype.kind
-    if not (np.array_equal(there, given, equal_nan=True) if is_number else np.array_equal(there, given)):
+def _checked(array: Array, stored: Planned, starts: tuple[int, ...], is_outside: bool) -> Seen:
+    """What lies in an array where a region has coordinates, or a value that belongs to all.
+
+    Raises:
+        InputError: the region would change it, and other variables have it too.
+    """
+    cut = tuple(slice(low, low + size) for low, size in zip(starts, stored.shape, strict=True))
+    raw = array[array.schema_names[0]][cut or ...]
+    there = Shown(array.schema.attrs[0], creation.noted_of(array)).values(raw)
+    if not blocks.is_same(there, stored.variable.values):
+        if is_outside:
+            raise InputError(
+                f"region= names no dimension of {stored.name!r}, and the Dataset has others than the group there; "
+                f'ds.drop_vars({stored.name!r}) leaves the group\'s, mode="a" replaces them'
+            )
         raise InputError(
-            f"the coordinates along {one.name!r} are others than those of the group in this region; "
-            f'ds.drop_vars({one.name!r}) writes the values alone, mode="a" other coordinates'
+            f"the coordinates along {stored.name!r} are others than those of the group in this region; "
+            f'ds.drop_vars({stored.name!r}) writes the values alone, mode="a" other coordinates'
         )
+    return Seen(place_of(array, "region=") if not array.native.in_transaction else None, cut, raw)

@@ -1,22 +1,15 @@
-"""One call of `to_gridstone`: its plans, its commit, and trying again where another commit came first."""
+"""One call of `to_gridstone`: its plans, and what becomes of each group."""
 
-import contextlib
-import os
-import random
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import _native
-from ..errors import CommitUnknownError, ConflictError, ExistsError, GridstoneError, InputError, NotFoundError
-from ..stores.transaction import Transaction, transaction
+from ..errors import ExistsError, InputError, NotFoundError
+from ..stores.transaction import Transaction
 from . import append, blocks, creation, notes, region
-from .asked import Asked, touched
+from .asked import Asked
+from .commits import committed
 from .plan import Planned, planned
-
-_TRIES = 40
-_WAIT_S = 0.02
 
 
 @dataclass
@@ -100,53 +93,30 @@ def _fill(tx: Transaction, asked: Asked, plan: Plan, later: list[blocks.Block]) 
     later += creation.created(tx, plan.path, plan.variables, there)
 
 
-def committed(asked: Asked, fill: Callable[[Transaction], None]) -> int:
-    """The version of a transaction on what `fill` does, which is tried again if another commit was in its way. A store
-    that was made for it goes if it fails."""
-    used, place = asked.context, os.fspath(asked.uri)
-    first = None if _native.exists(used.native, place) else _native.create_group(used.native, place, "/").version
-    isolation = "serializable" if asked.mode == "w-" else "snapshot"
-    for left in reversed(range(_TRIES)):
-        try:
-            with transaction(asked.uri, asked.message, isolation, context=used) as tx:
-                fill(tx)
-            version = tx.version
-            assert version is not None
-            touched(place)
-            return version
-        except ConflictError:
-            if not left:
-                raise
-            time.sleep(random.uniform(0, _WAIT_S * min(_TRIES - left, 10)))
-        except BaseException as error:
-            # What may have been committed stays.
-            if first is not None and not isinstance(error, CommitUnknownError):
-                with contextlib.suppress(GridstoneError):
-                    if _native.create_group(used.native, place, "/").version == first:
-                        _native.delete_store(used.native, place)
-            raise
-    raise AssertionError("the last try returns or raises")
-
-
 def _describe(tx: Transaction, plan: Plan, mode: str) -> None:
-    """Gives a group the attributes of the Dataset, as metadata."""
-    wanted = {name: value for name, value in plan.attrs.items() if name != notes.KEY}
-    noted: dict[str, Any] = {}
-    if plan.types:
-        noted["types"] = plan.types
-    if notes.KEY in plan.attrs:
-        noted["attrs"] = {notes.KEY: plan.attrs[notes.KEY]}
-    if noted:
-        wanted[notes.KEY] = noted
+    """Gives a group the attributes of the Dataset, as metadata. Those that it has besides stay, unless it is
+    replaced."""
     meta = tx.meta(plan.path)
     held = dict(meta)
-    if mode == "w":
-        for name in held:
-            if name not in wanted:
-                del meta[name]
+    wanted = {name: value for name, value in plan.attrs.items() if name != notes.KEY}
+    if noted := _noted(plan, {} if mode == "w" else held.get(notes.KEY)):
+        wanted[notes.KEY] = noted
+    gone = [name for name in held if name not in wanted and (mode == "w" or name == notes.KEY)]
+    for name in gone:
+        del meta[name]
     changed = {name: value for name, value in wanted.items() if name not in held or not _same(held[name], value)}
     if changed:
         meta.update(changed)
+
+
+def _noted(plan: Plan, before: Any) -> dict[str, Any]:
+    """What is noted of the attributes: of those that are given what they need, of others what was noted before."""
+    known = before if isinstance(before, Mapping) else {}
+    stay = {name: kind for name, kind in (known.get("types") or {}).items() if name not in plan.attrs}
+    types = {**stay, **plan.types}
+    own = {notes.KEY: plan.attrs[notes.KEY]} if notes.KEY in plan.attrs else known.get("attrs")
+    made = {name: value for name, value in known.items() if name not in ("types", "attrs")}
+    return made | ({"types": types} if types else {}) | ({"attrs": own} if own else {})
 
 
 def _same(one: Any, other: Any) -> bool:
