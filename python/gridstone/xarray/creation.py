@@ -82,7 +82,7 @@ def created(tx: Transaction, path: str, plans: Sequence[Planned], held: There) -
             fill(made, one)
     written = {one.name for one in plans}
     for name, one in coordinates.items():
-        if one.name in held.arrays and name is not None:
+        if name is not None:
             relabel(tx, path, one, [n for n in held.arrays if n not in written])
     return later
 
@@ -120,7 +120,7 @@ def _labels_along(dim: Any, coordinates: Mapping[Any, Planned], held: There) -> 
     array = held.arrays.get(dim)
     if array is None or array.sparse or dims_of(array) != (dim,) or array.schema_names != [dim]:
         return None
-    if _can_share(array.schema.attrs[0].dtype, noted_of(array)):
+    if _can_share(array.schema.attrs[0].dtype, noted_of(array)) and _counts_from_0(array, 0):
         return str(dim)
     return as_labels(decoded(array, dim).values)
 
@@ -164,8 +164,21 @@ def relabel(tx: Transaction, path: str, coordinate: Planned, others: Iterable[st
         if array.sparse or dim not in dims_of(array):
             continue
         axis = dims_of(array).index(dim)
-        if labels is None or coordinate.shape[0] == array.shape[axis]:
-            array.alter(labels={array.dims[axis]: labels})
+        if labels is None and array.schema.dims[axis]._stored_labels is None:
+            continue
+        if labels is not None and coordinate.shape[0] != array.shape[axis]:
+            continue
+        own = labels
+        if isinstance(labels, str) and not _counts_from_0(array, axis):
+            # Labels in another array are found by coordinate, which differ here.
+            own = None if coordinate.is_lazy or 0 in coordinate.shape else as_labels(coordinate.given.values)
+        array.alter(labels={array.dims[axis]: own})
+
+
+def _counts_from_0(array: Array, axis: int) -> bool:
+    """Whether the coordinates of a dimension are those that variables of a Dataset have."""
+    dim = array.schema.dims[axis]
+    return dim.dtype == "int64" and datatype.ticks_of(dim.reach[0]) == 0
 
 
 def describe(array: Array, one: Planned) -> None:
