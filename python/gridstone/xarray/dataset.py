@@ -75,7 +75,7 @@ def content_of(node: Array | Group, decoding: Decoding, dropped: Collection[Any]
             _add(made, array, name, decoding, dropped)
             dense.append(array)
     for array in dense:
-        _add_coordinates(made, array, dropped)
+        _add_coordinates(made, array, dropped, isinstance(node, Group))
     if decoding.decode_times is not False:
         _describe_bounds(made)
     _check_sizes(made)
@@ -210,14 +210,17 @@ def _add_sparse(made: Content, array: Array, name: str, dropped: Collection[Any]
             made.variables[called] = variable
 
 
-def _add_coordinates(made: Content, array: Array, dropped: Collection[Any]) -> None:
+def _add_coordinates(made: Content, array: Array, dropped: Collection[Any], in_group: bool) -> None:
     """The labels of an array as coordinates where no variable has them, or where its coordinates do not count from 0,
-    these. A variable of the name comes first."""
-    from .creation import dims_of
+    these. A variable of the name comes first. What a variable of a group has of a group above is shown there."""
+    from .creation import dims_of, noted_of, shares_labels
 
+    is_ours = in_group and "place" in noted_of(array)
     for name, (axis, dim) in zip(dims_of(array), enumerate(array.dims), strict=True):
         known = made.variables.get(name)
         if name in dropped or (known is not None and not _is_labels(known)):
+            continue
+        if is_ours and shares_labels(array, axis):
             continue
         values = array.dim(dim).labels
         if values is None:

@@ -1,6 +1,7 @@
 """Promise: labels and coordinates are there, in whatever order variables come, and where a part is opened by itself."""
 
 import numpy as np
+import pytest
 import xarray as xr
 from xarray_stores import opened
 
@@ -111,3 +112,37 @@ def test_a_variable_beside_a_coordinate_that_begins_elsewhere(tmp_path):
     gs.create(uri, coordinate, path="/time")[:] = [10, 20, 30]
     gs.to_gridstone(xr.Dataset({"v": ("time", [1.0, 2.0, 3.0])}), uri, mode="a")
     assert _labels(uri, "/v", "time").tolist() == [10, 20, 30]
+
+
+def _tree():
+    root = xr.Dataset({"r": ("time", [1, 2, 3])}, {"time": TIMES})
+    child = xr.Dataset({"c": (("time", "z"), np.arange(6.0).reshape(3, 2))})
+    return xr.DataTree.from_dict(
+        {"/": root, "/a": child, "/a/b": child, "/own": child.isel(z=0).assign_coords(time=TIMES)}
+    )
+
+
+@pytest.mark.parametrize("group", ["/", "/below"])
+def test_groups_of_a_tree_have_the_labels_of_those_above(tmp_path, group):
+    uri = str(tmp_path / "d.gs")
+    gs.to_gridstone(_tree(), uri, group=group)
+    for path in ("a/c", "a/b/c", "own/c"):
+        assert np.array_equal(_labels(uri, f"{group.rstrip('/')}/{path}", "time"), TIMES)
+    with opened(uri, group=f"{group.rstrip('/')}/a/b") as found:
+        assert list(found.variables) == ["c"]
+    with opened(uri, group=f"{group.rstrip('/')}/a/b/c") as found:
+        assert np.array_equal(found.time.values, TIMES)
+    for options in ({}, {"decode_times": False}, {"drop_variables": "time"}):
+        with xr.open_datatree(uri, engine="gridstone", group=group, **options) as found:
+            assert "time" not in found["a"].to_dataset(inherit=False).variables
+            if not options:
+                assert found.identical(_tree())
+
+
+def test_a_group_that_is_written_alone_takes_no_labels_of_others(tmp_path):
+    uri = str(tmp_path / "d.gs")
+    gs.to_gridstone(_dataset(), uri)
+    alone = xr.Dataset({"other": ("time", [7, 8, 9])})
+    gs.to_gridstone(alone, uri, group="/north")
+    with opened(uri, group="/north") as found:
+        xr.testing.assert_identical(found, alone)
