@@ -18,6 +18,18 @@ def open_native(context: Context, uri: str, path: str, writable: bool, version: 
     return found
 
 
+def same_native(context: Context, uri: str, path: str, version: int, array_id: str | None) -> "_native.Array":
+    """The core's array at a version, read-only; a `NotFoundError` if another one lies there, as where the store was
+    deleted and made again. Without an id it is any."""
+    found = open_native(context, uri, path, False, version)
+    if array_id not in (None, found.id):
+        raise NotFoundError(
+            f"{uri!r} holds another array at {path!r} of version {version} than the one that was meant: the store was "
+            f"made again since; open it anew"
+        )
+    return found
+
+
 def newest_of(old: "_native.Array", context: Context, writable: bool) -> "_native.Array":
     """The array at the newest version, wherever it lies there; a `NotFoundError` if it was removed or replaced."""
     for _ in range(_TRIES):
@@ -35,13 +47,13 @@ def reopened(
     """The core's array that was pickled, at its version, and whether it is to write, which it cannot at an older one.
     A writer whose array was moved since is at the newest version, where the array lies now."""
     if mode == "r":
-        return open_native(context, uri, path, False, version), False
+        return same_native(context, uri, path, version, array_id), False
     with contextlib.suppress(NotFoundError):
         found = open_native(context, uri, path, True, None)
         if array_id in (None, found.id):
             return (found, False) if found.version == version else (found.at(version, None), True)
     # Something else lies there now, or nothing: the version that was pickled tells what was meant.
-    return newest_of(open_native(context, uri, path, False, version), context, True), False
+    return newest_of(same_native(context, uri, path, version, array_id), context, True), False
 
 
 def again(old: "_native.Array", context: Context) -> tuple["_native.Array", bool]:

@@ -76,7 +76,7 @@ def array_and_attr(given: Any, what: str, attr: str | None) -> tuple[Array, str]
 
 @lru_cache(_OPEN_MAX)
 def _reader(place: Place) -> Array:
-    native = pickling.open_native(place.context, place.uri, place.path, False, place.version)
+    native = pickling.same_native(place.context, place.uri, place.path, place.version, place.id)
     return Array(native, place.context, pinned=True)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import uuid
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from ..base.extras import needed
 from ..base.printable import brief
 from ..column import datatype
 from ..context.settings import Context, default
-from ..errors import CommitUnknownError, ExistsError, GridstoneError, InputError, NotFoundError
+from ..errors import CommitUnknownError, ConflictError, ExistsError, GridstoneError, InputError, NotFoundError
 from ..query.box import BoxLike, Room, box_of
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
@@ -66,8 +67,8 @@ def store(
         path: the place of the array. If it is there, it is written to; else it is created, in the same commit.
         schema: of an array that is created; None: dimensions d0, d1, … from 0 on, tiles that divide the chunks, and
             the attribute "value", nullable where blocks are masked. Objects are taken for texts.
-        compute: False: give a `dask.delayed.Delayed` that writes, commits, and has the version. A store that is not
-            there is made at once, without an array.
+        compute: False: give a `dask.delayed.Delayed` that writes, commits, and has the version. Computed again it only
+            tells the version. A store that is not there is made at once, without an array.
         box: the box of an array that is there, in coordinates as for `Array.write`; None: the whole domain.
         message: kept with the version.
         commit_key: says which commit this is, see `gridstone.commit`. A key that a commit had before is refused, before
@@ -245,10 +246,22 @@ def _write(
     blocks = write_blocks(array, values, offset)
     if compute:
         return _commit(dask.compute(blocks), target, message, key)
+    if key is not None:
+        return dask.delayed(_commit, pure=False)(blocks, target, message, key)
     # A worker may die after the commit: with a key the task commits once, however often it is tried.
-    once = uuid.uuid4().hex if key is None else key
-    return dask.delayed(_commit, pure=False)(blocks, target, message, once)
+    return dask.delayed(_commit_once, pure=False)(blocks, target, message, uuid.uuid4().hex)
 
 
 def _commit(computed: Any, target: _Target, message: Message, key: CommitKey) -> int:
     return commit(target.uri, receipts_of(computed), message, target.context, commit_key=key)
+
+
+def _commit_once(computed: Any, target: _Target, message: Message, key: str) -> int:
+    """The version that has the blocks of a graph, whose own key this is. Where that was committed already its blocks
+    were written again, so that their receipts are others: the version is what the refusal tells."""
+    try:
+        return _commit(computed, target, message, key)
+    except ConflictError as error:
+        if known := re.search(rf"{key}\W+was given to another commit, version (\d+)", str(error)):
+            return int(known[1])
+        raise

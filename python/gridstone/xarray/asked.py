@@ -28,7 +28,7 @@ class Asked:
 
 
 def touched(uri: str) -> None:
-    """Gives the folder of a local store the present time. xarray names Dask's tasks after it, so that those of
-    Datasets that are opened before and after a commit differ."""
+    """Gives the folder of a local store the present time, as one of Zarr has it after a write. Tools that ask for the
+    time of a folder see that it changed."""
     with contextlib.suppress(OSError):
         os.utime(uri.removeprefix("file://"))

@@ -17,6 +17,7 @@ from ..errors import InputError, NotFoundError
 from ..stores.group import Group
 from ..stores.store import open as open_store
 from .dataset import Content, Decoding, content_of
+from .variable import versioned
 
 _LOG, _SUFFIX = "_log", ".gs"
 
@@ -188,6 +189,7 @@ def _dataset(node: Array | Group, switches: _Switches) -> xarray.Dataset:
     made = made.set_coords((coordinates | kept) & set(variables))
     if not switches.decode_coords:
         made = _with_coordinates_in_attrs(made, content)
+    made = versioned(made)
     made.encoding = {"source": node.uri}
     if content.unlimited:
         made.encoding["unlimited_dims"] = set(content.unlimited)

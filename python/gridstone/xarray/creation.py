@@ -37,6 +37,8 @@ class There:
         for array in arrays.values():
             if not array.sparse:
                 self.sizes.update(zip(dims_of(array), array.shape, strict=True))
+        self.above: dict[Any, Array] = {}
+        """Coordinates of the groups above in the tree that is written, by their dimension; see `above`."""
 
 
 def dims_of(array: Array) -> tuple[str, ...]:
@@ -53,6 +55,26 @@ def noted_of(array: Array) -> Mapping[str, Any]:
 def there(tx: Transaction, path: str) -> There:
     """The arrays of a group by name."""
     return There({entry.name: tx[entry.path] for entry in tx.ls(path) if entry.kind == "array"})
+
+
+def above(tx: Transaction, top: str, path: str, plans: Iterable[Planned]) -> dict[Any, Array]:
+    """The dimension coordinates that variables in a group of a tree have of the groups above it, from the one at the
+    top on, where they can be shared."""
+    dims = {dim for one in plans for dim in one.variable.dims}
+    made: dict[Any, Array] = {}
+    while path != top:
+        path = path.rpartition("/")[0] or "/"
+        for entry in tx.ls(path):
+            if entry.kind == "array" and entry.name in dims and entry.name not in made:
+                made[entry.name] = tx[entry.path]
+    return {name: array for name, array in made.items() if _is_shareable(array, name)}
+
+
+def _is_shareable(array: Array, dim: Any) -> bool:
+    """Whether an array is the coordinate of a dimension, whose labels may lie in it."""
+    if array.sparse or dims_of(array) != (dim,) or array.schema_names != [dim]:
+        return False
+    return _can_share(array.schema.attrs[0].dtype, noted_of(array)) and _counts_from_0(array, 0)
 
 
 def check_there(path: str, plans: Iterable[Planned], held: There) -> None:
@@ -82,7 +104,7 @@ def created(tx: Transaction, path: str, plans: Sequence[Planned], held: There) -
             fill(made, one)
     written = {one.name for one in plans}
     for name, one in coordinates.items():
-        if one.name in held.arrays and name is not None:
+        if name is not None:
             relabel(tx, path, one, [n for n in held.arrays if n not in written])
     return later
 
@@ -107,6 +129,8 @@ def _schema(one: Planned, coordinates: Mapping[Any, Planned], held: There) -> Sc
     dims = []
     for axis, dim in enumerate(one.variable.dims):
         labels = None if dim == one.name else _labels_along(dim, coordinates, held)
+        if labels is None and dim not in held.arrays and dim != one.name and dim in held.above:
+            labels = held.above[dim].path if held.above[dim].shape[0] == one.shape[axis] else None
         tile = one.layout.tile[axis] if one.layout.tile else None
         dims.append(Dim(one.dims[axis], (0, one.shape[axis] - 1), tile, labels=labels))
     return Schema(dims, [one.form.attribute(one.name, one.layout.filters)])
@@ -120,7 +144,7 @@ def _labels_along(dim: Any, coordinates: Mapping[Any, Planned], held: There) -> 
     array = held.arrays.get(dim)
     if array is None or array.sparse or dims_of(array) != (dim,) or array.schema_names != [dim]:
         return None
-    if _can_share(array.schema.attrs[0].dtype, noted_of(array)):
+    if _is_shareable(array, dim):
         return str(dim)
     return as_labels(decoded(array, dim).values)
 
@@ -164,8 +188,21 @@ def relabel(tx: Transaction, path: str, coordinate: Planned, others: Iterable[st
         if array.sparse or dim not in dims_of(array):
             continue
         axis = dims_of(array).index(dim)
-        if labels is None or coordinate.shape[0] == array.shape[axis]:
-            array.alter(labels={array.dims[axis]: labels})
+        if labels is None and array.schema.dims[axis]._stored_labels is None:
+            continue
+        if labels is not None and coordinate.shape[0] != array.shape[axis]:
+            continue
+        own = labels
+        if isinstance(labels, str) and not _counts_from_0(array, axis):
+            # Labels in another array are found by coordinate, which differ here.
+            own = None if coordinate.is_lazy or 0 in coordinate.shape else as_labels(coordinate.given.values)
+        array.alter(labels={array.dims[axis]: own})
+
+
+def _counts_from_0(array: Array, axis: int) -> bool:
+    """Whether the coordinates of a dimension are those that variables of a Dataset have."""
+    dim = array.schema.dims[axis]
+    return dim.dtype == "int64" and datatype.ticks_of(dim.reach[0]) == 0
 
 
 def describe(array: Array, one: Planned) -> None:

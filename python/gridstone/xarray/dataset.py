@@ -67,14 +67,15 @@ class Content:
 def content_of(node: Array | Group, decoding: Decoding, dropped: Collection[Any], sparse: bool) -> Content:
     """What a group holds, or an array by itself."""
     made = Content()
-    labelled: list[Array] = []
+    dense: list[Array] = []
     for array, name in arrays_of(node, dropped):
         if array.sparse:
             _add_sparse(made, array, name, dropped, sparse)
-        elif _add(made, array, name, decoding, dropped):
-            labelled.append(array)
-    for array in labelled:
-        _add_coordinates(made, array, dropped)
+        else:
+            _add(made, array, name, decoding, dropped)
+            dense.append(array)
+    for array in dense:
+        _add_coordinates(made, array, dropped, isinstance(node, Group))
     if decoding.decode_times is not False:
         _describe_bounds(made)
     _check_sizes(made)
@@ -117,11 +118,10 @@ def group_attrs(node: Group) -> dict[str, Any]:
     return {**notes.typed(given, noted.get("types")), **noted.get("attrs", {})}
 
 
-def _add(made: Content, array: Array, name: str, decoding: Decoding, dropped: Collection[Any]) -> bool:
-    """The variables of a dense array. Whether its dimensions may have labels that no variable has."""
+def _add(made: Content, array: Array, name: str, decoding: Decoding, dropped: Collection[Any]) -> None:
+    """The variables of a dense array."""
     attrs = array.schema.attrs
     alone = len(attrs) == 1
-    is_ours = False
     shared = dict(array.meta)
     for attr in attrs:
         # An array of one attribute is the variable of its own name; several are named by themselves.
@@ -133,12 +133,10 @@ def _add(made: Content, array: Array, name: str, decoding: Decoding, dropped: Co
         meta = dict(array[attr.name].meta)
         noted = meta.pop(notes.KEY, None)
         noted = noted if isinstance(noted, Mapping) else {}
-        is_ours = is_ours or "place" in noted
         encoding = meta.pop("encoding", {})
         given = {**(shared if alone or name else {}), **meta}
         made.variables[called] = _variable(array, attr, (given, encoding, noted), decoding)
         _note(made, called, noted)
-    return not is_ours
 
 
 def _note(made: Content, name: Any, noted: Mapping[str, Any]) -> None:
@@ -212,13 +210,17 @@ def _add_sparse(made: Content, array: Array, name: str, dropped: Collection[Any]
             made.variables[called] = variable
 
 
-def _add_coordinates(made: Content, array: Array, dropped: Collection[Any]) -> None:
-    """The labels of an array that plain Gridstone has made as coordinates, or where its coordinates do not count from
-    0, these. A variable of the name comes first."""
-    for axis, dim in enumerate(array.dims):
-        name = names.dims_in_dataset(array.schema_names, array.dims)[axis]
+def _add_coordinates(made: Content, array: Array, dropped: Collection[Any], in_group: bool) -> None:
+    """The labels of an array as coordinates where no variable has them, or where its coordinates do not count from 0,
+    these. A variable of the name comes first. What a variable of a group has of a group above is shown there."""
+    from .creation import dims_of, noted_of, shares_labels
+
+    is_ours = in_group and "place" in noted_of(array)
+    for name, (axis, dim) in zip(dims_of(array), enumerate(array.dims), strict=True):
         known = made.variables.get(name)
         if name in dropped or (known is not None and not _is_labels(known)):
+            continue
+        if is_ours and shares_labels(array, axis):
             continue
         values = array.dim(dim).labels
         if values is None:

@@ -1,5 +1,6 @@
 """Reductions of lazily opened variables by the engine, instead of values that are read for them."""
 
+import math
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -38,7 +39,8 @@ def reduce(
             data variables that have a dimension in `dim`.
         func: "sum", "mean", "min", "max", "std", "var", "count", "any" or "all".
         dim: the dimensions that go; None: all.
-        skipna: whether NaN and NaT are left out; None: yes, as in xarray.
+        skipna: whether NaN and NaT are left out; None: as in xarray, where NaN is, and NaT only of "mean". "count"
+            leaves them out in any case.
         ddof: for "std" and "var", what is taken from the number of values.
         keep_attrs: whether the result has the attributes of the variable.
 
@@ -140,7 +142,7 @@ def _reduced(array: Array, attr: str, where: tuple[tuple[Any, ...], list[int]], 
     if len(axes) == array.ndim and (total := _by_index(array, attr, func, box_of(array, starts, shape))) is not None:
         return total
     dtype = array[attr].dtype
-    skips = dtype.kind in "fc" and skipna is not False and func not in ("any", "all")
+    skips = _skips(dtype, func, skipna)
     names = [array.dims[axis] for axis in axes]
     options: dict[str, Any] = {"box": box_of(array, starts, shape)}
     if skips:
@@ -151,7 +153,23 @@ def _reduced(array: Array, attr: str, where: tuple[tuple[Any, ...], list[int]], 
         found = array.reduce({func: f"{func}({quoted(attr)})"}, axis=names, **options).to_numpy()[func]
         return _without_mask(found, dtype)
     more = {"ddof": ddof} if func in ("std", "var") else {}
+    if dtype.kind in "mM" and func in ("mean", "sum") and not skips:
+        # The engine has neither of cells that are NaT: those without are reduced, and tell where there were some.
+        options["where"] = f"{quoted(attr)} is not nan"
+        held = array.reduce({"held": f"count({quoted(attr)})"}, axis=names, **options).to_numpy()["held"]
+        made = np.array(_without_mask(getattr(array[attr], func)(names, **options), dtype))
+        lacking = np.ma.filled(held, 0) < math.prod(shape[axis] for axis in axes)
+        return np.where(lacking.reshape(made.shape), np.array("NaT", made.dtype), made)
     return _without_mask(getattr(array[attr], func)(names, **more, **options), dtype)
+
+
+def _skips(dtype: np.dtype[Any], func: str, skipna: Any) -> bool:
+    """Whether cells that are NaN or NaT are left out, as xarray has it: NaT only by means, unless that is asked for."""
+    if func == "count":
+        return dtype.kind in "fcmM"
+    if dtype.kind in "mM":
+        return func not in ("any", "all") and (skipna is True or (func == "mean" and skipna is None))
+    return dtype.kind in "fc" and skipna is not False and func not in ("any", "all")
 
 
 def _by_index(array: Array, attr: str, func: str, box: Any) -> Any:
@@ -173,6 +191,8 @@ def _without_mask(found: Any, dtype: np.dtype[Any]) -> Any:
         return np.asarray(found)
     if not np.ma.getmaskarray(found).any():
         return np.ma.getdata(found)
+    if found.dtype.kind in "mM":
+        return np.where(np.ma.getmaskarray(found), np.array("NaT", found.dtype), np.ma.getdata(found))
     return np.ma.filled(
         found.astype(np.result_type(found.dtype, np.float32)) if found.dtype.kind in "biu" else found, np.nan
     )

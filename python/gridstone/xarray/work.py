@@ -90,6 +90,7 @@ def _fill(tx: Transaction, asked: Asked, plan: Plan, later: list[blocks.Block]) 
     there = creation.there(tx, plan.path)
     if asked.mode == "r+":
         creation.check_there(plan.path, plan.variables, there)
+    there.above = creation.above(tx, asked.path, plan.path, plan.variables)
     later += creation.created(tx, plan.path, plan.variables, there)
 
 

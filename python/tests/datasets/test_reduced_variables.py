@@ -127,3 +127,30 @@ def test_what_the_engine_does_not_reduce_is_refused(uri, change, words):
 def test_what_there_is_not(uri, func, dim):
     with opened(uri) as found, pytest.raises(gs.InputError):
         gs.xarray.reduce(found.v, func, dim)
+
+
+@pytest.mark.parametrize("dim", ["y", "x", None])
+def test_times_with_gaps(tmp_path, dim):
+    times = np.array([["2000-01-01", "NaT", "2000-01-05"], ["NaT"] * 3, ["2001-01-01"] * 3], "M8[ns]")
+    spans = times - np.datetime64("2000-01-01", "ns")
+    given = xr.Dataset(
+        {"t": (("y", "x"), times), "d": (("y", "x"), spans), "f": (("y", "x"), [[1.0, np.nan, 2.0]] * 3)}
+    )
+    gs.to_gridstone(given, tmp_path / "d.gs")
+    with opened(tmp_path / "d.gs", cache=False, decode_timedelta=True) as found:
+        for name in "tdf":
+            xr.testing.assert_identical(given[name].count(dim), gs.xarray.reduce(found[name], "count", dim))
+            # A count leaves out what is missing, whatever is asked of the others.
+            xr.testing.assert_identical(
+                given[name].count(dim), gs.xarray.reduce(found[name], "count", dim, skipna=False)
+            )
+            for func in ("mean", "min", "max", "sum"):
+                if (name, func) == ("t", "sum"):
+                    continue
+                for skipna in (None, False):
+                    expected = getattr(given[name], func)(dim, skipna=skipna)
+                    made = gs.xarray.reduce(found[name], func, dim, skipna=skipna)
+                    xr.testing.assert_equal(expected, made)
+                    assert made.dtype.kind == expected.dtype.kind
+        first = gs.xarray.reduce(found["t"], "min", dim, skipna=True).values
+        assert np.array_equal(first, given["t"].fillna(times[2, 0]).min(dim).where(given["t"].count(dim) > 0), True)
