@@ -45,7 +45,7 @@ def _checked(values: Any, dims: Any, name: Hashable, encoding: Mapping[str, Any]
         raise InputError(
             f"{name!r}: {brief(first)} is another value in the encoding of the array (dtype={encoding['dtype']}"
             f'{", " if how else ""}{how}); write the variable anew, mode="a", with an encoding= that has it: a float '
-            f"dtype, a _FillValue for missing values, or finer units"
+            f"dtype, a fill value for missing ones, or finer units"
         )
     return made
 
