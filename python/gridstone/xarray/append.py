@@ -18,6 +18,7 @@ from .dataset import _own_coordinates as own_coordinates
 from .encoded import as_stored
 from .form import is_missing
 from .plan import Planned
+from .stored import dims_of, noted_of, shares_labels
 
 _LENGTH = "length"
 """Noted of a variable that was appended to: two appends that read and write it cannot both be committed."""
@@ -66,10 +67,10 @@ def _goes_on(held: creation.There, dim: str, before: int, labels: Any, count: in
         return False
     found = False
     for array in held.arrays.values():
-        if array.sparse or dim not in creation.dims_of(array):
+        if array.sparse or dim not in dims_of(array):
             continue
-        axis = creation.dims_of(array).index(dim)
-        if creation.shares_labels(array, axis):
+        axis = dims_of(array).index(dim)
+        if shares_labels(array, axis):
             _check_elsewhere(array, axis, dim)
         elif array.schema.dims[axis]._stored_labels is not None:
             found = True
@@ -111,13 +112,13 @@ def _check(path: str, plans: Sequence[Planned], held: creation.There, dim: str) 
                     f"along it, the group {path!r} has {held.sizes[name]}; only {dim!r}, the append_dim, grows"
                 )
         array = held.arrays.get(one.name)
-        if array is not None and creation.dims_of(array) != tuple(one.variable.dims):
+        if array is not None and dims_of(array) != tuple(one.variable.dims):
             raise InputError(
                 f"{one.name!r} has the dimensions {tuple(one.variable.dims)}, the variable of the group "
-                f"{creation.dims_of(array)}; transpose it, or rename dimensions"
+                f"{dims_of(array)}; transpose it, or rename dimensions"
             )
     given = {one.name for one in plans}
-    shorter = [n for n, a in held.arrays.items() if not a.sparse and n not in given and dim in creation.dims_of(a)]
+    shorter = [n for n, a in held.arrays.items() if not a.sparse and n not in given and dim in dims_of(a)]
     if shorter:
         raise InputError(
             f"the group {path!r} has variables along {dim!r} that the Dataset lacks: {', '.join(map(repr, shorter))}; "
@@ -143,7 +144,7 @@ def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> l
     if count == 0:
         return []
     widened = _wider(noted, one.noted)
-    is_shared = creation.shares_labels(array, axis)
+    is_shared = shares_labels(array, axis)
     array[array.schema_names[0]].meta[notes.KEY] = {**noted, **widened, _LENGTH: before + count}
     starts = tuple(before if place == axis else 0 for place in range(len(one.shape)))
     given = labels if _takes_labels(array, axis, before) and one.labels_name != dim else None
@@ -162,7 +163,7 @@ def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> l
 
 def _takes_labels(array: Array, axis: int, before: int) -> bool:
     """Whether labels of new positions go to this array, and not to that of the coordinate."""
-    if creation.shares_labels(array, axis):
+    if shares_labels(array, axis):
         return False
     return array.schema.dims[axis]._stored_labels is not None or before == 0
 
@@ -170,7 +171,7 @@ def _takes_labels(array: Array, axis: int, before: int) -> bool:
 def _grown(array: Array, one: Planned, axis: int, before: int, labels: Any, starts: tuple[int, ...]) -> list[Block]:
     """Makes the array longer, and writes what does not fit into memory block by block."""
     name, count = array.dims[axis], one.shape[axis]
-    old = None if creation.shares_labels(array, axis) else array.dim(name).labels
+    old = None if shares_labels(array, axis) else array.dim(name).labels
     if old is not None:
         array.alter(labels={name: None})
     array.resize([before + count if place == axis else None for place in range(array.ndim)])
@@ -205,7 +206,7 @@ def _check_same(path: str, array: Array, one: Planned, dim: str) -> None:
 
     # The sizes are those of the group: they are checked before.
     stored = as_stored(array, one, widens=True)
-    shown = Shown(array.schema.attrs[0], creation.noted_of(array))
+    shown = Shown(array.schema.attrs[0], noted_of(array))
     for part in creation.slabs(stored.variable):
         there = shown.values(array[array.schema_names[0]][part or ...])
         if not _are_same(there, np.asarray(stored.variable[part].values)):

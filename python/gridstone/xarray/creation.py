@@ -10,15 +10,15 @@ from ..column import datatype
 from ..errors import InputError, NotFoundError
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
-from ..schema.labels import SHARED
 from ..stores.nodes import joined
 from ..stores.transaction import Transaction
-from . import names, notes
+from . import notes
 from .blocks import Block
 from .boxes import box_of
 from .encoded import decoded
 from .form import prepared
 from .plan import Planned
+from .stored import dims_of, noted_of
 
 _SLAB_BYTES = 64 << 20
 """What is read at once of a variable that is not in memory."""
@@ -39,17 +39,6 @@ class There:
                 self.sizes.update(zip(dims_of(array), array.shape, strict=True))
         self.above: dict[Any, Array] = {}
         """Coordinates of the groups above in the tree that is written, by their dimension; see `above`."""
-
-
-def dims_of(array: Array) -> tuple[str, ...]:
-    """The names of the dimensions in a Dataset."""
-    return names.dims_in_dataset(array.schema_names, array.dims, noted_of(array).get("dims"))
-
-
-def noted_of(array: Array) -> Mapping[str, Any]:
-    """What is noted of the variable in an array."""
-    found = array[array.schema_names[0]].meta.get(notes.KEY)
-    return found if isinstance(found, Mapping) else {}
 
 
 def there(tx: Transaction, path: str) -> There:
@@ -163,12 +152,6 @@ def _can_share(dtype: str, noted: Mapping[str, Any]) -> bool:
     """Whether an array holds labels as they are."""
     is_label = dtype == "string" or (datatype.numpy_of(dtype).kind in "iufmM" and dtype != "float16")
     return is_label and "encoded" not in noted
-
-
-def shares_labels(array: Array, axis: int) -> bool:
-    """Whether the labels along an axis lie in the array of a coordinate."""
-    stored = array.schema.dims[axis]._stored_labels
-    return isinstance(stored, str) and stored.startswith(SHARED)
 
 
 def as_labels(values: Any) -> Any:

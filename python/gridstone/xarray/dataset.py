@@ -20,6 +20,7 @@ from . import names, notes
 from .form import Shown
 from .lazy import EncodedArray, StoredArray
 from .sparse import sparse_variables
+from .stored import dims_of, noted_of, shares_labels
 
 _ATTACHED = ("dataset", "as", "member", "decoded", "copied", "concat", "types")
 """What is recorded of a dataset that was attached, beside its encoding."""
@@ -213,8 +214,6 @@ def _add_sparse(made: Content, array: Array, name: str, dropped: Collection[Any]
 def _add_coordinates(made: Content, array: Array, dropped: Collection[Any], in_group: bool) -> None:
     """The labels of an array as coordinates where no variable has them, or where its coordinates do not count from 0,
     these. A variable of the name comes first. What a variable of a group has of a group above is shown there."""
-    from .creation import dims_of, noted_of, shares_labels
-
     is_ours = in_group and "place" in noted_of(array)
     for name, (axis, dim) in zip(dims_of(array), enumerate(array.dims), strict=True):
         known = made.variables.get(name)

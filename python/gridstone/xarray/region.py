@@ -21,6 +21,7 @@ from .dataset import arrays_of
 from .encoded import as_stored, decoded
 from .form import Shown
 from .plan import Planned, planned
+from .stored import dims_of, noted_of
 
 _AUTO = "auto"
 
@@ -126,8 +127,8 @@ def _place(region: Any, dataset: Any, held: Mapping[str, Array]) -> dict[Any, sl
 
 def _length(dim: Any, held: Mapping[str, Array]) -> int:
     for array in held.values():
-        if not array.sparse and dim in creation.dims_of(array):
-            return array.shape[creation.dims_of(array).index(dim)]
+        if not array.sparse and dim in dims_of(array):
+            return array.shape[dims_of(array).index(dim)]
     raise InputError(f"no variable of the group has the dimension {brief(dim)}; write it first")
 
 
@@ -184,7 +185,7 @@ def _check_outside(dataset: Any, place: Mapping[Any, slice], plans: Sequence[Pla
 
 def _starts(one: Planned, place: Mapping[Any, slice], array: Array) -> tuple[int, ...]:
     """The positions that a variable begins at."""
-    dims = creation.dims_of(array)
+    dims = dims_of(array)
     if dims != tuple(one.variable.dims):
         raise InputError(
             f"{one.name!r} has the dimensions {tuple(one.variable.dims)}, the variable of the group {dims}; transpose "
@@ -209,7 +210,7 @@ def _checked(array: Array, stored: Planned, starts: tuple[int, ...], is_outside:
     """
     cut = tuple(slice(low, low + size) for low, size in zip(starts, stored.shape, strict=True))
     raw = array[array.schema_names[0]][cut or ...]
-    there = Shown(array.schema.attrs[0], creation.noted_of(array)).values(raw)
+    there = Shown(array.schema.attrs[0], noted_of(array)).values(raw)
     if not blocks.is_same(there, stored.variable.values):
         if is_outside:
             raise InputError(

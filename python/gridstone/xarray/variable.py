@@ -38,7 +38,7 @@ def versioned(given: xarray.Dataset) -> xarray.Dataset:
 
 
 def _token(data: Any) -> str:
-    """What tells the array at its version from all others. What is not found is told from everything."""
+    """A token of the array at its version. Data in which no array is found has a token of its own."""
     from dask.base import tokenize
 
     while not isinstance(data, StoredArray):

@@ -31,7 +31,7 @@ ONLY = (
 )
 if AT_GATE:
     # There is another case of the same kind of each of these.
-    ONLY = ",".join(key for key in ONLY.split(",") if key not in ("D2-1k", "S2c", "M1-budget", "Q3-1"))
+    ONLY = ",".join(key for key in ONLY.split(",") if key not in ("D2-1k", "S2c", "Q3-1"))
 
 
 @pytest.fixture(scope="module")
