@@ -80,7 +80,10 @@ def _typed(value: Any, kind: Any) -> Any:
 def _array(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
     if dtype.kind == "c":
         parts = np.asarray(value, np.float64).reshape((*shape, 2))
-        return (parts[..., 0] + 1j * parts[..., 1]).astype(dtype)
+        # A sum would make NaN of an infinity times 0.
+        made = np.empty(parts.shape[:-1], dtype)
+        made.real, made.imag = parts[..., 0], parts[..., 1]
+        return made
     made = np.empty(shape, dtype)
     made[...] = np.asarray(value, dtype).reshape(shape)
     return made

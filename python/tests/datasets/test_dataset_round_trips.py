@@ -126,6 +126,15 @@ def test_odd_datasets_come_back_identical(tmp_path, dataset):
             assert (dtype if dtype.kind == "T" else dtype.newbyteorder("=")) == found[name].dtype
 
 
+def test_complex_attributes_keep_infinities(tmp_path):
+    given = np.array([complex(0, np.inf), complex(-np.inf, 0), complex(np.nan, -0.0)])
+    dataset = xr.Dataset({"v": 1}, attrs={"c": given, "one": given[0].astype("c8")})
+    gs.to_gridstone(dataset, tmp_path / "d.gs")
+    with opened(tmp_path / "d.gs") as found:
+        xr.testing.assert_identical(found, dataset)
+        assert found.attrs["c"].tobytes() == given.tobytes()
+
+
 def test_variables_keep_their_order(tmp_path):
     dataset = xr.Dataset({name: ("x", [1, 2]) for name in "zbya"}, {"x": [5, 6]})
     with there_and_back(dataset, tmp_path / "d.gs") as found:
