@@ -63,7 +63,7 @@ def test_made_up_days_grow_the_domain_and_processes_append(tmp_path: Path, call)
     assert "of 20,000. The index alone counted " in squares, squares
     starts = ["Day 2: 5,000 rows in one commit; the domain grew: LON", "20,000 positions are of 2026-03-01."]
     starts += ["The chart has 500 lit cells"]
-    starts += ["heights.npy is an array", "heights.npy grew by 250 rows"]
+    starts += ["heights.npy is an array", "heights.npy grew by 250 rows", "A Dataset of 30 days is a group"]
     starts += [f"{swell.BUOYS} processes appended at once", f"A reader saw {swell.FRAMES} frames"]
     assert all(s.startswith(start) for s, start in zip(told["found"], starts, strict=True)), told["found"]
 
