@@ -261,9 +261,9 @@ class LabelRules(RuleBasedStateMachine):
 
     @rule(r=RANDOM)
     def delete(self, r: Random) -> None:
-        """Deletes a box: its cells are as if they were never written, its labels stay."""
+        """Deletes a box: its cells are as if never written, its labels stay. Open ends reach as far as the type."""
         if 0 in self.now.shape:
-            self.attempt(lambda: self.a.delete((...,)), lambda trial: False)
+            self.attempt(lambda: self.a.delete((...,)), lambda trial: True)
             return
         bounds = label_drawing.box(r, self.now, 0.0)
         form = label_drawing.box_form(r, self.now, bounds) or (...,)
