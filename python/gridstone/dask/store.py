@@ -15,7 +15,7 @@ from ..base.extras import needed
 from ..base.printable import brief
 from ..column import datatype
 from ..context.settings import Context, default
-from ..errors import CommitUnknownError, ConflictError, ExistsError, GridstoneError, InputError, NotFoundError
+from ..errors import ConflictError, ExistsError, InputError, NotFoundError
 from ..query.box import BoxLike, Room, box_of
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
@@ -211,21 +211,12 @@ def _with_receipts(
     that fails; where the graph is computed later it stays, with nothing but its root."""
     dask = needed("dask", "dask", "gridstone.dask.store")
     compute, message, key = ending
-    fresh = not stores.exists(target.uri, context=target.context)
-    first = stores.group(target.uri, mode="a", context=target.context).version if fresh else None
-    made = Unborn(target.uri, target.path, schema, target.context, fresh)
-    blocks = write_blocks(made, values, offset)
-    if not compute:
-        return dask.delayed(_created, pure=False)(blocks, made, message, key)
-    try:
+    with at_once.made_for(target.uri, target.context) as fresh:
+        made = Unborn(target.uri, target.path, schema, target.context, fresh)
+        blocks = write_blocks(made, values, offset)
+        if not compute:
+            return dask.delayed(_created, pure=False)(blocks, made, message, key)
         return _created(dask.compute(blocks), made, message, key)
-    except BaseException as error:
-        # The first error is the one that is raised. What may have been committed stays.
-        if first is not None and not isinstance(error, CommitUnknownError):
-            with contextlib.suppress(GridstoneError):
-                if stores.group(target.uri, context=target.context).version == first:
-                    stores.delete(target.uri, context=target.context)
-        raise
 
 
 def _created(computed: Any, made: Unborn, message: Message, key: CommitKey) -> int:

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from .. import _native
 from ..arrays.array import Array
@@ -12,20 +12,18 @@ from ..schema.array_schema import Schema
 from .transaction import Transaction, transaction
 
 
-def at_once(
-    uri: str, path: str, context: Context, fill: Callable[[Transaction, bool], object], message: str | None = None
-) -> None:
-    """Does what `fill` does in one commit, given whether it may replace the root of a new store. A store that was
-    made for it goes if that fails.
+@contextlib.contextmanager
+def made_for(uri: str, context: Context) -> Iterator[bool]:
+    """Makes the store if there is none, with nothing but its root, and gives whether it did. If the block fails, a
+    store that was made goes, unless others have put something into it.
+
+    Between that look and the removal lies a moment in which the commit of another process would be lost: no call
+    removes a store only if it is at a version.
     """
     fresh = not _native.exists(context.native, uri)
-    if fresh:
-        # A transaction needs a store; nothing but its root is in this one, which an array at "/" replaces.
-        first = _native.create_group(context.native, uri, "/").version
+    first = _native.create_group(context.native, uri, "/").version if fresh else None
     try:
-        # What others put into a store that was just made is not overwritten: serializable sees it come.
-        with transaction(uri, message, "serializable" if fresh else "snapshot", context) as made:
-            fill(made, fresh and not path.strip("/") and not made.ls("/"))
+        yield fresh
     except BaseException as error:
         # The first error is the one that is raised. What may have been committed stays.
         is_known = fresh and not isinstance(error, CommitUnknownError)
@@ -33,6 +31,21 @@ def at_once(
             if is_known and _native.create_group(context.native, uri, "/").version == first:
                 _native.delete_store(context.native, uri)
         raise
+
+
+def at_once(
+    uri: str, path: str, context: Context, fill: Callable[[Transaction, bool], object], message: str | None = None
+) -> None:
+    """Does what `fill` does in one commit, given whether it may replace the root of a new store. A store that was
+    made for it goes if that fails.
+    """
+    # A transaction needs a store. What others put into one that was just made is not overwritten: serializable sees it
+    # come.
+    with (
+        made_for(uri, context) as fresh,
+        transaction(uri, message, "serializable" if fresh else "snapshot", context) as made,
+    ):
+        fill(made, fresh and not path.strip("/") and not made.ls("/"))
 
 
 def create_at_once(

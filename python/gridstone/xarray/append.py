@@ -10,6 +10,7 @@ from ..arrays.array import Array
 from ..base.printable import brief
 from ..errors import InputError
 from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
 from ..stores.nodes import joined
 from ..stores.transaction import Transaction
 from . import creation, notes
@@ -235,7 +236,7 @@ def _added(tx: Transaction, path: str, one: Planned, dim: str, before: int) -> l
     if axis is None or before == 0:
         return creation.created(tx, path, [one], creation.there(tx, path))
     one = _with_gaps(one, dim)
-    made = tx.create(joined(path, one.name), _longer(one, axis, before))
+    made = tx.create(joined(path, one.name), _longer(one, axis, before, creation.there(tx, path)))
     creation.describe(made, one)
     starts = tuple(before if place == axis else 0 for place in range(len(one.shape)))
     if one.is_lazy:
@@ -263,11 +264,13 @@ def _with_gaps(one: Planned, dim: str) -> Planned:
     return replace(one, form=form, noted={key: value for key, value in one.noted.items() if key != "dtype"})
 
 
-def _longer(one: Planned, axis: int, before: int) -> Schema:
-    from ..schema.dimension import Dim
-
-    dims = [
-        Dim(name, (0, size - 1 + (before if place == axis else 0)), one.layout.tile[place])
-        for place, (name, size) in enumerate(zip(one.dims, one.shape, strict=True))
-    ]
+def _longer(one: Planned, axis: int, before: int, held: creation.There) -> Schema:
+    dims = []
+    for place, (name, size) in enumerate(zip(one.dims, one.shape, strict=True)):
+        length = size + (before if place == axis else 0)
+        dim = one.variable.dims[place]
+        labels = None if dim == one.name else creation.labels_along(dim, {}, held)
+        if labels is not None and not isinstance(labels, str) and len(labels) != length:
+            labels = None
+        dims.append(Dim(name, (0, length - 1), one.layout.tile[place], labels=labels))
     return Schema(dims, [one.form.attribute(one.name, one.layout.filters)])

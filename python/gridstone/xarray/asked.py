@@ -1,7 +1,5 @@
 """What the caller of `to_gridstone` asks for."""
 
-import contextlib
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +23,3 @@ class Asked:
     def place(self, below: str) -> str:
         """The path of a group below the one that is written."""
         return joined(self.path, below) if below else self.path
-
-
-def touched(uri: str) -> None:
-    """Gives the folder of a local store the present time, as one of Zarr has it after a write. Tools that ask for the
-    time of a folder see that it changed."""
-    with contextlib.suppress(OSError):
-        os.utime(uri.removeprefix("file://"))

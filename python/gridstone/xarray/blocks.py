@@ -18,7 +18,7 @@ from ..dask.place import Place, place_of
 from ..errors import ConflictError, NotFoundError
 from ..stores.transaction import Transaction, commit
 from ..version.receipt import Receipt
-from .asked import Asked, touched
+from .asked import Asked
 from .boxes import box_of
 from .form import Form, prepared
 from .plan import Planned
@@ -204,7 +204,6 @@ def committed(
         if known is None:
             raise
         return known
-    touched(uri)
     return version
 
 

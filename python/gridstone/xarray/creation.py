@@ -117,7 +117,7 @@ def _check_sizes(path: str, plans: Sequence[Planned], held: There) -> None:
 def _schema(one: Planned, coordinates: Mapping[Any, Planned], held: There) -> Schema:
     dims = []
     for axis, dim in enumerate(one.variable.dims):
-        labels = None if dim == one.name else _labels_along(dim, coordinates, held)
+        labels = None if dim == one.name else labels_along(dim, coordinates, held)
         if labels is None and dim not in held.arrays and dim != one.name and dim in held.above:
             labels = held.above[dim].path if held.above[dim].shape[0] == one.shape[axis] else None
         tile = one.layout.tile[axis] if one.layout.tile else None
@@ -125,7 +125,7 @@ def _schema(one: Planned, coordinates: Mapping[Any, Planned], held: There) -> Sc
     return Schema(dims, [one.form.attribute(one.name, one.layout.filters)])
 
 
-def _labels_along(dim: Any, coordinates: Mapping[Any, Planned], held: There) -> Any:
+def labels_along(dim: Any, coordinates: Mapping[Any, Planned], held: There) -> Any:
     """The labels of a dimension: those of its coordinate, whose array all of the group share. Where that holds them in
     an encoded form each array has its own."""
     if dim in coordinates:

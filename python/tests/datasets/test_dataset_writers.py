@@ -185,6 +185,14 @@ def test_a_variable_that_is_new_in_an_append_is_unwritten_before(tmp_path):
         assert np.isnan(found.w.values[:2]).all() and np.array_equal(found.w.values[2], more.v.values[0] * 2)
 
 
+def test_a_variable_that_is_new_in_an_append_has_the_labels_of_the_group(tmp_path):
+    uri = tmp_path / "d.gs"
+    gs.to_gridstone(days(0, 3), uri)
+    gs.to_gridstone(days(3, 5).assign(w=days(3, 5).v * 2.0), uri, append_dim="t")
+    assert np.array_equal(gs.open(uri, path="/w").dim("t").labels, DAYS[:5])
+    assert "in another array" in repr(gs.open(uri, path="/w").schema)
+
+
 def test_appends_have_the_encoding_that_is_there(tmp_path):
     uri = tmp_path / "d.gs"
     asked = {
