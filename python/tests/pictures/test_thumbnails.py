@@ -71,8 +71,13 @@ def lines(shown: Any) -> str:
 
 @pytest.fixture(autouse=True)
 def usual() -> Any:
-    with gs.set_options(pictures=True, remote_pictures=False):
+    with allowed(True):
         yield
+
+
+def allowed(what: bool | int) -> Any:
+    """The same is allowed in folders, in memory and in buckets."""
+    return gs.set_options(pictures=what, remote_pictures=what)
 
 
 def dense(uri: str, shape: tuple[int, ...], **attr: Any) -> gs.Array:
@@ -222,12 +227,12 @@ def test_many_cells_are_shown_by_their_tiles_unread(stores: Stores) -> None:
     x, y = rng.beta(2, 5, 20_000), rng.uniform(0, 1, 20_000)
     a.write_cells([x, y], np.arange(20_000))
     exact = only(a).astype(int).sum(axis=2)
-    with gs.set_options(pictures=200_000):
+    with allowed(200_000):
         assert "by tiles" in a._repr_html_()
         about = only(a).astype(int).sum(axis=2)
     left, right = about[:, :50].mean(), about[:, 78:].mean()
     assert left > 1.2 * right and exact[:, :50].mean() > 1.2 * exact[:, 78:].mean()
-    with gs.set_options(pictures=100):
+    with allowed(100):
         assert images(a) == []
 
 
@@ -238,9 +243,9 @@ def test_what_costs_more_than_is_allowed_is_not_read(stores: Stores, monkeypatch
     monkeypatch.setattr(thumbnail, "dense_cost", lambda *given: asked.append(cost(*given)) or asked[-1])
     assert len(images(a)) == 1 and asked == [16 * 100 * 100 * 8]
     monkeypatch.setattr(gs.Array, "__getitem__", lambda *_: pytest.fail("cells were read"))
-    with gs.set_options(pictures=asked[0] - 1):
+    with allowed(asked[0] - 1):
         assert images(a) == []
-    with gs.set_options(pictures=False):
+    with allowed(False):
         assert images(a) == [] and len(asked) == 2, "nothing is reckoned where pictures are off"
 
 
@@ -266,7 +271,8 @@ def test_remote_stores_have_none_unless_asked(stores: Stores, monkeypatch: pytes
     assert [showing.is_remote(uri) for uri in ("/a/b", "file:///a", "mem://a", "c:\\a", "a b")] == [False] * 5
     a = gs.array(stores("a"), np.eye(3))
     monkeypatch.setattr(gs.Array, "uri", "s3://bucket/key")
-    assert images(a) == []
+    with gs.set_options(remote_pictures=False):
+        assert images(a) == []
     with gs.set_options(remote_pictures="1MiB"):
         assert len(images(a)) == 1
 
@@ -280,7 +286,8 @@ def test_attached_files_count_as_whole_chunks(stores: Stores, tmp_path: Any) -> 
     with gs.set_options(pictures=4 * 100 * 100 * 8 - 1):
         assert images(a) == []
     far = gs.open(a.uri, context=gs.Context(sources=[tmp_path, "https://example.org/data"]))
-    assert images(far) == [], "a file may lie beyond a network"
+    with gs.set_options(remote_pictures=False):
+        assert images(far) == [], "a file may lie beyond a network"
     (tmp_path / "run.h5").unlink()
     assert images(gs.open(a.uri, context=gs.Context(sources=[tmp_path]))) == [] and "run.h5" not in a._repr_html_()
 
@@ -292,10 +299,10 @@ def test_groups_show_their_arrays(stores: Stores) -> None:
         gs.array(root.uri, np.arange(4.0).reshape(2, 2) + number, path=f"/a{number:02}")
     root.group("sub")
     assert len(images(root)) == 12
-    with gs.set_options(pictures=2 * 4 * 8):
+    with allowed(2 * 4 * 8):
         assert len(images(root)) == 2, "what is allowed is for all of them together"
     assert len(images(gs.open(root.uri, version=4))) in (1, 2, 3)
-    with gs.set_options(pictures=False):
+    with allowed(False):
         assert images(root) == [] and ">a13<" in root._repr_html_()
 
 
@@ -317,7 +324,7 @@ def test_results_show_what_they_hold(stores: Stores) -> None:
     assert images(a.aggregate({"n": "count(*)"}, by=["d0"])) == []
     assert only(a.read(where="value > 3")).shape[:2] == (3, 2)
     assert images(a.read(where="value > 99")) == []
-    with gs.set_options(pictures=8):
+    with allowed(8):
         assert images(a.read()) == []
 
 

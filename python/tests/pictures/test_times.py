@@ -21,4 +21,5 @@ def test_cells_lie_at_their_times(stores: Stores, unit: str) -> None:
     tick = int(start.astype(np.int64))
     rectangles = plot.tile_rectangles(a, ("t", "y"))
     assert rectangles[:, 0].min() == tick and rectangles[:, 2].max() == tick + 27
-    assert "<img" in a._repr_html_()
+    with gs.set_options(pictures=True, remote_pictures=True):
+        assert "<img" in a._repr_html_()
