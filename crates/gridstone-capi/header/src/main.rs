@@ -1,0 +1,42 @@
+//! Makes `include/gridstone.h` of what is public in the C interface; with `--check` fails if the file is not fresh.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+const FILE: &str = "include/gridstone.h";
+
+fn header(folder: &Path) -> Result<String, String> {
+    let config = cbindgen::Config::from_file(folder.join("cbindgen.toml"))?;
+    let bindings = cbindgen::generate_with_config(folder, config).map_err(|e| e.to_string())?;
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    String::from_utf8(text).map_err(|e| e.to_string())
+}
+
+fn run() -> Result<(), String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("no folder above this program's")?;
+    let (made, path) = (header(folder)?, folder.join(FILE));
+    let check = match std::env::args().nth(1).as_deref() {
+        None => false,
+        Some("--check") => true,
+        Some(other) => return Err(format!("unknown argument {other:?}; there is --check")),
+    };
+    if !check {
+        return std::fs::write(&path, made).map_err(|e| format!("{}: {e}", path.display()));
+    }
+    match std::fs::read_to_string(&path) {
+        Ok(found) if found == made => Ok(()),
+        Ok(_) => Err(format!("{FILE} is not fresh; run cargo run --package gridstone-header, and commit it")),
+        Err(e) => Err(format!("{}: {e}", path.display())),
+    }
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,1051 @@
+/*
+ * Gridstone: dense and sparse multi-dimensional arrays. This file is made of the library's source; do not change it.
+ *
+ * - Each function gives a status. What it makes goes through pointers, which stay as they are if it fails.
+ *   gridstone_last_error() says what went wrong: one text for each thread, valid until that thread's next call.
+ * - Contexts, arrays, texts and the rest are handles, 64-bit numbers. gridstone_free() gives back each of them. A handle that was
+ *   freed is known: GRIDSTONE_ERROR_HANDLE. 0 is no handle.
+ * - Pointers that are not null point to as much as the count or size beside them says. Nothing changes that memory during a call, and
+ *   the library keeps no pointer after it, but for callbacks and their argument. Texts are UTF-8 and end with a zero.
+ * - Structs begin with their size: `gridstone_call call = {.size = sizeof call};`. Members that are left 0 have their usual value.
+ * - Contexts, arrays, groups, schemas, regions, results and texts may be used by many threads at once. Reads, writers, staged writes,
+ *   streams and transactions serve one thread at a time: a second one gets GRIDSTONE_ERROR_BUSY.
+ * - A process that forks goes on using its handles in the child, but not reads, writers and transactions that the parent began.
+ * - No C++ exception and no panic crosses this interface.
+ */
+
+
+#ifndef GRIDSTONE_H
+#define GRIDSTONE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Lets the domain grow, in the same commit, to take in what is written.
+ */
+#define GRIDSTONE_CALL_GROW 1
+
+/**
+ * Writes reach the disk before they are acknowledged.
+ */
+#define GRIDSTONE_DURABILITY_FULL 0
+
+/**
+ * Files are closed and not flushed: quicker, and a power cut may lose commits.
+ */
+#define GRIDSTONE_DURABILITY_CLOSE 1
+
+/**
+ * Value of `gridstone_context_options.cache_bytes` for no cache at all.
+ */
+#define GRIDSTONE_NO_CACHE UINT64_MAX
+
+/**
+ * Levels of `gridstone_log`: each step of the engine.
+ */
+#define GRIDSTONE_LOG_DEBUG 10
+
+/**
+ * Commits, merges, vacuums.
+ */
+#define GRIDSTONE_LOG_INFO 20
+
+/**
+ * What somebody should look at.
+ */
+#define GRIDSTONE_LOG_WARNING 30
+
+/**
+ * Cells or tiles in the order of rows: the last dimension varies fastest.
+ */
+#define GRIDSTONE_ORDER_ROW 0
+
+/**
+ * Cells or tiles in the order of columns: the first dimension varies fastest.
+ */
+#define GRIDSTONE_ORDER_COLUMN 1
+
+/**
+ * Cells along a Hilbert curve; of sparse arrays.
+ */
+#define GRIDSTONE_ORDER_HILBERT 2
+
+/**
+ * Reads give cells as they lie: tile by tile.
+ */
+#define GRIDSTONE_ORDER_GLOBAL 3
+
+/**
+ * Reads give cells in any order, which is quickest.
+ */
+#define GRIDSTONE_ORDER_ANY 4
+
+/**
+ * Opens for reading, and for nothing else.
+ */
+#define GRIDSTONE_OPEN_READ 0
+
+/**
+ * Opens for reading and writing.
+ */
+#define GRIDSTONE_OPEN_WRITE 1
+
+/**
+ * Several cells at one place in one write are an error.
+ */
+#define GRIDSTONE_DEDUP_ERROR 0
+
+/**
+ * Of several cells at one place in one write the first is kept.
+ */
+#define GRIDSTONE_DEDUP_FIRST 1
+
+/**
+ * Of several cells at one place in one write the last is kept.
+ */
+#define GRIDSTONE_DEDUP_LAST 2
+
+/**
+ * What a call gives: `GRIDSTONE_OK`, or the kind of what went wrong. `gridstone_last_error` says what it was.
+ */
+typedef int32_t gridstone_status;
+
+/**
+ * Any handle; 0 is none.
+ */
+typedef uint64_t gridstone_handle;
+
+/**
+ * An array at one version of its store. Many threads may use one.
+ */
+typedef gridstone_handle gridstone_array;
+
+/**
+ * A text of the library, in UTF-8.
+ */
+typedef gridstone_handle gridstone_text;
+
+/**
+ * How a store is opened; 0 everywhere: at its newest version, for reading.
+ */
+typedef struct gridstone_open_options {
+    /**
+     * `sizeof(gridstone_open_options)`
+     */
+    size_t size;
+    /**
+     * the path in the store, as "/runs/7"; NULL: "/"
+     */
+    const char *path;
+    /**
+     * the version; 0: not by a version
+     */
+    uint64_t version;
+    /**
+     * the tag of a version; NULL: not by a tag
+     */
+    const char *tag;
+    /**
+     * the newest version that was committed by then, in microseconds since 1970 in UTC; looked at if `by_time` is not 0
+     */
+    int64_t time_us;
+    /**
+     * not 0: by `time_us`
+     */
+    uint32_t by_time;
+    /**
+     * `GRIDSTONE_OPEN_READ` or `GRIDSTONE_OPEN_WRITE`; a version, a tag and a time are for reading
+     */
+    uint32_t mode;
+} gridstone_open_options;
+
+/**
+ * A way to stop calls from another thread or from a signal's loop.
+ */
+typedef gridstone_handle gridstone_cancel;
+
+/**
+ * Is called with what happens: the level, the topic as "commit", what happened in words, and its values as an object of JSON. It may be
+ * called from any thread, several at once, while locks are held: it must not call the library, and must return normally.
+ */
+typedef void (*gridstone_log)(void *user, int32_t level, const char *topic, const char *what, const char *details);
+
+/**
+ * Choices of a context; 0 everywhere means the usual value.
+ */
+typedef struct gridstone_context_options {
+    /**
+     * `sizeof(gridstone_context_options)`
+     */
+    size_t size;
+    /**
+     * bytes for scratch memory, caches and indexes, at least 1 MiB; 0: 1 GiB
+     */
+    uint64_t memory_budget;
+    /**
+     * bytes of decoded indexes and small fragments kept between calls; 0: 256 MiB; `GRIDSTONE_NO_CACHE`: none
+     */
+    uint64_t cache_bytes;
+    /**
+     * threads of the pool; 0: `GRIDSTONE_THREADS`, or the cores of this process
+     */
+    uint32_t threads;
+    /**
+     * `GRIDSTONE_DURABILITY_FULL` or `GRIDSTONE_DURABILITY_CLOSE`
+     */
+    uint32_t durability;
+    /**
+     * arrays with so many fragments, at least 2, are consolidated in the background; 0: none are
+     */
+    uint64_t auto_consolidate_fragments;
+    /**
+     * bytes of a fragment that is large enough for that; 0: 512 MiB
+     */
+    uint64_t auto_consolidate_bytes;
+    /**
+     * the key of sealed stores, 32 bytes, or NULL: that of the environment, if there is one
+     */
+    const uint8_t *key;
+    /**
+     * bytes of `key`
+     */
+    size_t key_bytes;
+    /**
+     * names and values of options of object stores in turn, as "endpoint", "http://…"; or NULL
+     */
+    const char *const *storage_options;
+    /**
+     * texts in `storage_options`: twice the number of options
+     */
+    size_t storage_option_count;
+    /**
+     * folders and URLs under which attached files may lie; NULL: those in `GRIDSTONE_SOURCES`
+     */
+    const char *const *sources;
+    /**
+     * texts in `sources`
+     */
+    size_t source_count;
+    /**
+     * is told what happens, or NULL; it must stay valid as long as anything that was opened with the context
+     */
+    gridstone_log log;
+    /**
+     * is passed to `log`
+     */
+    void *log_user;
+    /**
+     * the least level that is logged; 0: `GRIDSTONE_LOG_INFO`
+     */
+    int32_t log_level;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+} gridstone_context_options;
+
+/**
+ * Threads, a memory budget, a cache and keys, shared by all that is opened with it. One is enough for a program.
+ */
+typedef gridstone_handle gridstone_context;
+
+/**
+ * Boxes of cells. Where a function takes one, 0 means the whole domain.
+ */
+typedef gridstone_handle gridstone_region;
+
+/**
+ * Room for values of one attribute or dimension.
+ */
+typedef struct gridstone_buffer {
+    /**
+     * `sizeof(gridstone_buffer)`
+     */
+    size_t size;
+    /**
+     * the name of the attribute or dimension
+     */
+    const char *name;
+    /**
+     * the type of the values, which must be that of the schema; or NULL: it is not compared
+     */
+    const char *type;
+    /**
+     * room for values
+     */
+    void *values;
+    /**
+     * bytes of `values`
+     */
+    size_t values_bytes;
+    /**
+     * room for offsets, for values that vary in length; else NULL
+     */
+    uint64_t *offsets;
+    /**
+     * numbers that `offsets` has room for: one more than cells
+     */
+    size_t offset_count;
+    /**
+     * room for a byte for each cell, 1: a value, 0: null; needed where a value may be null, else NULL is allowed
+     */
+    uint8_t *validity;
+    /**
+     * bytes of `validity`
+     */
+    size_t validity_count;
+    /**
+     * is set by reads: the bytes of `values` that were filled
+     */
+    size_t filled_bytes;
+} gridstone_buffer;
+
+/**
+ * Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
+ * may be called from any thread, by one at a time, and must return normally: neither `longjmp` nor an exception may leave it.
+ */
+typedef int32_t (*gridstone_progress)(void *user, uint64_t done, uint64_t total);
+
+/**
+ * What goes with a call; all of it may be 0. Where a function takes it, NULL means none of it.
+ */
+typedef struct gridstone_call {
+    /**
+     * `sizeof(gridstone_call)`
+     */
+    size_t size;
+    /**
+     * stops the call when it is set, or 0
+     */
+    gridstone_cancel cancel;
+    /**
+     * is told how far the call is, or NULL
+     */
+    gridstone_progress progress;
+    /**
+     * is passed to `progress`
+     */
+    void *user;
+    /**
+     * the message of the commit, or NULL
+     */
+    const char *message;
+    /**
+     * a key of 1 to 64 bytes, or NULL: a commit that is repeated with the same key and content is done once
+     */
+    const uint8_t *commit_key;
+    /**
+     * bytes of `commit_key`
+     */
+    size_t commit_key_bytes;
+    /**
+     * `GRIDSTONE_CALL_GROW`, or 0
+     */
+    uint32_t flags;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+} gridstone_call;
+
+/**
+ * What is read; 0 everywhere: all attributes of all cells, in row order.
+ */
+typedef struct gridstone_read_options {
+    /**
+     * `sizeof(gridstone_read_options)`
+     */
+    size_t size;
+    /**
+     * the cells, or 0: the whole domain
+     */
+    gridstone_region region;
+    /**
+     * the names of attributes, or NULL: all
+     */
+    const char *const *attributes;
+    /**
+     * texts in `attributes`
+     */
+    size_t attribute_count;
+    /**
+     * a condition, as "sog > 3 and kind = 'tug'", or NULL: every cell
+     */
+    const char *condition;
+    /**
+     * `GRIDSTONE_ORDER_ROW`, `_COLUMN`, `_GLOBAL` or `_ANY`
+     */
+    uint32_t order;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+    /**
+     * bytes of a batch that the library holds meanwhile; 0: 8 MiB
+     */
+    uint64_t batch_bytes;
+} gridstone_read_options;
+
+/**
+ * A read that is given in portions.
+ */
+typedef gridstone_handle gridstone_read;
+
+/**
+ * What an array is like, beside its dimensions and attributes; 0 everywhere: dense, in row order.
+ */
+typedef struct gridstone_schema_options {
+    /**
+     * `sizeof(gridstone_schema_options)`
+     */
+    size_t size;
+    /**
+     * not 0: only the cells that were written exist
+     */
+    uint32_t sparse;
+    /**
+     * not 0: a sparse array may have several cells at one position
+     */
+    uint32_t duplicates;
+    /**
+     * cells of a data tile of a sparse array; 0: 10,000
+     */
+    uint64_t capacity;
+    /**
+     * the order of tiles: `GRIDSTONE_ORDER_ROW` or `GRIDSTONE_ORDER_COLUMN`
+     */
+    uint32_t tile_order;
+    /**
+     * the order of the cells of a tile; of sparse arrays also `GRIDSTONE_ORDER_HILBERT`
+     */
+    uint32_t cell_order;
+    /**
+     * filters of coordinates, as "zstd:3"; NULL: "auto"
+     */
+    const char *coordinate_filters;
+} gridstone_schema_options;
+
+/**
+ * A schema that is being described, or that of an array.
+ */
+typedef gridstone_handle gridstone_schema;
+
+/**
+ * A dimension: its name, its type, its domain and the extent of its tiles.
+ */
+typedef struct gridstone_dimension {
+    /**
+     * `sizeof(gridstone_dimension)`
+     */
+    size_t size;
+    /**
+     * the name
+     */
+    const char *name;
+    /**
+     * "int8" to "uint64", "float32", "float64", "datetime64[s]", "timedelta64[ms]", "string" …
+     */
+    const char *type;
+    /**
+     * the low end of the domain as a text, included; NULL: it is open
+     */
+    const char *low;
+    /**
+     * the high end of the domain as a text, included; NULL: it is open
+     */
+    const char *high;
+    /**
+     * the extent of a tile as a text; NULL: one tile, or what suits an open end
+     */
+    const char *tile;
+    /**
+     * the most bytes of a text of a "string" dimension; 0: the usual number
+     */
+    size_t text_bytes_max;
+} gridstone_dimension;
+
+/**
+ * An attribute: a value in each cell.
+ */
+typedef struct gridstone_attribute {
+    /**
+     * `sizeof(gridstone_attribute)`
+     */
+    size_t size;
+    /**
+     * the name
+     */
+    const char *name;
+    /**
+     * "bool", "int8" to "uint64", "float16" to "float64", "string", "bytes", "datetime64[s]", "float32[3]" …
+     */
+    const char *type;
+    /**
+     * not 0: values may be null
+     */
+    uint32_t nullable;
+    /**
+     * not 0: the order of the categories is one of values
+     */
+    uint32_t ordered;
+    /**
+     * what an unwritten cell of a dense array reads as, as a text; NULL: null, NaN, 0, or an empty text
+     */
+    const char *fill;
+    /**
+     * filters, as "auto", "shuffle,zstd:3", "none"; NULL: "auto"
+     */
+    const char *filters;
+    /**
+     * the texts that values can be, which are stored as codes; or NULL
+     */
+    const char *const *categories;
+    /**
+     * texts in `categories`
+     */
+    size_t category_count;
+} gridstone_attribute;
+
+/**
+ * Values of one attribute or dimension, a value for each cell.
+ *
+ * Values of fixed width lie side by side. Values that vary in length, texts and bytes, lie one behind the other, and `offsets` says where
+ * each begins and where the last ends.
+ */
+typedef struct gridstone_column {
+    /**
+     * `sizeof(gridstone_column)`
+     */
+    size_t size;
+    /**
+     * the name of the attribute or dimension
+     */
+    const char *name;
+    /**
+     * the type of the values, as "float32" or "datetime64[s]", which must be that of the schema; or NULL: it is not compared
+     */
+    const char *type;
+    /**
+     * the values
+     */
+    const void *values;
+    /**
+     * bytes of `values`
+     */
+    size_t values_bytes;
+    /**
+     * where each value begins in `values`, and where the last ends; NULL if values are of fixed width
+     */
+    const uint64_t *offsets;
+    /**
+     * numbers in `offsets`: one more than cells
+     */
+    size_t offset_count;
+    /**
+     * for each cell 1 if there is a value, 0 if it is null; NULL: none is null
+     */
+    const uint8_t *validity;
+    /**
+     * bytes of `validity`: as many as cells
+     */
+    size_t validity_count;
+} gridstone_column;
+
+/**
+ * How cells are written; 0 everywhere: they come in any order, and two at one place are an error.
+ */
+typedef struct gridstone_cells_options {
+    /**
+     * `sizeof(gridstone_cells_options)`
+     */
+    size_t size;
+    /**
+     * `GRIDSTONE_DEDUP_ERROR`, `_FIRST` or `_LAST`
+     */
+    uint32_t dedup;
+    /**
+     * not 0: the cells come in global order, which is checked
+     */
+    uint32_t sorted;
+} gridstone_cells_options;
+
+/**
+ * Written cells that no commit refers to yet: nobody sees them.
+ */
+typedef gridstone_handle gridstone_staged;
+
+/**
+ * The call did what it was asked for.
+ */
+#define GRIDSTONE_OK 0
+
+/**
+ * An argument is wrong: a null pointer, a size, a type, a value. The message names it.
+ */
+#define GRIDSTONE_ERROR_INPUT 1
+
+/**
+ * A schema is contradictory or not supported, or values do not fit it.
+ */
+#define GRIDSTONE_ERROR_SCHEMA 2
+
+/**
+ * A position or a coordinate is outside of the domain.
+ */
+#define GRIDSTONE_ERROR_BOUNDS 3
+
+/**
+ * The store, array, group, attribute, version or key does not exist.
+ */
+#define GRIDSTONE_ERROR_NOT_FOUND 4
+
+/**
+ * What is to be created exists.
+ */
+#define GRIDSTONE_ERROR_EXISTS 5
+
+/**
+ * Another commit made this one impossible. Nothing was changed.
+ */
+#define GRIDSTONE_ERROR_CONFLICT 6
+
+/**
+ * It is not known whether the commit happened. Nothing was deleted.
+ */
+#define GRIDSTONE_ERROR_COMMIT_UNKNOWN 7
+
+/**
+ * Bytes in the store are not those that were written.
+ */
+#define GRIDSTONE_ERROR_CORRUPTION 8
+
+/**
+ * A file of another format has changed since it was attached.
+ */
+#define GRIDSTONE_ERROR_SOURCE_CHANGED 9
+
+/**
+ * The version was vacuumed.
+ */
+#define GRIDSTONE_ERROR_SNAPSHOT_EXPIRED 10
+
+/**
+ * The work does not fit into the memory budget, or a cell into the caller's buffers.
+ */
+#define GRIDSTONE_ERROR_BUDGET 11
+
+/**
+ * The storage refused: it is full, read-only or not reached.
+ */
+#define GRIDSTONE_ERROR_STORAGE 12
+
+/**
+ * A key, credentials or permissions are missing or wrong.
+ */
+#define GRIDSTONE_ERROR_ACCESS 13
+
+/**
+ * The request is valid, and this version or this storage does not support it.
+ */
+#define GRIDSTONE_ERROR_UNSUPPORTED 14
+
+/**
+ * The work was cancelled.
+ */
+#define GRIDSTONE_ERROR_CANCELLED 15
+
+/**
+ * A handle is 0, was freed, or is of another kind.
+ */
+#define GRIDSTONE_ERROR_HANDLE 16
+
+/**
+ * Another thread is using the handle, which serves one at a time; or a log callback has called the library.
+ */
+#define GRIDSTONE_ERROR_BUSY 17
+
+/**
+ * The library failed, by a mistake in it; please report the message.
+ */
+#define GRIDSTONE_ERROR_FAILED 18
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of its store that an array shows.
+ */
+gridstone_status gridstone_array_version(gridstone_array array, uint64_t *version);
+
+/**
+ * When the version of an array was committed, in microseconds since 1970 in UTC.
+ */
+gridstone_status gridstone_array_time_us(gridstone_array array, int64_t *time_us);
+
+/**
+ * The number of dimensions.
+ */
+gridstone_status gridstone_array_ndim(gridstone_array array, uint64_t *ndim);
+
+/**
+ * Whether only the cells that were written exist: 1, or 0.
+ */
+gridstone_status gridstone_array_sparse(gridstone_array array, int32_t *sparse);
+
+/**
+ * The URI of the store of an array. Free the text.
+ */
+gridstone_status gridstone_array_uri(gridstone_array array, gridstone_text *uri);
+
+/**
+ * The path of an array in its store. Free the text.
+ */
+gridstone_status gridstone_array_path(gridstone_array array, gridstone_text *path);
+
+/**
+ * The smallest box that holds all cells that were written, as JSON: `[[low, high], …]` with texts, or `null` if there are none. Free
+ * the text.
+ */
+gridstone_status gridstone_array_nonempty_domain(gridstone_array array,
+                                                 gridstone_text *domain);
+
+/**
+ * Moves an array on to the newest version of its store, and puts its number.
+ */
+gridstone_status gridstone_array_refresh(gridstone_array array, uint64_t *version);
+
+/**
+ * The same array at another version, for reading.
+ *
+ * @param array the array
+ * @param options_given the version, tag or time; `path` and `mode` are not looked at; NULL: the newest version
+ * @param other where the handle goes; free it with `gridstone_free`
+ */
+gridstone_status gridstone_array_at(gridstone_array array,
+                                    const struct gridstone_open_options *options_given,
+                                    gridstone_array *other);
+
+/**
+ * Makes a way to stop calls: give it to calls as `gridstone_call.cancel`. Free it with `gridstone_free`.
+ */
+gridstone_status gridstone_cancel_create(gridstone_cancel *cancel);
+
+/**
+ * Stops the calls that it was given to, now and later, at their next block: they give `GRIDSTONE_ERROR_CANCELLED`, and nothing was
+ * committed. A commit that has begun is brought to its end. Safe to call from any thread, and from a callback of progress.
+ */
+gridstone_status gridstone_cancel_set(gridstone_cancel cancel);
+
+/**
+ * Makes a context. Free it with `gridstone_free`; what was opened with it goes on.
+ *
+ * @param options its choices, or NULL for the usual ones
+ * @param context where the handle goes
+ */
+gridstone_status gridstone_context_create(const struct gridstone_context_options *options_given,
+                                          gridstone_context *context);
+
+/**
+ * The most bytes of the memory budget that were in use at once since the context was made.
+ */
+gridstone_status gridstone_context_peak_bytes(gridstone_context context, uint64_t *bytes);
+
+/**
+ * Gives a handle back, of any kind; 0 does nothing. Calls of other threads that are using it go on. A writer that was not finished is
+ * aborted by it, a transaction that was not committed too, and what was staged and not committed is deleted.
+ *
+ * Safe to call from any thread. `GRIDSTONE_ERROR_HANDLE`: it was freed before, or never given.
+ */
+gridstone_status gridstone_free(gridstone_handle handle);
+
+/**
+ * Handles that are open in this process, for tests that look for leaks.
+ */
+uint64_t gridstone_open_handles(void);
+
+/**
+ * Reads a box of a dense array, whole, into buffers of the caller.
+ *
+ * @param array a dense array
+ * @param region one box, or 0: the whole domain
+ * @param order the order of the cells in the buffers: `GRIDSTONE_ORDER_ROW` or `_COLUMN`
+ * @param buffers one for each attribute that is wanted, each as large as the box; `filled_bytes` is set
+ * @param buffer_count how many
+ * @param call what goes with the call, or NULL
+ *
+ * `GRIDSTONE_ERROR_INPUT`: a buffer has another size than the box; the message says which is needed. Cells that were not written are
+ * the fill of their attribute. What buffers hold after an error is not specified.
+ */
+gridstone_status gridstone_array_read(gridstone_array array,
+                                      gridstone_region region,
+                                      uint32_t order,
+                                      struct gridstone_buffer *buffers,
+                                      size_t buffer_count,
+                                      const struct gridstone_call *call);
+
+/**
+ * Begins a read that is given in portions as large as the buffers of each call, of sparse and dense arrays. It shows the version that
+ * the array shows now, whatever is committed meanwhile.
+ *
+ * @param array the array
+ * @param options_given what is read, or NULL: all attributes of all cells
+ * @param call what goes with the call, or NULL
+ * @param read_out where the handle goes; free it with `gridstone_free`, also before the end
+ */
+gridstone_status gridstone_read_create(gridstone_array array,
+                                       const struct gridstone_read_options *options_given,
+                                       const struct gridstone_call *call,
+                                       gridstone_read *read_out);
+
+/**
+ * Fills buffers from their start with the next cells, as many whole cells as fit into all of them. No cell comes twice, and none is left
+ * out.
+ *
+ * @param read the read
+ * @param buffers one for each dimension and attribute that is wanted; others may be given in each call
+ * @param buffer_count how many
+ * @param call what goes with the call, or NULL
+ * @param cells where the number of cells goes; 0 only after the last one
+ * @param complete where 1 goes once all cells were given, else 0; or NULL
+ *
+ * `GRIDSTONE_ERROR_BUDGET`: the next cell does not fit; the message says which buffer is too small. `GRIDSTONE_ERROR_INPUT`: a buffer
+ * is not of its column's kind. After both the read goes on with the same cells. After any other error it is over, as it is not known
+ * which cells were given.
+ */
+gridstone_status gridstone_read_next(gridstone_read read,
+                                     struct gridstone_buffer *buffers,
+                                     size_t buffer_count,
+                                     const struct gridstone_call *call,
+                                     uint64_t *cells,
+                                     int32_t *complete);
+
+/**
+ * What a read has done so far, as JSON: names of counters and their values. Free the text.
+ */
+gridstone_status gridstone_read_counters(gridstone_read read, gridstone_text *counters);
+
+/**
+ * Makes a region without a box; add at least one before it is used. Free it with `gridstone_free`.
+ */
+gridstone_status gridstone_region_create(gridstone_region *region);
+
+/**
+ * Adds a box by integers: positions, or the ticks of times.
+ *
+ * @param region the region
+ * @param ends low and high end of each dimension in turn, both included
+ * @param count twice the number of dimensions
+ */
+gridstone_status gridstone_region_add(gridstone_region region, const int64_t *ends, size_t count);
+
+/**
+ * As `gridstone_region_add`, by floats.
+ */
+gridstone_status gridstone_region_add_floats(gridstone_region region, const double *ends, size_t count);
+
+/**
+ * As `gridstone_region_add`, by texts, for dimensions of any type: "12", "-0.5", "2026-03-01", "BRCA1". NULL is the end of the domain.
+ */
+gridstone_status gridstone_region_add_texts(gridstone_region region,
+                                            const char *const *ends,
+                                            size_t count);
+
+/**
+ * Begins a schema: add its dimensions and attributes, then create an array with it. Free it with `gridstone_free`.
+ *
+ * @param options_given what the array is like, or NULL: dense
+ * @param schema where the handle goes
+ */
+gridstone_status gridstone_schema_create(const struct gridstone_schema_options *options_given,
+                                         gridstone_schema *schema);
+
+/**
+ * Adds a dimension, behind those that were added before.
+ */
+gridstone_status gridstone_schema_add_dimension(gridstone_schema schema, const struct gridstone_dimension *dimension);
+
+/**
+ * Adds a dimension of integers or times by numbers, which is shorter to write: the ends of its domain, both included, and the extent of
+ * its tiles; 0: one tile.
+ */
+gridstone_status gridstone_schema_add_axis(gridstone_schema schema,
+                                           const char *name,
+                                           const char *type_given,
+                                           int64_t low,
+                                           int64_t high,
+                                           uint64_t tile);
+
+/**
+ * Adds an attribute, behind those that were added before.
+ */
+gridstone_status gridstone_schema_add_attribute(gridstone_schema schema, const struct gridstone_attribute *attribute);
+
+/**
+ * A schema of its JSON, as `gridstone_schema_json` gives it. Free it with `gridstone_free`.
+ */
+gridstone_status gridstone_schema_from_json(const char *json_given, gridstone_schema *schema);
+
+/**
+ * A schema as an object of JSON, with every option written out. `GRIDSTONE_ERROR_SCHEMA`: it is contradictory. Free the text.
+ *
+ * @param schema a schema, or an array, whose schema is given
+ * @param json where the handle of the text goes
+ */
+gridstone_status gridstone_schema_json(gridstone_handle schema,
+                                       gridstone_text *json);
+
+/**
+ * The message of the last call of this thread, in UTF-8; empty if it gave `GRIDSTONE_OK`. It says what was asked, what was found
+ * and what to do. The text is the library's and valid until the next call of this thread.
+ */
+const char *gridstone_last_error(void);
+
+/**
+ * The status that the last call of this thread gave.
+ */
+gridstone_status gridstone_last_status(void);
+
+/**
+ * The `errno` of the operating system behind the error of the last call of this thread; 0 if there is none.
+ */
+int32_t gridstone_last_errno(void);
+
+/**
+ * The name of a status in small letters, as "not found"; "unknown" for any other number. The text is the library's, for ever.
+ */
+const char *gridstone_status_name(gridstone_status status);
+
+/**
+ * The version of the library, as "0.1.0". The text is the library's, for ever.
+ */
+const char *gridstone_version(void);
+
+/**
+ * Creates an array in a store, which is made if there is none. The array is open for writing.
+ *
+ * @param context the context
+ * @param uri a folder, "s3://bucket/key", or "mem://name"
+ * @param path where in the store, as "/runs/7"; NULL: "/", the array is the store
+ * @param schema the schema
+ * @param overwrite not 0: what is there is replaced by a new array
+ * @param array where the handle goes; free it with `gridstone_free`
+ */
+gridstone_status gridstone_array_create(gridstone_context context,
+                                        const char *uri,
+                                        const char *path,
+                                        gridstone_schema schema,
+                                        int32_t overwrite,
+                                        gridstone_array *array);
+
+/**
+ * Opens an array.
+ *
+ * @param context the context
+ * @param uri the store
+ * @param options_given path, version and mode, or NULL: "/", the newest version, for reading
+ * @param array where the handle goes; free it with `gridstone_free`
+ */
+gridstone_status gridstone_array_open(gridstone_context context,
+                                      const char *uri,
+                                      const struct gridstone_open_options *options_given,
+                                      gridstone_array *array);
+
+/**
+ * Whether there is a store: puts 1 or 0.
+ */
+gridstone_status gridstone_store_exists(gridstone_context context, const char *uri, int32_t *exists);
+
+/**
+ * Deletes a store with all its versions. `GRIDSTONE_ERROR_NOT_FOUND`: there is none.
+ */
+gridstone_status gridstone_store_delete(gridstone_context context, const char *uri);
+
+/**
+ * The characters of a text, with a zero behind them, and how many bytes they are without it.
+ *
+ * @param text the text
+ * @param characters where the pointer goes; it is valid until the text is freed
+ * @param length_bytes where the length goes, or NULL
+ */
+gridstone_status gridstone_text_get(gridstone_text text, const char **characters, size_t *length_bytes);
+
+/**
+ * Writes a box, or cells of a dense array at coordinates, in one commit.
+ *
+ * @param array an array that is open for writing
+ * @param region the box, or 0: the whole domain
+ * @param order how the values of the box lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`
+ * @param given the attributes, a value for each cell of the box; those that are left out keep what they are
+ * @param count how many
+ * @param call what goes with the call, or NULL
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on
+ */
+gridstone_status gridstone_array_write(gridstone_array array,
+                                       gridstone_region region,
+                                       uint32_t order,
+                                       const struct gridstone_column *given,
+                                       size_t count,
+                                       const struct gridstone_call *call,
+                                       uint64_t *version);
+
+/**
+ * Writes cells at coordinates, in one commit; into sparse and dense arrays.
+ *
+ * @param array an array that is open for writing
+ * @param given the coordinates of every dimension, and attributes, each with a value for each cell
+ * @param count how many
+ * @param how in which order they come, and what becomes of several at one place, or NULL
+ * @param call what goes with the call, or NULL
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on
+ */
+gridstone_status gridstone_array_write_cells(gridstone_array array,
+                                             const struct gridstone_column *given,
+                                             size_t count,
+                                             const struct gridstone_cells_options *how,
+                                             const struct gridstone_call *call,
+                                             uint64_t *version);
+
+/**
+ * As `gridstone_array_write`, without the commit: many threads or processes stage, and one commits all of it. Free the handle; what
+ * was not committed by then is deleted.
+ */
+gridstone_status gridstone_stage(gridstone_array array,
+                                 gridstone_region region,
+                                 uint32_t order,
+                                 const struct gridstone_column *given,
+                                 size_t count,
+                                 const struct gridstone_call *call,
+                                 gridstone_staged *staged);
+
+/**
+ * As `gridstone_array_write_cells`, without the commit.
+ */
+gridstone_status gridstone_stage_cells(gridstone_array array,
+                                       const struct gridstone_column *given,
+                                       size_t count,
+                                       const struct gridstone_cells_options *how,
+                                       const struct gridstone_call *call,
+                                       gridstone_staged *staged);
+
+/**
+ * Commits staged writes in one version: all of them, or none. Their handles are used up, and are still to be freed.
+ *
+ * @param array the array that they were staged for
+ * @param staged the handles
+ * @param count how many; 0 commits nothing
+ * @param call its `message` and `commit_key` of the writes, or NULL
+ * @param version where the version goes, or NULL; the array shows it from now on
+ */
+gridstone_status gridstone_commit(gridstone_array array,
+                                  const gridstone_staged *staged,
+                                  size_t count,
+                                  const struct gridstone_call *call,
+                                  uint64_t *version);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* GRIDSTONE_H */

@@ -1,0 +1,160 @@
+//! What goes with a call that may take long: a way to stop it, somebody to report to, the message and the key of its commit.
+
+use crate::handle::{Object, get, get_optional, gridstone_handle, insert};
+use crate::memory::{OptionStruct, Out, optional_text, options, slice};
+use crate::status::{Failure, Outcome, gridstone_status, guarded};
+use gridstone::Call;
+use gridstone::base::{Cancel, Progress};
+use gridstone::engine::{CancelFlag, CommitKey};
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+/// A way to stop calls from another thread or from a signal's loop.
+pub type gridstone_cancel = gridstone_handle;
+
+/// Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
+/// may be called from any thread, by one at a time, and must return normally: neither `longjmp` nor an exception may leave it.
+pub type gridstone_progress = Option<unsafe extern "C" fn(user: *mut c_void, done: u64, total: u64) -> i32>;
+
+/// Lets the domain grow, in the same commit, to take in what is written.
+pub const GRIDSTONE_CALL_GROW: u32 = 1;
+
+/// What goes with a call; all of it may be 0. Where a function takes it, NULL means none of it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct gridstone_call {
+    /// `sizeof(gridstone_call)`
+    pub size: usize,
+    /// stops the call when it is set, or 0
+    pub cancel: gridstone_cancel,
+    /// is told how far the call is, or NULL
+    pub progress: gridstone_progress,
+    /// is passed to `progress`
+    pub user: *mut c_void,
+    /// the message of the commit, or NULL
+    pub message: *const c_char,
+    /// a key of 1 to 64 bytes, or NULL: a commit that is repeated with the same key and content is done once
+    pub commit_key: *const u8,
+    /// bytes of `commit_key`
+    pub commit_key_bytes: usize,
+    /// `GRIDSTONE_CALL_GROW`, or 0
+    pub flags: u32,
+    /// 0
+    pub reserved: u32,
+}
+
+// SAFETY: it begins with its size; zeros are none of it; an optional function has a value for each pattern of bits.
+unsafe impl OptionStruct for gridstone_call {
+    const NAME: &'static str = "gridstone_call";
+}
+
+pub(crate) struct Flag(CancelFlag);
+
+impl Object for Flag {
+    const NAME: &'static str = "a cancel";
+}
+
+/// A callback of the caller with its argument.
+struct Reporter {
+    report: unsafe extern "C" fn(*mut c_void, u64, u64) -> i32,
+    user: *mut c_void,
+    flag: CancelFlag,
+    lock: std::sync::Mutex<()>,
+}
+
+// SAFETY: the header says that it is called from any thread.
+unsafe impl Send for Reporter {}
+// SAFETY: as above; the lock lets one in at a time.
+unsafe impl Sync for Reporter {}
+
+impl Progress for Reporter {
+    fn report(&self, done: u64, total: u64) {
+        let _one = self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if self.flag.cancelled() {
+            return;
+        }
+        // SAFETY: the caller gave both, and keeps them valid during the call.
+        if unsafe { (self.report)(self.user, done, total) } != 0 {
+            self.flag.cancel();
+        }
+    }
+}
+
+/// Cancelled by the caller's handle, or by its callback.
+struct Either(CancelFlag, CancelFlag);
+
+impl Cancel for Either {
+    fn cancelled(&self) -> bool {
+        self.0.cancelled() || self.1.cancelled()
+    }
+}
+
+/// A call as the engine wants it, and the message of its commit.
+pub(crate) struct Asked {
+    pub(crate) call: Call,
+    pub(crate) message: Option<String>,
+}
+
+impl Asked {
+    /// What the caller gave; a null pointer: nothing.
+    ///
+    /// # Safety
+    /// The contract of the header.
+    pub(crate) unsafe fn new(given: *const gridstone_call) -> Outcome<Self> {
+        // SAFETY: passed on.
+        let Some(given) = (unsafe { options(given) })? else {
+            return Ok(Self { call: Call::default(), message: None });
+        };
+        if given.flags & !GRIDSTONE_CALL_GROW != 0 || given.reserved != 0 {
+            return Err(Failure::input(format!(
+                "gridstone_call.flags is {}; there is GRIDSTONE_CALL_GROW",
+                given.flags
+            )));
+        }
+        // SAFETY: passed on.
+        let (message, key) = unsafe {
+            let key = slice(given.commit_key, given.commit_key_bytes, "gridstone_call.commit_key")?;
+            (optional_text(given.message, "gridstone_call.message")?.map(str::to_owned), key)
+        };
+        let mut call = Call { grows: given.flags & GRIDSTONE_CALL_GROW != 0, ..Call::default() };
+        if !given.commit_key.is_null() {
+            call.commit_key = Some(CommitKey::new(key)?);
+        }
+        let outer = get_optional::<Flag>(given.cancel)?.map(|flag| flag.0.clone());
+        if let Some(report) = given.progress {
+            let flag = CancelFlag::new();
+            let reporter = Reporter { report, user: given.user, flag: flag.clone(), lock: std::sync::Mutex::default() };
+            call.progress = Arc::new(reporter);
+            call.cancel = Arc::new(Either(outer.unwrap_or_default(), flag));
+        } else if let Some(outer) = outer {
+            call.cancel = Arc::new(outer);
+        }
+        Ok(Self { call, message })
+    }
+
+    /// Does `work`, whose waits for a network end once the call is cancelled.
+    pub(crate) fn run<R>(&self, work: impl FnOnce(&Call) -> gridstone::Result<R>) -> Outcome<R> {
+        Ok(self.call.run(|| work(&self.call))?)
+    }
+}
+
+/// Makes a way to stop calls: give it to calls as `gridstone_call.cancel`. Free it with `gridstone_free`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gridstone_cancel_create(cancel: *mut gridstone_cancel) -> gridstone_status {
+    guarded(|| {
+        // SAFETY: the contract of the header.
+        let out = unsafe { Out::new(cancel, "cancel") }?;
+        out.put(insert(Flag(CancelFlag::new()))?);
+        Ok(())
+    })
+}
+
+/// Stops the calls that it was given to, now and later, at their next block: they give `GRIDSTONE_ERROR_CANCELLED`, and nothing was
+/// committed. A commit that has begun is brought to its end. Safe to call from any thread, and from a callback of progress.
+#[unsafe(no_mangle)]
+pub extern "C" fn gridstone_cancel_set(cancel: gridstone_cancel) -> gridstone_status {
+    guarded(|| {
+        get::<Flag>(cancel)?.0.cancel();
+        Ok(())
+    })
+}

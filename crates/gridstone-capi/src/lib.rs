@@ -1,0 +1,51 @@
+//! The C interface of Gridstone: `gridstone.h` is made of what is public here.
+//!
+//! ```text
+//!  gridstone_*()      one function of C: pointers are checked and copied, one call of the engine follows
+//!      |
+//!  memory             pointers, texts, option structs: the only place that follows a pointer of the caller
+//!  handle             64-bit handles: a slot and its generation, so that one that was freed is known
+//!  status             codes, the error of each thread; a panic stops here
+//!      |
+//!  gridstone::engine
+//! ```
+//!
+//! # Rules
+//!
+//! 1. A function gives a status and puts what it makes through pointers, which stay as they are if it fails.
+//! 2. No pointer of the caller is kept after the call, but for callbacks and what goes with them.
+//! 3. What the library hands out is a handle. `gridstone_free` gives it back; a call that uses it meanwhile ends in peace.
+//! 4. Option structs begin with their size, so that programs built with an older header go on working.
+//! 5. Handles of contexts, arrays, groups and schemas may be used by many threads at once. Those of reads, writers, results' streams
+//!    and transactions belong to one thread at a time: a second one gets `GRIDSTONE_ERROR_BUSY`.
+
+#![expect(non_camel_case_types, reason = "the names are those of C")]
+#![expect(clippy::missing_safety_doc, reason = "one contract for all functions: the first page of the header")]
+#![warn(missing_docs)]
+
+mod array;
+mod call;
+mod cell;
+mod context;
+mod handle;
+mod memory;
+mod read;
+mod region;
+mod schema;
+mod status;
+mod store;
+mod text;
+mod write;
+
+pub use array::*;
+pub use call::*;
+pub use cell::*;
+pub use context::*;
+pub use handle::*;
+pub use read::*;
+pub use region::*;
+pub use schema::*;
+pub use status::*;
+pub use store::*;
+pub use text::*;
+pub use write::*;

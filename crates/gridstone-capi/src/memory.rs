@@ -1,0 +1,247 @@
+//! Memory of the caller: pointers are checked here before anything follows them.
+//!
+//! What cannot be checked is the caller's part of the contract, and said once in the header: a pointer that is not null points to as many
+//! values as the count beside it says, which stay there and are changed by no other thread during the call.
+
+use crate::status::{Failure, GRIDSTONE_ERROR_UNSUPPORTED, Outcome};
+use std::ffi::{CStr, c_char};
+
+/// A type of which every pattern of bits is a value.
+///
+/// # Safety
+/// It is one.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: numbers; and a pointer may have any value as long as nothing follows it.
+unsafe impl Plain for u8 {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
+// SAFETY: as above.
+unsafe impl Plain for i64 {}
+// SAFETY: as above.
+unsafe impl Plain for f64 {}
+// SAFETY: as above.
+unsafe impl<T> Plain for *const T {}
+
+/// A struct of C whose first member is its size, a `usize`.
+///
+/// # Safety
+/// It is `repr(C)`, begins with `size: usize`, and every pattern of bits, also all zeros, is a value of it.
+pub(crate) unsafe trait OptionStruct: Copy {
+    /// Its name in C.
+    const NAME: &'static str;
+}
+
+fn null(name: &str) -> Failure {
+    Failure::input(format!("{name} is a null pointer"))
+}
+
+/// Refuses what is misaligned or longer than memory can be.
+fn check<T>(pointer: *const T, count: usize, name: &str) -> Outcome<()> {
+    if !pointer.is_aligned() {
+        let width = align_of::<T>();
+        return Err(Failure::input(format!("{name} is not aligned: its address must be a multiple of {width}")));
+    }
+    match count.checked_mul(size_of::<T>()) {
+        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(()),
+        _ => Err(Failure::input(format!("{name} has {count} values, which is more than memory can hold"))),
+    }
+}
+
+/// Values of the caller; a null pointer with a count of 0 is none.
+///
+/// # Safety
+/// A `pointer` that is not null points to `count` values, which nothing changes for as long as `'a`.
+pub(crate) unsafe fn slice<'a, T: Plain>(pointer: *const T, count: usize, name: &str) -> Outcome<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    check(pointer, count, name)?;
+    // SAFETY: not null, aligned, no longer than memory; the rest is the caller's promise. All bits are a value of a plain type.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// Room of the caller to be filled.
+///
+/// # Safety
+/// As [`slice`]; and nothing else reads the values or points into them for as long as `'a`.
+pub(crate) unsafe fn slice_mut<'a, T: Plain>(pointer: *mut T, count: usize, name: &str) -> Outcome<&'a mut [T]> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    check(pointer.cast_const(), count, name)?;
+    // SAFETY: as above; that it is alone is the caller's promise, and [`check_apart`] looks at the buffers of one call.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer, count) })
+}
+
+/// Refuses buffers of one call that share bytes; each is its first address and its length in bytes.
+pub(crate) fn check_apart(mut spans: Vec<(usize, usize)>) -> Outcome<()> {
+    spans.retain(|(_, bytes)| *bytes > 0);
+    spans.sort_unstable();
+    if spans.windows(2).any(|pair| matches!(pair, [(first, bytes), (second, _)] if first + bytes > *second)) {
+        return Err(Failure::input("two buffers to be filled overlap; give each its own memory"));
+    }
+    Ok(())
+}
+
+/// A text of the caller.
+///
+/// # Safety
+/// A `pointer` that is not null points to bytes that end with a zero, which nothing changes for as long as `'a`.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Outcome<&'a str> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not null; the zero at the end is the caller's promise.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|_| Failure::input(format!("{name} is no UTF-8: {}", text.to_string_lossy())))
+}
+
+/// As [`text`]; `None` for a null pointer.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Outcome<Option<&'a str>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise is passed on.
+    unsafe { text(pointer, name) }.map(Some)
+}
+
+/// Texts of the caller, of which none is null.
+///
+/// # Safety
+/// As [`slice`] for the pointers, and as [`text`] for each.
+pub(crate) unsafe fn texts<'a>(first: *const *const c_char, count: usize, name: &str) -> Outcome<Vec<&'a str>> {
+    // SAFETY: the caller's promise is passed on.
+    let pointers = unsafe { slice(first, count, name) }?;
+    let text_at = |(place, pointer): (usize, &*const c_char)| {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { text(*pointer, &format!("{name}[{place}]")) }
+    };
+    pointers.iter().enumerate().map(text_at).collect()
+}
+
+/// A place of the caller that a result is put into once the call has succeeded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// A place that must be there.
+    ///
+    /// # Safety
+    /// A `pointer` that is not null points to room for a `T`, which nothing else uses until the call ends.
+    pub(crate) unsafe fn new(pointer: *mut T, name: &str) -> Outcome<Self> {
+        if pointer.is_null() {
+            return Err(null(name));
+        }
+        check(pointer.cast_const(), 1, name)?;
+        Ok(Self(pointer))
+    }
+
+    /// A place that may be a null pointer: then nothing is put there.
+    ///
+    /// # Safety
+    /// As [`Out::new`].
+    pub(crate) unsafe fn optional(pointer: *mut T, name: &str) -> Outcome<Self> {
+        check(pointer.cast_const(), 1, name)?;
+        Ok(Self(pointer))
+    }
+
+    /// Puts a value there.
+    pub(crate) fn put(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not null and aligned; that there is room is the promise that `new` was given.
+            unsafe { self.0.write(value) };
+        }
+    }
+}
+
+/// The first member of an option struct.
+///
+/// # Safety
+/// A `pointer` that is not null points to a struct that begins with a `usize`.
+unsafe fn size_of_given<T: OptionStruct>(pointer: *const T) -> Outcome<usize> {
+    check(pointer, 1, T::NAME)?;
+    // SAFETY: not null, as its callers have looked, and aligned; the size is the first member.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if size < size_of::<usize>() {
+        return Err(Failure::input(format!("{0}.size is {size}; set it to sizeof({0})", T::NAME)));
+    }
+    Ok(size)
+}
+
+/// An option struct, as this library knows it: members that the caller's header lacks are 0, which means their usual value.
+///
+/// # Safety
+/// `pointer` is null or points to a struct as long as its `size` says, which nothing changes during the call.
+pub(crate) unsafe fn options<T: OptionStruct>(pointer: *const T) -> Outcome<Option<T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: not null; the rest is the caller's promise.
+    unsafe { options_at(pointer) }.map(Some)
+}
+
+/// As [`options`], of a pointer that is not null.
+unsafe fn options_at<T: OptionStruct>(pointer: *const T) -> Outcome<T> {
+    // SAFETY: the caller's promise is passed on.
+    let given = unsafe { size_of_given(pointer) }?;
+    let known = size_of::<T>();
+    let bytes = pointer.cast::<u8>();
+    if given > known {
+        // SAFETY: the caller's struct is `given` bytes long.
+        let rest = unsafe { slice(bytes.wrapping_add(known), given - known, T::NAME) }?;
+        if rest.iter().any(|byte| *byte != 0) {
+            let message =
+                format!("{} has members that this version of the library does not know; use a newer library", T::NAME);
+            return Err(Failure::new(GRIDSTONE_ERROR_UNSUPPORTED, message));
+        }
+    }
+    let mut made = std::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: both are at least so long; all bits, and all zeros, are a value of an option struct.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes, made.as_mut_ptr().cast::<u8>(), given.min(known));
+        Ok(made.assume_init())
+    }
+}
+
+/// The addresses of the elements of a list of option structs, which lie as far apart as the size of the first.
+///
+/// # Safety
+/// `first` is null or points to `count` structs, each as long as the `size` of the first says.
+pub(crate) unsafe fn places<T: OptionStruct>(first: *const T, count: usize) -> Outcome<Vec<*const T>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    if first.is_null() {
+        return Err(null(T::NAME));
+    }
+    // SAFETY: not null; the rest is the caller's promise.
+    let size = unsafe { size_of_given(first) }?;
+    if size % align_of::<T>() != 0 || size.checked_mul(count).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        return Err(Failure::input(format!(
+            "{count} of {0} with a size of {size} bytes; set size to sizeof({0})",
+            T::NAME
+        )));
+    }
+    Ok((0..count).map(|place| first.wrapping_byte_add(place * size)).collect())
+}
+
+/// A list of option structs, each as [`options`] gives it.
+///
+/// # Safety
+/// As [`places`].
+pub(crate) unsafe fn list<T: OptionStruct>(first: *const T, count: usize) -> Outcome<Vec<T>> {
+    // SAFETY: the caller's promise is passed on.
+    let places = unsafe { places(first, count) }?;
+    // SAFETY: not null, and each as long as the first, which the caller promises.
+    places.into_iter().map(|place| unsafe { options_at(place) }).collect()
+}
