@@ -509,8 +509,8 @@ def stage_delete_where(
 def stage_external(array: Array, spec: str, grow: bool = False, progress: _Progress | None = None) -> Staged:
     """Stages cells of files of another format; `spec` is JSON."""
 
-def foreign_sources(array: Array) -> list[dict[str, Any]]:
-    """The files of other formats that the cells of an array lie in."""
+def foreign_sources(array: Array) -> list[str]:
+    """The files of other formats that the cells of an array lie in, each as JSON."""
 
 def attached_boxes(array: Array) -> list[dict[str, Any]]:
     """The boxes of an array that lie in files of other formats, oldest first."""

@@ -7,17 +7,16 @@ use crate::condition::{GivenCondition, branch};
 use crate::consolidate;
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
-use crate::listings::{checked_json, tiles_dict, version_json};
+use crate::listings::tiles_dict;
 use crate::portions::Portions;
 use crate::positions::{GivenMask, Selection};
-use crate::retention::{options, report};
+use crate::retention::options;
 use crate::store::{GivenKey, Version, at, commit_key_of};
-use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts, with_key};
-use gridstone::engine::{self, Branch, CellData, Dedup, PortionsOf, ReadOrder};
+use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, with_key};
+use gridstone::engine::{self, Branch, CellData, Dedup, FragmentListing, PortionsOf, ReadOrder, VersionListing};
 use gridstone::schema::{Evolution, Order, Region, Schema};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use serde_json::json;
+use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 
 /// An array at one version of its store.
@@ -148,22 +147,18 @@ impl Array {
         Self { inner: py.detach(|| self.inner.still()) }
     }
 
-    fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
+    fn history(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let versions = interrupt::run(py, self.inner.context(), None, |call| self.inner.history(call))?;
-        texts(py, versions.iter().map(version_json))
+        Ok(versions.iter().map(VersionListing::to_json).collect())
     }
 
     fn nonempty_domain(&self, py: Python<'_>) -> PyResult<Option<Vec<(String, String)>>> {
         self.ask(py, || self.inner.nonempty_domain())
     }
 
-    fn fragments(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
+    fn fragments(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let all = self.ask(py, || self.inner.fragments())?;
-        let one = |f: &engine::FragmentListing| {
-            json!({"id": f.id.to_string(), "kind": f.kind, "version": f.version, "index": f.index, "cells": f.cells,
-                "bytes": f.bytes, "inline": f.inline, "attrs": f.attrs, "domain": f.domain})
-        };
-        texts(py, all.iter().map(one))
+        Ok(all.iter().map(FragmentListing::to_json).collect())
     }
 
     #[pyo3(signature = (boxes = None))]
@@ -552,7 +547,7 @@ impl Array {
     ) -> PyResult<String> {
         let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within)?;
         let work = |call: &engine::Call| self.inner.consolidate(&strategy, target_bytes, dry_run, call);
-        interrupt::run(py, self.inner.context(), progress, work).map(|report| consolidate::report_json(&report))
+        interrupt::run(py, self.inner.context(), progress, work).map(|report| report.to_json())
     }
 
     #[pyo3(signature = (strategy, fragments, within, target_bytes))]
@@ -589,11 +584,12 @@ impl Array {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let options = options(py, keep_us, versions, safety_us, dry_run)?;
-        interrupt::run(py, self.inner.context(), progress, |call| self.inner.vacuum(&options, call)).map(report)
+        interrupt::run(py, self.inner.context(), progress, |call| self.inner.vacuum(&options, call))
+            .map(|report| report.to_json())
     }
 
     fn verify(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
         let report = interrupt::run(py, self.inner.context(), progress, |call| self.inner.verify(call))?;
-        Ok(checked_json(&report))
+        Ok(report.to_json())
     }
 }

@@ -41,23 +41,12 @@ pub(crate) fn stage_external(
     interrupt::run(py, array.inner.context(), progress, work).map(Staged::new)
 }
 
-/// The files of other formats that the cells of an array lie in: a dict each.
+/// The files of other formats that the cells of an array lie in, each as JSON.
 #[pyfunction]
-pub(crate) fn foreign_sources<'py>(py: Python<'py>, array: &Array) -> PyResult<Vec<Bound<'py, PyDict>>> {
+pub(crate) fn foreign_sources(py: Python<'_>, array: &Array) -> PyResult<Vec<String>> {
     let look = |call: &engine::Call| array.inner.sources(call);
     let found = interrupt::run(py, array.inner.context(), None, look)?;
-    let row = |state: engine::SourceState| {
-        let row = PyDict::new(py);
-        row.set_item("uri", state.attached.uri)?;
-        row.set_item("size", state.attached.size)?;
-        row.set_item("time_us", state.attached.time_us)?;
-        row.set_item("etag", state.attached.etag)?;
-        row.set_item("cells", state.cells)?;
-        row.set_item("pipelines", state.pipelines)?;
-        row.set_item("problem", state.problem.map(|problem| problem.to_string()))?;
-        Ok(row)
-    };
-    found.into_iter().map(row).collect()
+    Ok(found.iter().map(engine::SourceState::to_json).collect())
 }
 
 /// The boxes of an array that lie in files of other formats, oldest first: a dict each, positions from the low edge of the domain.

@@ -7,7 +7,6 @@ use gridstone::base::CounterSnapshot;
 use gridstone::engine::{self, Arena};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The outcome of a read, or one batch of a scan.
@@ -57,7 +56,7 @@ impl Cells {
 
     /// The same with what was left out.
     pub(crate) fn with_damage(self, skipped: &[engine::SkippedCells]) -> Self {
-        Self { damage: skipped.iter().map(skipped_json).collect(), ..self }
+        Self { damage: skipped.iter().map(engine::SkippedCells::to_json).collect(), ..self }
     }
 }
 
@@ -95,12 +94,6 @@ impl Cells {
     }
 }
 
-fn skipped_json(skipped: &engine::SkippedCells) -> String {
-    let fragment = skipped.fragment.map(|id| id.to_string());
-    let engine::SkippedCells { tile, column, domain, cells, message, .. } = skipped;
-    json!({"fragment": fragment, "tile": tile, "attribute": column, "domain": domain, "cells": cells, "reason": message}).to_string()
-}
-
 /// Counters by name.
 pub(crate) fn stats_dict(py: Python<'_>, stats: &CounterSnapshot) -> PyResult<Py<PyDict>> {
     let made = PyDict::new(py);
@@ -126,7 +119,7 @@ impl Scan {
 
     /// The same with what is left out.
     pub(crate) fn with_damage(self, skipped: &[engine::SkippedCells]) -> Self {
-        Self { damage: skipped.iter().map(skipped_json).collect(), ..self }
+        Self { damage: skipped.iter().map(engine::SkippedCells::to_json).collect(), ..self }
     }
 }
 

@@ -159,8 +159,7 @@ impl Condition {
 
     fn check(&self, py: Python<'_>, schema_json: &str) -> PyResult<String> {
         let listing = py.detach(|| engine::check_condition(&self.inner, &Schema::from_json(schema_json)?));
-        let l = listing.map_err(|e| raise(py, &e))?;
-        Ok(serde_json::json!({"columns": l.columns, "box": l.bounds, "constant": l.constant}).to_string())
+        Ok(listing.map_err(|e| raise(py, &e))?.to_json())
     }
 
     fn select_rows(&self, py: Python<'_>, schema_json: &str, columns: &Bound<'_, PyDict>) -> PyResult<Buffer> {

@@ -1,4 +1,4 @@
-//! Consolidation: which fragments, the report as JSON, and one that goes on in the background.
+//! Consolidation: which fragments, and one that goes on in the background.
 
 use crate::boxes::{Boxes, region};
 use crate::errors::raise;
@@ -7,7 +7,6 @@ use crate::journal::deliver;
 use gridstone::base::Id;
 use gridstone::engine::{Array, ConsolidateReport, Consolidating, MergeChoice, Strategy};
 use pyo3::prelude::*;
-use serde_json::json;
 use std::time::Duration;
 
 /// What is asked for: ids of fragments, or a box, or a strategy by its name.
@@ -27,22 +26,6 @@ pub(crate) fn strategy(
         (None, Some(region)) => array.strategy(&MergeChoice::Within(&region)),
         (None, None) => array.strategy(&MergeChoice::Named(name)),
     })
-}
-
-/// A report as JSON.
-pub(crate) fn report_json(report: &ConsolidateReport) -> String {
-    let merges: Vec<_> = report
-        .merges
-        .iter()
-        .map(|m| {
-            json!({"kind": m.kind, "fragments": m.fragments, "cells": m.cells, "bytes": m.bytes, "estimate": m.estimate,
-                "memory": m.memory, "written": m.written})
-        })
-        .collect();
-    let counted = &report.counters;
-    let all = json!({"before": report.before, "after": report.after, "overtaken": report.overtaken, "merges": merges,
-        "failure": report.background_failure, "tiles_copied": counted.tiles_copied, "blocks_decoded": counted.blocks_decoded});
-    all.to_string()
 }
 
 /// A consolidation that goes on in the background.
@@ -65,6 +48,6 @@ impl Upkeep {
     fn wait(&self, py: Python<'_>, milliseconds: u64) -> PyResult<Option<String>> {
         let outcome = py.detach(|| self.inner.wait(Duration::from_millis(milliseconds)));
         deliver(py);
-        outcome.map(|o| o.as_ref().as_ref().map(report_json).map_err(|e| raise(py, e))).transpose()
+        outcome.map(|o| o.as_ref().as_ref().map(ConsolidateReport::to_json).map_err(|e| raise(py, e))).transpose()
     }
 }

@@ -5,7 +5,6 @@ use crate::interrupt;
 use crate::store::{Version, at};
 use gridstone::engine::{self, CopyOptions};
 use pyo3::prelude::*;
-use serde_json::json;
 
 /// Gives a report as JSON.
 #[pyfunction]
@@ -28,9 +27,7 @@ pub(crate) fn copy(
     let options = CopyOptions { path, target_path, at: at(py, number, None)?, tag: tag.as_deref(), history, overwrite };
     let (from, to) = ((&context.inner, source), (&target_context.inner, target));
     let done = interrupt::run(py, &context.inner, progress, |call| engine::copy(from, to, &options, call))?;
-    let report = json!({"source_version": done.source_version, "version": done.version, "arrays": done.arrays,
-        "fragments": done.fragments, "bytes": done.bytes, "objects": done.objects, "versions": done.versions});
-    Ok(report.to_string())
+    Ok(done.to_json())
 }
 
 #[pyfunction]

@@ -3,14 +3,11 @@
 use crate::array::Array;
 use crate::context::Context;
 use crate::interrupt;
-use crate::listings::version_json;
-use crate::retention::{options, report};
+use crate::retention::options;
 use crate::store::handle;
-use crate::writer::texts;
 use gridstone::engine;
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 use std::collections::BTreeMap;
 
 /// A group at one version of its store.
@@ -65,7 +62,8 @@ impl Group {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let options = options(py, keep_us, versions, safety_us, dry_run)?;
-        interrupt::run(py, &context.inner, progress, |call| self.inner.vacuum(&options, call)).map(report)
+        interrupt::run(py, &context.inner, progress, |call| self.inner.vacuum(&options, call))
+            .map(|report| report.to_json())
     }
 
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
@@ -87,9 +85,9 @@ impl Group {
     }
 
     /// The versions of the store up to this one, or a newer one if it is vacuumed meanwhile; oldest first, each as JSON.
-    fn history(&self, py: Python<'_>, context: &Context, pinned: bool) -> PyResult<Py<PyList>> {
+    fn history(&self, py: Python<'_>, context: &Context, pinned: bool) -> PyResult<Vec<String>> {
         let versions = interrupt::run(py, &context.inner, None, |call| self.inner.history(pinned, call))?;
-        texts(py, versions.iter().map(version_json))
+        Ok(versions.iter().map(engine::VersionListing::to_json).collect())
     }
 
     /// (name, "array" | "group") of each child, sorted by name.

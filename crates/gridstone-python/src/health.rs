@@ -2,9 +2,8 @@
 
 use crate::context::Context;
 use crate::interrupt;
-use gridstone::engine::{self, AffectedCells, LostVersion, RepairOptions, RepairReport, StoreDamage, StoreReport};
+use gridstone::engine::{self, RepairOptions};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
 
 #[pyfunction]
 pub(crate) fn verify_store(
@@ -14,7 +13,7 @@ pub(crate) fn verify_store(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let found = interrupt::run(py, &context.inner, progress, |call| engine::verify_uri(&context.inner, uri, call))?;
-    Ok(checked(&found).to_string())
+    Ok(found.to_json())
 }
 
 #[pyfunction]
@@ -29,32 +28,5 @@ pub(crate) fn repair(
     let done = interrupt::run(py, &context.inner, progress, |call| {
         engine::repair(&context.inner, uri, RepairOptions { dry_run, cut }, call)
     })?;
-    Ok(repaired(&done).to_string())
-}
-
-fn cells(c: &AffectedCells) -> Value {
-    json!({"array": c.array, "fragment": c.fragment.map(|id| id.to_string()), "tile": c.tile, "attribute": c.column,
-        "domain": c.domain, "cells": c.cells})
-}
-
-fn damage(found: &[StoreDamage]) -> Vec<Value> {
-    let one = |d: &StoreDamage| {
-        let cells: Vec<Value> = d.cells.iter().map(cells).collect();
-        json!({"object": d.object, "versions": d.versions, "cells": cells, "message": d.message})
-    };
-    found.iter().map(one).collect()
-}
-
-fn checked(found: &StoreReport) -> Value {
-    json!({"oldest": found.oldest, "newest": found.newest, "records": found.records, "manifest": found.manifest,
-        "files": found.files, "blocks": found.blocks, "bytes": found.bytes, "leases": found.leases,
-        "orphans": {"objects": found.orphans.objects, "bytes": found.orphans.bytes}, "damage": damage(&found.damage)})
-}
-
-fn repaired(done: &RepairReport) -> Value {
-    let actions: Vec<Value> = done.actions.iter().map(|a| json!({"object": a.object, "what": a.what})).collect();
-    let lost = |l: &LostVersion| json!({"version": l.version, "time_us": l.time_us, "message": l.message, "operations": l.operations});
-    let lost: Vec<Value> = done.lost.iter().map(lost).collect();
-    json!({"damage": damage(&done.damage), "actions": actions, "remaining": damage(&done.remaining), "kept": done.kept,
-        "committed": done.committed, "lost": lost})
+    Ok(done.to_json())
 }

@@ -8,7 +8,7 @@ use gridstone::base::{Error, Result};
 use gridstone::engine::{self, ColumnView};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -201,10 +201,4 @@ pub(crate) fn take_all(array: &engine::Array, list: &Bound<'_, PyAny>) -> PyResu
     }
     let take = |staged: &Bound<'_, Staged>| staged.get().lock().take();
     given.iter().map(|staged| take(staged).ok_or_else(used)).collect()
-}
-
-/// Strings as a Python list.
-pub(crate) fn texts(py: Python<'_>, all: impl IntoIterator<Item = serde_json::Value>) -> PyResult<Py<PyList>> {
-    let texts: Vec<String> = all.into_iter().map(|v| v.to_string()).collect();
-    Ok(PyList::new(py, texts)?.unbind())
 }

@@ -1,5 +1,6 @@
 """The files of other formats that an array's cells lie in: their states, and attaching more of them."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ class Attached:
         The state is "unchanged", or says what is wrong with the file now. Cells that were brought home lie in no file.
         """
         pa = needed("pyarrow", "arrow", "sources")
-        rows = _native.foreign_sources(self.native)
+        rows = [json.loads(text) for text in _native.foreign_sources(self.native)]
         times = pa.array([row["time_us"] for row in rows], pa.int64()).cast(pa.timestamp("us", "UTC"))
         return pa.table(
             {

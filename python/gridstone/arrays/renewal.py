@@ -57,7 +57,8 @@ def renewed(array: Target, recorded: Recorded, progress: Progress) -> None:
         SourceChangedError: a file is gone.
         UnsupportedError: values were copied when it was attached.
     """
-    changed = {row["uri"]: row["problem"] for row in _native.foreign_sources(array.native) if row["problem"]}
+    rows = [json.loads(text) for text in _native.foreign_sources(array.native)]
+    changed = {row["uri"]: row["problem"] for row in rows if row["problem"]}
     boxes = _boxes(_native.attached_boxes(array.native))
     wanted = [box for box in boxes if any(uri in changed for uri in box.uris)]
     for box in (one for one in boxes if one not in wanted):

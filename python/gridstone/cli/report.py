@@ -52,7 +52,7 @@ def details(array: Array) -> dict[str, Any]:
 
 def outside(array: Array) -> dict[str, int]:
     """How much of an array lies in files of other formats: cells, files, and the bytes of these."""
-    rows = _native.foreign_sources(array.native)
+    rows = [json.loads(text) for text in _native.foreign_sources(array.native)]
     boxes = _native.attached_boxes(array.native)
     changed = sum(row["problem"] is not None for row in rows)
     cells = sum(math.prod(shape) for _, shape in {(tuple(box["position"]), tuple(box["shape"])) for box in boxes})

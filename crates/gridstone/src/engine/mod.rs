@@ -5,6 +5,17 @@
 //!
 //! Handles are cheap, safe to share between threads, and pinned to an immutable snapshot that `refresh` and one's own
 //! commits move forward. Nothing below this floor holds global state, but for the user-defined filters that a process registers.
+//!
+//! # Reports as JSON
+//!
+//! Reports and listings have a method `to_json` for programs in other languages: one object on one line, whose keys stand in
+//! the order of the method's documentation. A later release may add keys. In all of these texts:
+//!
+//! - Counts, sizes and versions are whole numbers from 0 to 2^64 - 1. A reader that holds numbers as 64-bit floats rounds large ones.
+//! - Sizes are bytes. Times (`time_us`) are microseconds since 1970, UTC, below 0 before it.
+//! - Ids are texts of 32 hexadecimal digits.
+//! - A domain is a list with a list per dimension: the low and the high coordinate, inclusive, as texts.
+//! - Null stands for what is not known, or is not there. Each method says what it means.
 
 mod address;
 mod aggregate;
@@ -45,6 +56,7 @@ mod queue;
 mod reading;
 mod receipts;
 mod regions;
+mod report;
 mod retention;
 mod seal;
 mod session;
