@@ -1,5 +1,5 @@
 /*
- * Gridstone: dense and sparse multi-dimensional arrays. This file is made of the library's source; do not change it.
+ * Gridstone: dense and sparse multi-dimensional arrays. @generated of the library's source by gridstone-header; do not change it.
  *
  * - Each function gives a status. What it makes goes through pointers, which stay as they are if it fails.
  *   gridstone_last_error() says what went wrong: one text for each thread, valid until that thread's next call.
@@ -13,7 +13,6 @@
  * - A process that forks goes on using its handles in the child, but not reads, writers and transactions that the parent began.
  * - No C++ exception and no panic crosses this interface.
  */
-
 
 #ifndef GRIDSTONE_H
 #define GRIDSTONE_H
@@ -97,12 +96,12 @@
 #define GRIDSTONE_DEDUP_ERROR 0
 
 /**
- * Of several cells at one place in one write the first is kept.
+ * The first of several cells at one place in one write is kept.
  */
 #define GRIDSTONE_DEDUP_FIRST 1
 
 /**
- * Of several cells at one place in one write the last is kept.
+ * The last of several cells at one place in one write is kept.
  */
 #define GRIDSTONE_DEDUP_LAST 2
 
@@ -228,7 +227,7 @@ typedef struct gridstone_context_options {
      */
     size_t source_count;
     /**
-     * is told what happens, or NULL; it must stay valid as long as anything that was opened with the context
+     * receives what happens, or NULL; it must stay valid as long as anything that was opened with the context
      */
     gridstone_log log;
     /**
@@ -320,7 +319,7 @@ typedef struct gridstone_call {
      */
     gridstone_cancel cancel;
     /**
-     * is told how far the call is, or NULL
+     * receives how far the call is, or NULL
      */
     gridstone_progress progress;
     /**
@@ -719,9 +718,9 @@ gridstone_status gridstone_array_refresh(gridstone_array array, uint64_t *versio
 /**
  * The same array at another version, for reading.
  *
- * @param array the array
- * @param options_given the version, tag or time; `path` and `mode` are not looked at; NULL: the newest version
- * @param other where the handle goes; free it with `gridstone_free`
+ * @param array the array.
+ * @param options_given the version, tag or time; `path` and `mode` are not looked at; NULL: the newest version.
+ * @param other where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_array_at(gridstone_array array,
                                     const struct gridstone_open_options *options_given,
@@ -741,8 +740,8 @@ gridstone_status gridstone_cancel_set(gridstone_cancel cancel);
 /**
  * Makes a context. Free it with `gridstone_free`; what was opened with it goes on.
  *
- * @param options its choices, or NULL for the usual ones
- * @param context where the handle goes
+ * @param options its choices, or NULL for the usual ones.
+ * @param context where the handle goes.
  */
 gridstone_status gridstone_context_create(const struct gridstone_context_options *options_given,
                                           gridstone_context *context);
@@ -768,12 +767,12 @@ uint64_t gridstone_open_handles(void);
 /**
  * Reads a box of a dense array, whole, into buffers of the caller.
  *
- * @param array a dense array
- * @param region one box, or 0: the whole domain
- * @param order the order of the cells in the buffers: `GRIDSTONE_ORDER_ROW` or `_COLUMN`
- * @param buffers one for each attribute that is wanted, each as large as the box; `filled_bytes` is set
- * @param buffer_count how many
- * @param call what goes with the call, or NULL
+ * @param array a dense array.
+ * @param region one box, or 0: the whole domain.
+ * @param order the order of the cells in the buffers: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
+ * @param buffers one for each attribute that is wanted, each as large as the box; `filled_bytes` is set.
+ * @param buffer_count how many.
+ * @param call what goes with the call, or NULL.
  *
  * `GRIDSTONE_ERROR_INPUT`: a buffer has another size than the box; the message says which is needed. Cells that were not written are
  * the fill of their attribute. What buffers hold after an error is not specified.
@@ -789,10 +788,10 @@ gridstone_status gridstone_array_read(gridstone_array array,
  * Begins a read that is given in portions as large as the buffers of each call, of sparse and dense arrays. It shows the version that
  * the array shows now, whatever is committed meanwhile.
  *
- * @param array the array
- * @param options_given what is read, or NULL: all attributes of all cells
- * @param call what goes with the call, or NULL
- * @param read_out where the handle goes; free it with `gridstone_free`, also before the end
+ * @param array the array.
+ * @param options_given what is read, or NULL: all attributes of all cells.
+ * @param call what goes with the call, or NULL.
+ * @param read_out where the handle goes; free it with `gridstone_free`, also before the end.
  */
 gridstone_status gridstone_read_create(gridstone_array array,
                                        const struct gridstone_read_options *options_given,
@@ -803,12 +802,12 @@ gridstone_status gridstone_read_create(gridstone_array array,
  * Fills buffers from their start with the next cells, as many whole cells as fit into all of them. No cell comes twice, and none is left
  * out.
  *
- * @param read the read
- * @param buffers one for each dimension and attribute that is wanted; others may be given in each call
- * @param buffer_count how many
- * @param call what goes with the call, or NULL
- * @param cells where the number of cells goes; 0 only after the last one
- * @param complete where 1 goes once all cells were given, else 0; or NULL
+ * @param read the read.
+ * @param buffers one for each dimension and attribute that is wanted; others may be given in each call.
+ * @param buffer_count how many.
+ * @param call what goes with the call, or NULL.
+ * @param cells where the number of cells goes; 0 only after the last one.
+ * @param complete where 1 goes once all cells were given, else 0; or NULL.
  *
  * `GRIDSTONE_ERROR_BUDGET`: the next cell does not fit; the message says which buffer is too small. `GRIDSTONE_ERROR_INPUT`: a buffer
  * is not of its column's kind. After both the read goes on with the same cells. After any other error it is over, as it is not known
@@ -834,9 +833,9 @@ gridstone_status gridstone_region_create(gridstone_region *region);
 /**
  * Adds a box by integers: positions, or the ticks of times.
  *
- * @param region the region
- * @param ends low and high end of each dimension in turn, both included
- * @param count twice the number of dimensions
+ * @param region the region.
+ * @param ends low and high end of each dimension in turn, both included.
+ * @param count twice the number of dimensions.
  */
 gridstone_status gridstone_region_add(gridstone_region region, const int64_t *ends, size_t count);
 
@@ -855,8 +854,8 @@ gridstone_status gridstone_region_add_texts(gridstone_region region,
 /**
  * Begins a schema: add its dimensions and attributes, then create an array with it. Free it with `gridstone_free`.
  *
- * @param options_given what the array is like, or NULL: dense
- * @param schema where the handle goes
+ * @param options_given what the array is like, or NULL: dense.
+ * @param schema where the handle goes.
  */
 gridstone_status gridstone_schema_create(const struct gridstone_schema_options *options_given,
                                          gridstone_schema *schema);
@@ -890,8 +889,8 @@ gridstone_status gridstone_schema_from_json(const char *json_given, gridstone_sc
 /**
  * A schema as an object of JSON, with every option written out. `GRIDSTONE_ERROR_SCHEMA`: it is contradictory. Free the text.
  *
- * @param schema a schema, or an array, whose schema is given
- * @param json where the handle of the text goes
+ * @param schema a schema, or an array, whose schema is given.
+ * @param json where the handle of the text goes.
  */
 gridstone_status gridstone_schema_json(gridstone_handle schema,
                                        gridstone_text *json);
@@ -925,12 +924,12 @@ const char *gridstone_version(void);
 /**
  * Creates an array in a store, which is made if there is none. The array is open for writing.
  *
- * @param context the context
- * @param uri a folder, "s3://bucket/key", or "mem://name"
- * @param path where in the store, as "/runs/7"; NULL: "/", the array is the store
- * @param schema the schema
- * @param overwrite not 0: what is there is replaced by a new array
- * @param array where the handle goes; free it with `gridstone_free`
+ * @param context the context.
+ * @param uri a folder, "s3://bucket/key", or "mem://name".
+ * @param path where in the store, as "/runs/7"; NULL: "/", the array is the store.
+ * @param schema the schema.
+ * @param overwrite not 0: what is there is replaced by a new array.
+ * @param array where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_array_create(gridstone_context context,
                                         const char *uri,
@@ -942,10 +941,10 @@ gridstone_status gridstone_array_create(gridstone_context context,
 /**
  * Opens an array.
  *
- * @param context the context
- * @param uri the store
- * @param options_given path, version and mode, or NULL: "/", the newest version, for reading
- * @param array where the handle goes; free it with `gridstone_free`
+ * @param context the context.
+ * @param uri the store.
+ * @param options_given path, version and mode, or NULL: "/", the newest version, for reading.
+ * @param array where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_array_open(gridstone_context context,
                                       const char *uri,
@@ -965,22 +964,22 @@ gridstone_status gridstone_store_delete(gridstone_context context, const char *u
 /**
  * The characters of a text, with a zero behind them, and how many bytes they are without it.
  *
- * @param text the text
- * @param characters where the pointer goes; it is valid until the text is freed
- * @param length_bytes where the length goes, or NULL
+ * @param text the text.
+ * @param characters where the pointer goes; it is valid until the text is freed.
+ * @param length_bytes where the length goes, or NULL.
  */
 gridstone_status gridstone_text_get(gridstone_text text, const char **characters, size_t *length_bytes);
 
 /**
  * Writes a box, or cells of a dense array at coordinates, in one commit.
  *
- * @param array an array that is open for writing
- * @param region the box, or 0: the whole domain
- * @param order how the values of the box lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`
- * @param given the attributes, a value for each cell of the box; those that are left out keep what they are
- * @param count how many
- * @param call what goes with the call, or NULL
- * @param version where the version of the commit goes, or NULL; the array shows it from now on
+ * @param array an array that is open for writing.
+ * @param region the box, or 0: the whole domain.
+ * @param order how the values of the box lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
+ * @param given the attributes, a value for each cell of the box; those that are left out keep what they are.
+ * @param count how many.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on.
  */
 gridstone_status gridstone_array_write(gridstone_array array,
                                        gridstone_region region,
@@ -993,12 +992,12 @@ gridstone_status gridstone_array_write(gridstone_array array,
 /**
  * Writes cells at coordinates, in one commit; into sparse and dense arrays.
  *
- * @param array an array that is open for writing
- * @param given the coordinates of every dimension, and attributes, each with a value for each cell
- * @param count how many
- * @param how in which order they come, and what becomes of several at one place, or NULL
- * @param call what goes with the call, or NULL
- * @param version where the version of the commit goes, or NULL; the array shows it from now on
+ * @param array an array that is open for writing.
+ * @param given the coordinates of every dimension, and attributes, each with a value for each cell.
+ * @param count how many.
+ * @param how in which order they come, and what becomes of several at one place, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on.
  */
 gridstone_status gridstone_array_write_cells(gridstone_array array,
                                              const struct gridstone_column *given,
@@ -1032,11 +1031,11 @@ gridstone_status gridstone_stage_cells(gridstone_array array,
 /**
  * Commits staged writes in one version: all of them, or none. Their handles are used up, and are still to be freed.
  *
- * @param array the array that they were staged for
- * @param staged the handles
- * @param count how many; 0 commits nothing
- * @param call its `message` and `commit_key` of the writes, or NULL
- * @param version where the version goes, or NULL; the array shows it from now on
+ * @param array the array that they were staged for.
+ * @param staged the handles.
+ * @param count how many; 0 commits nothing.
+ * @param call its `message` and `commit_key` of the writes, or NULL.
+ * @param version where the version goes, or NULL; the array shows it from now on.
  */
 gridstone_status gridstone_commit(gridstone_array array,
                                   const gridstone_staged *staged,

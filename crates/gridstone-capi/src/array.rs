@@ -5,7 +5,7 @@ use crate::memory::{Out, options};
 use crate::status::{gridstone_status, guarded};
 use crate::store::{Wanted, gridstone_open_options, wanted};
 use crate::text::{gridstone_text, text_handle};
-use gridstone::Array;
+use gridstone::engine::Array;
 use serde_json::json;
 
 /// An array at one version of its store. Many threads may use one.
@@ -25,7 +25,7 @@ unsafe fn number<T>(
     array: gridstone_array,
     out: *mut T,
     name: &str,
-    value: impl FnOnce(&Array) -> gridstone::Result<T>,
+    value: impl FnOnce(&Array) -> gridstone::base::Result<T>,
 ) -> gridstone_status {
     guarded(|| {
         // SAFETY: passed on.
@@ -42,7 +42,7 @@ unsafe fn number<T>(
 pub(crate) unsafe fn told(
     array: gridstone_array,
     out: *mut gridstone_text,
-    value: impl FnOnce(&Array) -> gridstone::Result<String>,
+    value: impl FnOnce(&Array) -> gridstone::base::Result<String>,
 ) -> gridstone_status {
     guarded(|| {
         // SAFETY: passed on.
@@ -118,9 +118,9 @@ pub unsafe extern "C" fn gridstone_array_refresh(array: gridstone_array, version
 
 /// The same array at another version, for reading.
 ///
-/// @param array the array
-/// @param options_given the version, tag or time; `path` and `mode` are not looked at; NULL: the newest version
-/// @param other where the handle goes; free it with `gridstone_free`
+/// @param array the array.
+/// @param options_given the version, tag or time; `path` and `mode` are not looked at; NULL: the newest version.
+/// @param other where the handle goes; free it with `gridstone_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_at(
     array: gridstone_array,
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn gridstone_array_at(
         // SAFETY: the contract of the header.
         let wanted = given.map(|given| unsafe { wanted(&given) }).transpose()?;
         let array = get::<ArrayObject>(array)?;
-        let found = match wanted.unwrap_or(Wanted::At(gridstone::At::Latest)) {
+        let found = match wanted.unwrap_or(Wanted::At(gridstone::engine::At::Latest)) {
             Wanted::At(at) => array.0.at(at)?,
             Wanted::Tag(tag) => array.0.at_tag(&tag)?,
         };

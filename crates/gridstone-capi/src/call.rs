@@ -3,8 +3,8 @@
 use crate::handle::{Object, get, get_optional, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, slice};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
-use gridstone::Call;
 use gridstone::base::{Cancel, Progress};
+use gridstone::engine::Call;
 use gridstone::engine::{CancelFlag, CommitKey};
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct gridstone_call {
     pub size: usize,
     /// stops the call when it is set, or 0
     pub cancel: gridstone_cancel,
-    /// is told how far the call is, or NULL
+    /// receives how far the call is, or NULL
     pub progress: gridstone_progress,
     /// is passed to `progress`
     pub user: *mut c_void,
@@ -133,7 +133,7 @@ impl Asked {
     }
 
     /// Does `work`, whose waits for a network end once the call is cancelled.
-    pub(crate) fn run<R>(&self, work: impl FnOnce(&Call) -> gridstone::Result<R>) -> Outcome<R> {
+    pub(crate) fn run<R>(&self, work: impl FnOnce(&Call) -> gridstone::base::Result<R>) -> Outcome<R> {
         Ok(self.call.run(|| work(&self.call))?)
     }
 }

@@ -4,8 +4,8 @@ use crate::memory::{OptionStruct, check_apart, list, optional_text, places, slic
 use crate::status::{Failure, Outcome};
 use gridstone::base::Cancel;
 use gridstone::engine::OutColumn;
+use gridstone::engine::{Column, ColumnView};
 use gridstone::schema::{Datatype, Schema};
-use gridstone::{Column, ColumnView};
 use std::ffi::{c_char, c_void};
 
 /// Values of one attribute or dimension, a value for each cell.
@@ -104,7 +104,7 @@ pub(crate) struct GivenColumn<'a> {
 
 impl<'a> GivenColumn<'a> {
     /// The values, checked, which takes a while for texts.
-    fn view(&self, cancel: &dyn Cancel) -> gridstone::Result<ColumnView<'a>> {
+    fn view(&self, cancel: &dyn Cancel) -> gridstone::base::Result<ColumnView<'a>> {
         let view = ColumnView::checked(self.datatype, self.values, self.offsets, self.validity, cancel);
         view.map_err(|e| e.context(format!("{:?}", self.name)))
     }
@@ -150,7 +150,7 @@ pub(crate) fn split<'a>(
     schema: &Schema,
     given: &[GivenColumn<'a>],
     cancel: &dyn Cancel,
-) -> gridstone::Result<Split<'a>> {
+) -> gridstone::base::Result<Split<'a>> {
     let names: Vec<&str> = schema.coordinates().map(|dim| dim.name()).collect();
     let (mut dims, mut attrs) = (Vec::new(), Vec::new());
     for name in &names {
@@ -158,7 +158,7 @@ pub(crate) fn split<'a>(
     }
     for (place, column) in given.iter().enumerate() {
         if given.iter().take(place).any(|earlier| earlier.name == column.name) {
-            return Err(gridstone::Error::input(format!("the column {:?} is given twice", column.name)));
+            return Err(gridstone::base::Error::input(format!("the column {:?} is given twice", column.name)));
         }
         if !names.contains(&column.name) {
             attrs.push((column.name.to_owned(), column.view(cancel)?));
@@ -171,7 +171,7 @@ pub(crate) fn split<'a>(
             names.len(),
             names.join(", ")
         );
-        return Err(gridstone::Error::input(message));
+        return Err(gridstone::base::Error::input(message));
     }
     Ok(Split { dims, attrs })
 }

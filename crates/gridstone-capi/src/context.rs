@@ -69,7 +69,7 @@ pub struct gridstone_context_options {
     pub sources: *const *const c_char,
     /// texts in `sources`
     pub source_count: usize,
-    /// is told what happens, or NULL; it must stay valid as long as anything that was opened with the context
+    /// receives what happens, or NULL; it must stay valid as long as anything that was opened with the context
     pub log: gridstone_log,
     /// is passed to `log`
     pub log_user: *mut c_void,
@@ -194,8 +194,8 @@ unsafe fn engine_options(given: &gridstone_context_options) -> Outcome<Options> 
 
 /// Makes a context. Free it with `gridstone_free`; what was opened with it goes on.
 ///
-/// @param options its choices, or NULL for the usual ones
-/// @param context where the handle goes
+/// @param options its choices, or NULL for the usual ones.
+/// @param context where the handle goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_context_create(
     options_given: *const gridstone_context_options,

@@ -1,7 +1,7 @@
 //! Memory of the caller: pointers are checked here before anything follows them.
 //!
-//! What cannot be checked is the caller's part of the contract, and said once in the header: a pointer that is not null points to as many
-//! values as the count beside it says, which stay there and are changed by no other thread during the call.
+//! What cannot be checked is the caller's part of the contract, which the header states once. A pointer that is not null points to as many
+//! values as the count beside it says. They stay there during the call, and no other thread changes them.
 
 use crate::status::{Failure, GRIDSTONE_ERROR_UNSUPPORTED, Outcome};
 use std::ffi::{CStr, c_char};

@@ -10,8 +10,9 @@ use crate::schema::{GRIDSTONE_ORDER_ANY, GRIDSTONE_ORDER_COLUMN, GRIDSTONE_ORDER
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
 use gridstone::base::{Error, ErrorKind};
+use gridstone::engine::{Condition, ReadOrder};
 use gridstone::engine::{OutColumn, Portions, PortionsOf};
-use gridstone::{Condition, ReadOrder, Schema};
+use gridstone::schema::Schema;
 use std::ffi::c_char;
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ impl Reading {
     /// # Safety
     /// The contract of the header.
     pub(crate) unsafe fn new(
-        array: &gridstone::Array,
+        array: &gridstone::engine::Array,
         schema: &Schema,
         given: *const gridstone_read_options,
     ) -> Outcome<Self> {
@@ -109,12 +110,12 @@ pub(crate) fn condition_of(text: &str) -> Outcome<Condition> {
 
 /// Reads a box of a dense array, whole, into buffers of the caller.
 ///
-/// @param array a dense array
-/// @param region one box, or 0: the whole domain
-/// @param order the order of the cells in the buffers: `GRIDSTONE_ORDER_ROW` or `_COLUMN`
-/// @param buffers one for each attribute that is wanted, each as large as the box; `filled_bytes` is set
-/// @param buffer_count how many
-/// @param call what goes with the call, or NULL
+/// @param array a dense array.
+/// @param region one box, or 0: the whole domain.
+/// @param order the order of the cells in the buffers: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
+/// @param buffers one for each attribute that is wanted, each as large as the box; `filled_bytes` is set.
+/// @param buffer_count how many.
+/// @param call what goes with the call, or NULL.
 ///
 /// `GRIDSTONE_ERROR_INPUT`: a buffer has another size than the box; the message says which is needed. Cells that were not written are
 /// the fill of their attribute. What buffers hold after an error is not specified.
@@ -140,9 +141,11 @@ pub unsafe extern "C" fn gridstone_array_read(
         let plain = |(column, name): (&OutColumn<'_>, &String)| {
             let attr = schema.attr(name)?.1;
             let is_plain = column.offsets.is_none() && !attr.nullable() && !attr.datatype().is_var();
-            Ok::<_, Error>(is_plain && attr.datatype() != gridstone::Datatype::Bool && column.validity.is_none())
+            Ok::<_, Error>(
+                is_plain && attr.datatype() != gridstone::schema::Datatype::Bool && column.validity.is_none(),
+            )
         };
-        let plain = out.columns.iter().zip(&names).map(plain).collect::<gridstone::Result<Vec<bool>>>()?;
+        let plain = out.columns.iter().zip(&names).map(plain).collect::<gridstone::base::Result<Vec<bool>>>()?;
         let cells = if plain.iter().all(|is_plain| *is_plain) {
             let mut slices: Vec<&mut [u8]> = out.columns.iter_mut().map(|column| &mut *column.values).collect();
             asked.run(|call| array.0.read_box_into(region.as_ref(), Some(&names), order, &mut slices, call))?;
@@ -160,7 +163,7 @@ pub unsafe extern "C" fn gridstone_array_read(
 
 /// A read in portions: the names of its columns, and the engine's part.
 pub(crate) struct ReadObject {
-    /// Of the dimensions, then of the attributes that are read.
+    /// The dimensions, then the attributes that are read.
     names: Vec<String>,
     schema: Arc<Schema>,
     portions: Exclusive<Portions>,
@@ -173,10 +176,10 @@ impl Object for ReadObject {
 /// Begins a read that is given in portions as large as the buffers of each call, of sparse and dense arrays. It shows the version that
 /// the array shows now, whatever is committed meanwhile.
 ///
-/// @param array the array
-/// @param options_given what is read, or NULL: all attributes of all cells
-/// @param call what goes with the call, or NULL
-/// @param read_out where the handle goes; free it with `gridstone_free`, also before the end
+/// @param array the array.
+/// @param options_given what is read, or NULL: all attributes of all cells.
+/// @param call what goes with the call, or NULL.
+/// @param read_out where the handle goes; free it with `gridstone_free`, also before the end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_read_create(
     array: gridstone_array,
@@ -209,12 +212,12 @@ pub unsafe extern "C" fn gridstone_read_create(
 /// Fills buffers from their start with the next cells, as many whole cells as fit into all of them. No cell comes twice, and none is left
 /// out.
 ///
-/// @param read the read
-/// @param buffers one for each dimension and attribute that is wanted; others may be given in each call
-/// @param buffer_count how many
-/// @param call what goes with the call, or NULL
-/// @param cells where the number of cells goes; 0 only after the last one
-/// @param complete where 1 goes once all cells were given, else 0; or NULL
+/// @param read the read.
+/// @param buffers one for each dimension and attribute that is wanted; others may be given in each call.
+/// @param buffer_count how many.
+/// @param call what goes with the call, or NULL.
+/// @param cells where the number of cells goes; 0 only after the last one.
+/// @param complete where 1 goes once all cells were given, else 0; or NULL.
 ///
 /// `GRIDSTONE_ERROR_BUDGET`: the next cell does not fit; the message says which buffer is too small. `GRIDSTONE_ERROR_INPUT`: a buffer
 /// is not of its column's kind. After both the read goes on with the same cells. After any other error it is over, as it is not known

@@ -62,9 +62,9 @@ pub unsafe extern "C" fn gridstone_region_create(region: *mut gridstone_region) 
 
 /// Adds a box by integers: positions, or the ticks of times.
 ///
-/// @param region the region
-/// @param ends low and high end of each dimension in turn, both included
-/// @param count twice the number of dimensions
+/// @param region the region.
+/// @param ends low and high end of each dimension in turn, both included.
+/// @param count twice the number of dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_region_add(
     region: gridstone_region,

@@ -5,7 +5,7 @@ use crate::handle::{Object, get, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, text, texts};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
-use gridstone::Schema;
+use gridstone::schema::Schema;
 use serde_json::{Value, json};
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
@@ -138,8 +138,8 @@ fn order_name(order: u32, what: &str) -> Outcome<&'static str> {
 
 /// Begins a schema: add its dimensions and attributes, then create an array with it. Free it with `gridstone_free`.
 ///
-/// @param options_given what the array is like, or NULL: dense
-/// @param schema where the handle goes
+/// @param options_given what the array is like, or NULL: dense.
+/// @param schema where the handle goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_schema_create(
     options_given: *const gridstone_schema_options,
@@ -273,8 +273,8 @@ pub unsafe extern "C" fn gridstone_schema_from_json(
 
 /// A schema as an object of JSON, with every option written out. `GRIDSTONE_ERROR_SCHEMA`: it is contradictory. Free the text.
 ///
-/// @param schema a schema, or an array, whose schema is given
-/// @param json where the handle of the text goes
+/// @param schema a schema, or an array, whose schema is given.
+/// @param json where the handle of the text goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_schema_json(
     schema: gridstone_handle,

@@ -3,7 +3,7 @@
 //! Each function of C runs in [`guarded`]. It clears the thread's error, does the work, and keeps what went wrong. A panic of the
 //! engine, which is a mistake in it, becomes `GRIDSTONE_ERROR_FAILED`: nothing unwinds into C.
 
-use gridstone::{Error, ErrorKind};
+use gridstone::base::{Error, ErrorKind};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};

@@ -91,12 +91,12 @@ pub(crate) unsafe fn opened(context: &Context, uri: &str, given: *const gridston
 
 /// Creates an array in a store, which is made if there is none. The array is open for writing.
 ///
-/// @param context the context
-/// @param uri a folder, "s3://bucket/key", or "mem://name"
-/// @param path where in the store, as "/runs/7"; NULL: "/", the array is the store
-/// @param schema the schema
-/// @param overwrite not 0: what is there is replaced by a new array
-/// @param array where the handle goes; free it with `gridstone_free`
+/// @param context the context.
+/// @param uri a folder, "s3://bucket/key", or "mem://name".
+/// @param path where in the store, as "/runs/7"; NULL: "/", the array is the store.
+/// @param schema the schema.
+/// @param overwrite not 0: what is there is replaced by a new array.
+/// @param array where the handle goes; free it with `gridstone_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_create(
     context: gridstone_context,
@@ -119,10 +119,10 @@ pub unsafe extern "C" fn gridstone_array_create(
 
 /// Opens an array.
 ///
-/// @param context the context
-/// @param uri the store
-/// @param options_given path, version and mode, or NULL: "/", the newest version, for reading
-/// @param array where the handle goes; free it with `gridstone_free`
+/// @param context the context.
+/// @param uri the store.
+/// @param options_given path, version and mode, or NULL: "/", the newest version, for reading.
+/// @param array where the handle goes; free it with `gridstone_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_open(
     context: gridstone_context,

@@ -23,9 +23,9 @@ pub(crate) fn text_handle(text: impl Into<String>) -> Outcome<gridstone_text> {
 
 /// The characters of a text, with a zero behind them, and how many bytes they are without it.
 ///
-/// @param text the text
-/// @param characters where the pointer goes; it is valid until the text is freed
-/// @param length_bytes where the length goes, or NULL
+/// @param text the text.
+/// @param characters where the pointer goes; it is valid until the text is freed.
+/// @param length_bytes where the length goes, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_text_get(
     text: gridstone_text,

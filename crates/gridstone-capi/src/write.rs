@@ -9,7 +9,8 @@ use crate::region::{gridstone_region, region_of};
 use crate::schema::{GRIDSTONE_ORDER_COLUMN, GRIDSTONE_ORDER_ROW};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use gridstone::engine::Staged;
-use gridstone::{Array, CellData, Dedup, Order};
+use gridstone::engine::{Array, CellData, Dedup};
+use gridstone::schema::Order;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -18,9 +19,9 @@ pub type gridstone_staged = gridstone_handle;
 
 /// Several cells at one place in one write are an error.
 pub const GRIDSTONE_DEDUP_ERROR: u32 = 0;
-/// Of several cells at one place in one write the first is kept.
+/// The first of several cells at one place in one write is kept.
 pub const GRIDSTONE_DEDUP_FIRST: u32 = 1;
-/// Of several cells at one place in one write the last is kept.
+/// The last of several cells at one place in one write is kept.
 pub const GRIDSTONE_DEDUP_LAST: u32 = 2;
 
 /// How cells are written; 0 everywhere: they come in any order, and two at one place are an error.
@@ -89,7 +90,7 @@ unsafe fn stage_box(
     asked.run(|call| {
         let cells = split(&schema, &given, call.cancel.as_ref())?;
         if !cells.dims.is_empty() {
-            return Err(gridstone::Error::input("a box has no coordinates: give its attributes, or write cells"));
+            return Err(gridstone::base::Error::input("a box has no coordinates: give its attributes, or write cells"));
         }
         array.stage_box(region.as_ref(), &cells.attrs, layout, call)
     })
@@ -118,13 +119,13 @@ unsafe fn stage_cells(
 
 /// Writes a box, or cells of a dense array at coordinates, in one commit.
 ///
-/// @param array an array that is open for writing
-/// @param region the box, or 0: the whole domain
-/// @param order how the values of the box lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`
-/// @param given the attributes, a value for each cell of the box; those that are left out keep what they are
-/// @param count how many
-/// @param call what goes with the call, or NULL
-/// @param version where the version of the commit goes, or NULL; the array shows it from now on
+/// @param array an array that is open for writing.
+/// @param region the box, or 0: the whole domain.
+/// @param order how the values of the box lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
+/// @param given the attributes, a value for each cell of the box; those that are left out keep what they are.
+/// @param count how many.
+/// @param call what goes with the call, or NULL.
+/// @param version where the version of the commit goes, or NULL; the array shows it from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_write(
     array: gridstone_array,
@@ -148,12 +149,12 @@ pub unsafe extern "C" fn gridstone_array_write(
 
 /// Writes cells at coordinates, in one commit; into sparse and dense arrays.
 ///
-/// @param array an array that is open for writing
-/// @param given the coordinates of every dimension, and attributes, each with a value for each cell
-/// @param count how many
-/// @param how in which order they come, and what becomes of several at one place, or NULL
-/// @param call what goes with the call, or NULL
-/// @param version where the version of the commit goes, or NULL; the array shows it from now on
+/// @param array an array that is open for writing.
+/// @param given the coordinates of every dimension, and attributes, each with a value for each cell.
+/// @param count how many.
+/// @param how in which order they come, and what becomes of several at one place, or NULL.
+/// @param call what goes with the call, or NULL.
+/// @param version where the version of the commit goes, or NULL; the array shows it from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_write_cells(
     array: gridstone_array,
@@ -249,11 +250,11 @@ pub(crate) unsafe fn take_all(array: &Array, first: *const gridstone_staged, cou
 
 /// Commits staged writes in one version: all of them, or none. Their handles are used up, and are still to be freed.
 ///
-/// @param array the array that they were staged for
-/// @param staged the handles
-/// @param count how many; 0 commits nothing
-/// @param call its `message` and `commit_key` of the writes, or NULL
-/// @param version where the version goes, or NULL; the array shows it from now on
+/// @param array the array that they were staged for.
+/// @param staged the handles.
+/// @param count how many; 0 commits nothing.
+/// @param call its `message` and `commit_key` of the writes, or NULL.
+/// @param version where the version goes, or NULL; the array shows it from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_commit(
     array: gridstone_array,
