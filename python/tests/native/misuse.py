@@ -1,9 +1,9 @@
 """Calls every function of the C interface with arguments that fit badly; a program of its own, as it may crash.
 
-Usage: `misuse.py LIBRARY HEADER SEED CALLS THREADS`, in a folder of its own. Functions and structs are those of the header, so that a
-new one is tried without a change here. What a caller promises holds: a pointer that is not null points to as much as its count says.
-Everything else is drawn: null and misaligned pointers, counts and sizes that are wrong, texts that mean nothing, handles that are 0,
-freed, of another kind or in use by another thread, and calls in any order.
+Usage: `misuse.py LIBRARY HEADER SEED CALLS THREADS`, in a folder of its own. Functions and structs are those of the
+header, so that a new one is tried without a change here. What a caller promises holds: a pointer that is not null points
+to as much as its count says. Everything else is drawn: null and misaligned pointers, wrong counts and sizes, texts that
+mean nothing, calls in any order, and handles that are 0, freed, of another kind or in use by another thread.
 """
 
 import ctypes
@@ -30,7 +30,8 @@ TEXTS = {
     "low": ["0", "-5", "a", ""], "high": ["9", "99", "-9", "b", ""], "tile": ["1", "5", "0", "1000000000", "x"],
     "filters": ["auto", "none", "zstd:3", "shuffle,zstd:3", "what"], "fill": ["0", "a", "nan", ""],
     "json": ["{}", "[]", "null", '{"dims":[],"attrs":[]}', '{"a": 1}', '"x"', "1", "{", ""],
-    "tag": ["t", "u", ""], "strategy": ["all", "auto", "none", "tiered", "x"], "isolation": ["snapshot", "serializable", "x"],
+    "tag": ["t", "u", ""], "strategy": ["all", "auto", "none", "tiered", "x"],
+    "isolation": ["snapshot", "serializable", "x"],
     "key": ["k", "title", ""], "value": ["1", '"a"', "null", "[1, 2]", "{"],
 }  # fmt: skip
 ODD = ["\x01", "é", "x" * 5000, "0", "count(*)", "sum(v)", "ends", "\n"]
@@ -48,7 +49,9 @@ class Header:
         self.handles = set(re.findall(r"typedef gridstone_handle (\w+);", text)) | {"gridstone_handle"}
         self.callbacks = set(re.findall(r"typedef \w+ \(\*(\w+)\)", text))
         self.functions: dict[str, tuple[str, list[tuple[str, str]]]] = {}
-        for result, name, given in re.findall(r"^(gridstone_status|uint64_t|int32_t|const char \*) ?(gridstone_\w+)\((.*?)\);", text, flags=re.S | re.M):
+        for result, name, given in re.findall(
+            r"^(gridstone_status|uint64_t|int32_t|const char \*) ?(gridstone_\w+)\((.*?)\);", text, flags=re.S | re.M
+        ):
             parts = [] if given.strip() == "void" else [split(part) for part in given.split(",")]
             self.functions[name] = (result, parts)
 
@@ -104,11 +107,18 @@ class Caller:
     def struct(self, name: str, space: int) -> None:
         """Writes a struct at an address."""
         offset, fields = 0, self.header.structs[name]
-        total = sum(8 if "*" in kind or kind in self.header.callbacks else -(-ctypes.sizeof(FIXED.get(kind, ctypes.c_uint64)) // 1) for kind, _ in fields)
+        total = sum(
+            8
+            if "*" in kind or kind in self.header.callbacks
+            else -(-ctypes.sizeof(FIXED.get(kind, ctypes.c_uint64)) // 1)
+            for kind, _ in fields
+        )
         total = -(-total // 8) * 8
         for kind, field in fields:
             if field == "size":
-                value = total if self.chance(0.93) else self.draw.choice([0, 1, 8, total - 8, total + 8, total + 64, 2**63])
+                value = (
+                    total if self.chance(0.93) else self.draw.choice([0, 1, 8, total - 8, total + 8, total + 64, 2**63])
+                )
                 made: Any = ctypes.c_size_t(value)
             elif field == "reserved" or kind in self.header.callbacks:
                 made = FIXED.get(kind, ctypes.c_uint64)(0)
@@ -204,7 +214,11 @@ class Caller:
 
 def run(library: ctypes.CDLL, header: Header, seed: int, calls: int, handles: dict[str, list[int]]) -> Caller:
     caller = Caller(library, header, seed, handles)
-    names = [name for name, (result, _) in sorted(header.functions.items()) if name not in NEVER and result == "gridstone_status"]
+    names = [
+        name
+        for name, (result, _) in sorted(header.functions.items())
+        if name not in NEVER and result == "gridstone_status"
+    ]
     names += [name for name in names if "create" in name or "open" in name or "add" in name or "write" in name] * 2
     for _ in range(calls):
         caller.call(caller.draw.choice(names))
@@ -226,7 +240,7 @@ def main() -> None:
     def work(place: int) -> None:
         try:
             done.append(run(library, header, seed * 1000 + place, calls, handles))
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             failed.append(error)
 
     workers = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
