@@ -1,9 +1,9 @@
 """Calls every function of the C interface with arguments that fit badly; a program of its own, as it may crash.
 
 Usage: `misuse.py LIBRARY HEADER SEED CALLS THREADS`, in a folder of its own. Functions and structs are those of the
-header, so that a new one is tried without a change here. What a caller promises holds: a pointer that is not null points
-to as much as its count says. Everything else is drawn: null and misaligned pointers, wrong counts and sizes, texts that
-mean nothing, calls in any order, and handles that are 0, freed, of another kind or in use by another thread.
+header, so that a new one is tried without a change here. What a caller promises holds: a pointer that is not null
+points to as much as its count says. Everything else is drawn: null and misaligned pointers, wrong counts and sizes,
+texts that mean nothing, calls in any order, and handles that are 0, freed, of another kind or in use by another thread.
 """
 
 import ctypes
