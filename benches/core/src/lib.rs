@@ -5,6 +5,7 @@
 
 #[cfg(feature = "blocks")]
 pub mod blocks;
+mod calls;
 mod case;
 mod cloud;
 mod codecs;
@@ -72,6 +73,10 @@ pub fn workloads() -> Vec<Case> {
         many.read("plan/fragments/1000", 512, ReadOrder::Row),
         many.open(),
         commits::to_memory(1),
+        calls::version(false),
+        calls::version(true),
+        calls::read(false),
+        calls::read(true),
     ]);
     cases.extend(keys::cases(20_000));
     cases

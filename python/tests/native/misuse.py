@@ -1,0 +1,261 @@
+"""Calls every function of the C interface with arguments that fit badly; a program of its own, as it may crash.
+
+Usage: `misuse.py LIBRARY HEADER SEED CALLS THREADS`, in a folder of its own. Functions and structs are those of the
+header, so that a new one is tried without a change here. What a caller promises holds: a pointer that is not null
+points to as much as its count says. Everything else is drawn: null and misaligned pointers, wrong counts and sizes,
+texts that mean nothing, calls in any order, and handles that are 0, freed, of another kind or in use by another thread.
+"""
+
+import ctypes
+import random
+import re
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+ARENA_BYTES = 1 << 18
+COUNT_MAX = 1000
+"""Values that a count may say; each has at most 16 bytes in the arena behind its pointer."""
+FIXED = {
+    "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64,
+    "size_t": ctypes.c_size_t, "double": ctypes.c_double, "uint8_t": ctypes.c_uint8, "int": ctypes.c_int,
+}  # fmt: skip
+TEXTS = {
+    "uri": ["a.gs", "b.gs", "mem://m", "none.gs", "", "s3:/", "mem://"],
+    "path": ["/", "/a", "/a/b", "a", "", "//", "/..", "/b"],
+    "type": ["int64", "float64", "string", "int8", "datetime64[s]", "bytes", "bool", "float32[3]", "nonsense", ""],
+    "name": ["x", "y", "v", "w", "s", "", "nothing"],
+    "condition": ["v > 3", "v is null", "(", "s = 'a'", "x = 1 and y = 2", ""],
+    "low": ["0", "-5", "a", ""], "high": ["9", "99", "-9", "b", ""], "tile": ["1", "5", "0", "1000000000", "x"],
+    "filters": ["auto", "none", "zstd:3", "shuffle,zstd:3", "what"], "fill": ["0", "a", "nan", ""],
+    "json": ["{}", "[]", "null", '{"dims":[],"attrs":[]}', '{"a": 1}', '"x"', "1", "{", ""],
+    "tag": ["t", "u", ""], "strategy": ["all", "auto", "none", "tiered", "x"],
+    "isolation": ["snapshot", "serializable", "x"],
+    "key": ["k", "title", ""], "value": ["1", '"a"', "null", "[1, 2]", "{"],
+}  # fmt: skip
+ODD = ["\x01", "é", "x" * 5000, "0", "count(*)", "sum(v)", "ends", "\n"]
+NEVER = {"gridstone_last_error", "gridstone_status_name", "gridstone_version"}
+
+
+class Header:
+    """Structs, types and functions of a header."""
+
+    def __init__(self, source: str) -> None:
+        text = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.S)
+        self.structs: dict[str, list[tuple[str, str]]] = {}
+        for name, body in re.findall(r"struct (\w+) \{(.*?)\}", text, flags=re.S):
+            self.structs[name] = [split(part) for part in body.split(";") if part.strip() and "(*" not in part]
+        self.handles = set(re.findall(r"typedef gridstone_handle (\w+);", text)) | {"gridstone_handle"}
+        self.callbacks = set(re.findall(r"typedef \w+ \(\*(\w+)\)", text))
+        self.functions: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+        for result, name, given in re.findall(
+            r"^(gridstone_status|uint64_t|int32_t|const char \*) ?(gridstone_\w+)\((.*?)\);", text, flags=re.S | re.M
+        ):
+            parts = [] if given.strip() == "void" else [split(part) for part in given.split(",")]
+            self.functions[name] = (result, parts)
+
+
+def split(declared: str) -> tuple[str, str]:
+    """The type and the name of a declaration."""
+    found = re.fullmatch(r"\s*(.*?)(\w+)\s*", " ".join(declared.split()))
+    assert found is not None, declared
+    return found[1].replace("struct ", "").strip(), found[2]
+
+
+class Caller:
+    """Draws arguments and calls; keeps the handles that it was given."""
+
+    def __init__(self, library: ctypes.CDLL, header: Header, seed: int, handles: dict[str, list[int]]) -> None:
+        self.library, self.header, self.handles = library, header, handles
+        self.draw = random.Random(seed)
+        self.statuses: dict[int, int] = {}
+        self.arena = (ctypes.c_uint64 * (ARENA_BYTES // 8))()
+        self.kept: list[Any] = []
+
+    def chance(self, share: float) -> bool:
+        return self.draw.random() < share
+
+    def handle(self, kind: str) -> int:
+        """Mostly one of the right kind."""
+        own = self.handles.get(kind, [])
+        if own and self.chance(0.85):
+            return self.draw.choice(own)
+        every = [handle for some in list(self.handles.values()) for handle in some]
+        return self.draw.choice([0, 1, 2**64 - 1, self.draw.getrandbits(64), *every[-50:]])
+
+    def text(self, name: str) -> bytes:
+        fit = next((texts for word, texts in TEXTS.items() if word in name), None)
+        if self.chance(0.04):
+            return b"\xff\xfe"
+        return self.draw.choice(fit if fit and self.chance(0.9) else ODD).encode()
+
+    def place(self, is_aligned: bool = True) -> int:
+        """An address in the arena with room for the largest count behind it."""
+        offset = self.draw.randrange(0, (ARENA_BYTES - 16 * COUNT_MAX) // 16) * 16
+        return ctypes.addressof(self.arena) + offset + (0 if is_aligned else self.draw.randrange(1, 8))
+
+    def integer(self, kind: str, name: str) -> int:
+        if kind == "size_t":
+            return self.draw.choice([0, 1, 2, 3, 4, 8, 16, 40, 80, self.draw.randrange(COUNT_MAX)])
+        if name == "threads":
+            return self.draw.choice([0, 1, 2])
+        small = [0, 0, 0, 1, 1, 2, 3, 4, 5, 9, 10]
+        wild = [2**31 - 1, -1, 2**63 - 1, self.draw.getrandbits(32), 1 << 20, 1 << 30]
+        return self.draw.choice(small if self.chance(0.85) else wild)
+
+    def struct(self, name: str, space: int) -> None:
+        """Writes a struct at an address."""
+        offset, fields = 0, self.header.structs[name]
+        total = sum(
+            8
+            if "*" in kind or kind in self.header.callbacks
+            else -(-ctypes.sizeof(FIXED.get(kind, ctypes.c_uint64)) // 1)
+            for kind, _ in fields
+        )
+        total = -(-total // 8) * 8
+        for kind, field in fields:
+            if field == "size":
+                value = (
+                    total if self.chance(0.93) else self.draw.choice([0, 1, 8, total - 8, total + 8, total + 64, 2**63])
+                )
+                made: Any = ctypes.c_size_t(value)
+            elif field == "reserved" or kind in self.header.callbacks:
+                made = FIXED.get(kind, ctypes.c_uint64)(0)
+            elif "*" in kind:
+                made = ctypes.c_uint64(self.pointer(kind, field))
+            elif kind in self.header.handles:
+                made = ctypes.c_uint64(0 if self.chance(0.4) else self.handle(kind))
+            else:
+                made = FIXED[kind](self.integer(kind, field) if kind != "double" else self.draw.uniform(-9, 9))
+            width = ctypes.sizeof(made)
+            offset = -(-offset // width) * width
+            ctypes.memmove(space + offset, ctypes.addressof(made), width)
+            offset += width
+
+    def pointer(self, kind: str, name: str) -> int:
+        """An address for a pointer of this type, or null."""
+        if self.chance(0.12 if "const char *" not in kind else 0.25):
+            return 0
+        target = kind.replace("const", "").replace("*", "", 1).strip()
+        if kind.count("*") == 2 and "char" in kind:
+            many = (ctypes.c_char_p * (COUNT_MAX + 1))(*(self.text(name) for _ in range(8)))
+            if not self.chance(0.1):
+                for place in range(8, COUNT_MAX + 1):
+                    many[place] = many[place % 8]
+            self.kept.append(many)
+            return ctypes.addressof(many)
+        if target == "char":
+            made = ctypes.create_string_buffer(self.text(name))
+            self.kept.append(made)
+            return ctypes.addressof(made)
+        if target in self.header.structs:
+            width = 8 * (len(self.header.structs[target]) + 16)
+            several = ctypes.create_string_buffer(width * 4 + 16 * COUNT_MAX * 8)
+            self.kept.append(several)
+            start = -(-ctypes.addressof(several) // 16) * 16
+            if not target.startswith("Arrow"):
+                self.struct(target, start)
+                size = ctypes.c_size_t.from_address(start).value
+                for place in range(1, 4):
+                    if 8 <= size <= width:
+                        self.struct(target, start + place * size)
+            return start
+        if target in self.header.handles and "const" in kind:
+            some = (ctypes.c_uint64 * COUNT_MAX)(*(self.handle(target) for _ in range(COUNT_MAX)))
+            self.kept.append(some)
+            return ctypes.addressof(some)
+        return self.place(self.chance(0.95))
+
+    def count_for(self, given: list[Any], kinds: list[tuple[str, str]]) -> int:
+        """A count behind a pointer to structs is small: so many there are."""
+        kind = kinds[len(given) - 1][0] if given else ""
+        target = kind.replace("const", "").replace("*", "").strip()
+        return self.draw.randrange(4) if target in self.header.structs else self.integer("size_t", "count")
+
+    def call(self, name: str) -> None:
+        """Calls a function once."""
+        _, kinds = self.header.functions[name]
+        given: list[Any] = []
+        outs: list[tuple[str, Any]] = []
+        self.kept.clear()
+        for kind, argument in kinds:
+            if kind.rstrip("*").strip() in self.header.handles and kind.endswith("*") and "const" not in kind:
+                out = ctypes.c_uint64(0)
+                outs.append((kind.rstrip("*").strip(), out))
+                given.append(ctypes.c_uint64(0) if self.chance(0.03) else ctypes.c_uint64(ctypes.addressof(out)))
+            elif "*" in kind:
+                given.append(ctypes.c_uint64(self.pointer(kind, argument)))
+            elif kind in self.header.handles:
+                given.append(ctypes.c_uint64(self.handle(kind)))
+            elif kind == "size_t":
+                given.append(ctypes.c_size_t(self.count_for(given, kinds)))
+            elif kind == "double":
+                given.append(ctypes.c_double(self.draw.uniform(-100, 100)))
+            else:
+                given.append(FIXED[kind](self.integer(kind, argument)))
+        status = getattr(self.library, name)(*given)
+        message = self.library.gridstone_last_error()
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        assert 0 <= status <= 17 and (status == 0) == (message == b""), (name, status, message)
+        for kind, out in outs:
+            if status == 0 and out.value:
+                self.handles.setdefault(kind, []).append(out.value)
+            assert status == 0 or out.value == 0, f"{name} put a handle and failed"
+
+    def forget_some(self) -> None:
+        """Keeps the pool small; handles that were freed stay in it for a while."""
+        for kind, own in list(self.handles.items()):
+            if len(own) > 40:
+                self.library.gridstone_free(ctypes.c_uint64(own[0]))
+                del own[:5]
+            assert kind in self.header.handles
+
+
+def run(library: ctypes.CDLL, header: Header, seed: int, calls: int, handles: dict[str, list[int]]) -> Caller:
+    caller = Caller(library, header, seed, handles)
+    names = [
+        name
+        for name, (result, _) in sorted(header.functions.items())
+        if name not in NEVER and result == "gridstone_status"
+    ]
+    names += [name for name in names if "create" in name or "open" in name or "add" in name or "write" in name] * 2
+    for _ in range(calls):
+        caller.call(caller.draw.choice(names))
+        caller.forget_some()
+    return caller
+
+
+def main() -> None:
+    library = ctypes.CDLL(sys.argv[1])
+    header = Header(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    seed, calls, threads = (int(text) for text in sys.argv[3:6])
+    assert len(header.functions) > 40, "the header was not understood"
+    for name, (result, _) in header.functions.items():
+        getattr(library, name).restype = ctypes.c_char_p if "char" in result else FIXED.get(result, ctypes.c_int32)
+    handles: dict[str, list[int]] = {}
+    failed: list[BaseException] = []
+    done: list[Caller] = []
+
+    def work(place: int) -> None:
+        try:
+            done.append(run(library, header, seed * 1000 + place, calls, handles))
+        except BaseException as error:
+            failed.append(error)
+
+    workers = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if failed:
+        raise failed[0]
+    counted: dict[int, int] = {}
+    for caller in done:
+        for status, times in caller.statuses.items():
+            counted[status] = counted.get(status, 0) + times
+    print(" ".join(f"{status}:{times}" for status, times in sorted(counted.items())))
+
+
+if __name__ == "__main__":
+    main()
