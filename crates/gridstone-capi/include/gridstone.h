@@ -91,6 +91,36 @@
 #define GRIDSTONE_OPEN_WRITE 1
 
 /**
+ * Nothing lies at a path.
+ */
+#define GRIDSTONE_KIND_NONE 0
+
+/**
+ * An array lies there.
+ */
+#define GRIDSTONE_KIND_ARRAY 1
+
+/**
+ * A group lies there.
+ */
+#define GRIDSTONE_KIND_GROUP 2
+
+/**
+ * A commit is refused if another one has changed what this one both read and wrote.
+ */
+#define GRIDSTONE_ISOLATION_SNAPSHOT 0
+
+/**
+ * A commit is refused if another one has changed what this one read.
+ */
+#define GRIDSTONE_ISOLATION_SERIALIZABLE 1
+
+/**
+ * Value of ages of `gridstone_vacuum_options` for none: nothing stays on account of its age.
+ */
+#define GRIDSTONE_NO_AGE -1
+
+/**
  * Several cells at one place in one write are an error.
  */
 #define GRIDSTONE_DEDUP_ERROR 0
@@ -104,6 +134,16 @@
  * The last of several cells at one place in one write is kept.
  */
 #define GRIDSTONE_DEDUP_LAST 2
+
+/**
+ * The cells come in global order: tile by tile, each in its cell order. Nothing is kept in memory but a tile.
+ */
+#define GRIDSTONE_WRITER_ORDERED 0
+
+/**
+ * The cells come in any order, each with its coordinates; what memory does not hold waits in files.
+ */
+#define GRIDSTONE_WRITER_UNSORTED 1
 
 /**
  * What a call gives: `GRIDSTONE_OK`, or the kind of what went wrong. `gridstone_last_error` says what it was.
@@ -255,52 +295,6 @@ typedef gridstone_handle gridstone_context;
 typedef gridstone_handle gridstone_region;
 
 /**
- * Room for values of one attribute or dimension.
- */
-typedef struct gridstone_buffer {
-    /**
-     * `sizeof(gridstone_buffer)`
-     */
-    size_t size;
-    /**
-     * the name of the attribute or dimension
-     */
-    const char *name;
-    /**
-     * the type of the values, which must be that of the schema; or NULL: it is not compared
-     */
-    const char *type;
-    /**
-     * room for values
-     */
-    void *values;
-    /**
-     * bytes of `values`
-     */
-    size_t values_bytes;
-    /**
-     * room for offsets, for values that vary in length; else NULL
-     */
-    uint64_t *offsets;
-    /**
-     * numbers that `offsets` has room for: one more than cells
-     */
-    size_t offset_count;
-    /**
-     * room for a byte for each cell, 1: a value, 0: null; needed where a value may be null, else NULL is allowed
-     */
-    uint8_t *validity;
-    /**
-     * bytes of `validity`
-     */
-    size_t validity_count;
-    /**
-     * is set by reads: the bytes of `values` that were filled
-     */
-    size_t filled_bytes;
-} gridstone_buffer;
-
-/**
  * Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
  * may be called from any thread, by one at a time, and must return normally: neither `longjmp` nor an exception may leave it.
  */
@@ -347,6 +341,144 @@ typedef struct gridstone_call {
      */
     uint32_t reserved;
 } gridstone_call;
+
+/**
+ * Written cells that no commit refers to yet: nobody sees them.
+ */
+typedef gridstone_handle gridstone_staged;
+
+/**
+ * Values of one attribute or dimension, a value for each cell.
+ *
+ * Values of fixed width lie side by side. Values that vary in length, texts and bytes, lie one behind the other, and `offsets` says where
+ * each begins and where the last ends.
+ */
+typedef struct gridstone_column {
+    /**
+     * `sizeof(gridstone_column)`
+     */
+    size_t size;
+    /**
+     * the name of the attribute or dimension
+     */
+    const char *name;
+    /**
+     * the type of the values, as "float32" or "datetime64[s]", which must be that of the schema; or NULL: it is not compared
+     */
+    const char *type;
+    /**
+     * the values
+     */
+    const void *values;
+    /**
+     * bytes of `values`
+     */
+    size_t values_bytes;
+    /**
+     * where each value begins in `values`, and where the last ends; NULL if values are of fixed width
+     */
+    const uint64_t *offsets;
+    /**
+     * numbers in `offsets`: one more than cells
+     */
+    size_t offset_count;
+    /**
+     * for each cell 1 if there is a value, 0 if it is null; NULL: none is null
+     */
+    const uint8_t *validity;
+    /**
+     * bytes of `validity`: as many as cells
+     */
+    size_t validity_count;
+} gridstone_column;
+
+/**
+ * A group at one version of its store. Many threads may use one.
+ */
+typedef gridstone_handle gridstone_group;
+
+/**
+ * A schema that is being described, or that of an array.
+ */
+typedef gridstone_handle gridstone_schema;
+
+/**
+ * What a vacuum leaves; 0 everywhere: the versions of the last hour, and files of a day that no version names.
+ */
+typedef struct gridstone_vacuum_options {
+    /**
+     * `sizeof(gridstone_vacuum_options)`
+     */
+    size_t size;
+    /**
+     * versions that were the newest at some moment of so many microseconds stay; 0: of an hour, unless `versions` says what stays;
+     * `GRIDSTONE_NO_AGE`: only the newest
+     */
+    int64_t keep_us;
+    /**
+     * so many of the newest versions stay, instead of an age; 0: by age
+     */
+    uint64_t versions;
+    /**
+     * files that no version names stay for so many microseconds, as a writer may be about to commit them; 0: a day;
+     * `GRIDSTONE_NO_AGE`: they go at once, which needs that nobody writes
+     */
+    int64_t safety_us;
+    /**
+     * not 0: only says what would be deleted
+     */
+    uint32_t dry_run;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+} gridstone_vacuum_options;
+
+/**
+ * Room for values of one attribute or dimension.
+ */
+typedef struct gridstone_buffer {
+    /**
+     * `sizeof(gridstone_buffer)`
+     */
+    size_t size;
+    /**
+     * the name of the attribute or dimension
+     */
+    const char *name;
+    /**
+     * the type of the values, which must be that of the schema; or NULL: it is not compared
+     */
+    const char *type;
+    /**
+     * room for values
+     */
+    void *values;
+    /**
+     * bytes of `values`
+     */
+    size_t values_bytes;
+    /**
+     * room for offsets, for values that vary in length; else NULL
+     */
+    uint64_t *offsets;
+    /**
+     * numbers that `offsets` has room for: one more than cells
+     */
+    size_t offset_count;
+    /**
+     * room for a byte for each cell, 1: a value, 0: null; needed where a value may be null, else NULL is allowed
+     */
+    uint8_t *validity;
+    /**
+     * bytes of `validity`
+     */
+    size_t validity_count;
+    /**
+     * is set by reads: the bytes of `values` that were filled
+     */
+    size_t filled_bytes;
+} gridstone_buffer;
 
 /**
  * What is read; 0 everywhere: all attributes of all cells, in row order.
@@ -426,11 +558,6 @@ typedef struct gridstone_schema_options {
 } gridstone_schema_options;
 
 /**
- * A schema that is being described, or that of an array.
- */
-typedef gridstone_handle gridstone_schema;
-
-/**
  * A dimension: its name, its type, its domain and the extent of its tiles.
  */
 typedef struct gridstone_dimension {
@@ -507,49 +634,98 @@ typedef struct gridstone_attribute {
 } gridstone_attribute;
 
 /**
- * Values of one attribute or dimension, a value for each cell.
- *
- * Values of fixed width lie side by side. Values that vary in length, texts and bytes, lie one behind the other, and `offsets` says where
- * each begins and where the last ends.
+ * Changes that become one version, or none.
  */
-typedef struct gridstone_column {
+typedef gridstone_handle gridstone_transaction;
+
+/**
+ * Which fragments are merged, and into what; 0 everywhere: those that "tiered" chooses.
+ */
+typedef struct gridstone_consolidate_options {
     /**
-     * `sizeof(gridstone_column)`
+     * `sizeof(gridstone_consolidate_options)`
      */
     size_t size;
     /**
-     * the name of the attribute or dimension
+     * "tiered": fragments of similar size; "all"; "updates": small ones; "manifest": the list of fragments is packed. NULL: "tiered"
      */
-    const char *name;
+    const char *strategy;
     /**
-     * the type of the values, as "float32" or "datetime64[s]", which must be that of the schema; or NULL: it is not compared
+     * ids of the fragments to merge, instead of a strategy; or NULL
      */
-    const char *type;
+    const char *const *fragments;
     /**
-     * the values
+     * texts in `fragments`
      */
-    const void *values;
+    size_t fragment_count;
     /**
-     * bytes of `values`
+     * merges all that touches the box around this region, instead of a strategy; or 0
      */
-    size_t values_bytes;
+    gridstone_region region;
     /**
-     * where each value begins in `values`, and where the last ends; NULL if values are of fixed width
+     * bytes of a merged fragment, about; 0: 512 MiB
      */
-    const uint64_t *offsets;
+    uint64_t target_bytes;
     /**
-     * numbers in `offsets`: one more than cells
+     * not 0: only says what would be merged
      */
-    size_t offset_count;
+    uint32_t dry_run;
     /**
-     * for each cell 1 if there is a value, 0 if it is null; NULL: none is null
+     * 0
      */
-    const uint8_t *validity;
+    uint32_t reserved;
+} gridstone_consolidate_options;
+
+/**
+ * A consolidation that goes on in the background.
+ */
+typedef gridstone_handle gridstone_upkeep;
+
+/**
+ * What is copied, and to where; 0 everywhere: the newest version of a whole store.
+ */
+typedef struct gridstone_copy_options {
     /**
-     * bytes of `validity`: as many as cells
+     * `sizeof(gridstone_copy_options)`
      */
-    size_t validity_count;
-} gridstone_column;
+    size_t size;
+    /**
+     * the array or group; NULL: "/", all that the store holds
+     */
+    const char *path;
+    /**
+     * where it is put in the target; NULL: "/"
+     */
+    const char *target_path;
+    /**
+     * the version; 0: not by a version
+     */
+    uint64_t version;
+    /**
+     * the tag of a version; NULL: not by a tag
+     */
+    const char *tag;
+    /**
+     * the newest version that was committed by then, in microseconds since 1970 in UTC; looked at if `by_time` is not 0
+     */
+    int64_t time_us;
+    /**
+     * not 0: by `time_us`
+     */
+    uint32_t by_time;
+    /**
+     * not 0: every version of the whole store up to that one, into an empty place or an earlier copy, which gets what it lacks
+     */
+    uint32_t history;
+    /**
+     * not 0: what lies at the target's path is replaced
+     */
+    uint32_t overwrite;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+} gridstone_copy_options;
 
 /**
  * How cells are written; 0 everywhere: they come in any order, and two at one place are an error.
@@ -570,9 +746,39 @@ typedef struct gridstone_cells_options {
 } gridstone_cells_options;
 
 /**
- * Written cells that no commit refers to yet: nobody sees them.
+ * What a writer takes; 0 everywhere: all attributes of all cells of the domain in global order.
  */
-typedef gridstone_handle gridstone_staged;
+typedef struct gridstone_writer_options {
+    /**
+     * `sizeof(gridstone_writer_options)`
+     */
+    size_t size;
+    /**
+     * the box that is written in global order, or 0: the whole domain; 0 for cells in any order
+     */
+    gridstone_region region;
+    /**
+     * the names of the attributes that are written, or NULL: all
+     */
+    const char *const *attributes;
+    /**
+     * texts in `attributes`
+     */
+    size_t attribute_count;
+    /**
+     * `GRIDSTONE_WRITER_ORDERED` or `GRIDSTONE_WRITER_UNSORTED`
+     */
+    uint32_t kind;
+    /**
+     * of cells in any order: `GRIDSTONE_DEDUP_ERROR`, `_FIRST` or `_LAST`
+     */
+    uint32_t dedup;
+} gridstone_writer_options;
+
+/**
+ * A write whose cells come a portion at a time.
+ */
+typedef gridstone_handle gridstone_writer;
 
 /**
  * The call did what it was asked for.
@@ -752,6 +958,318 @@ gridstone_status gridstone_context_create(const struct gridstone_context_options
 gridstone_status gridstone_context_peak_bytes(gridstone_context context, uint64_t *bytes);
 
 /**
+ * Deletes cells in one commit. A deleted cell of a dense array reads as never written. How many go tells `gridstone_array_count` with
+ * the same region and condition before.
+ *
+ * @param array an array that is open for writing.
+ * @param region the cells, or 0: all of them. Ends that were left open reach as far as the types do, also beyond the domain that the
+ * array shows, unless there is a condition.
+ * @param condition which of them, as "sog > 100": those that the array shows, so that what others commit meanwhile stays; or NULL:
+ * every one that was written before the commit, by others too.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the present one if a condition selects nothing. The array shows it from
+ * now on.
+ *
+ * `GRIDSTONE_ERROR_CONFLICT`: others merge the same fragments again and again, or the key was given to other content.
+ */
+gridstone_status gridstone_array_delete(gridstone_array array,
+                                        gridstone_region region,
+                                        const char *condition,
+                                        const struct gridstone_call *call,
+                                        uint64_t *version);
+
+/**
+ * As `gridstone_array_delete`, without the commit: staged for one commit with other changes.
+ *
+ * @param array an array that is open for writing.
+ * @param region the cells, or 0: all of them.
+ * @param condition which of them, or NULL: every one. With a condition only in a transaction; elsewhere there is
+ * `gridstone_receipt_where`.
+ * @param call what goes with the call, or NULL.
+ * @param staged where the handle goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_stage_delete(gridstone_array array,
+                                        gridstone_region region,
+                                        const char *condition,
+                                        const struct gridstone_call *call,
+                                        gridstone_staged *staged);
+
+/**
+ * Deletes the cells at coordinates in one commit; where no cell lies, nothing is deleted.
+ *
+ * @param array an array that is open for writing.
+ * @param given the coordinates of every dimension, a value for each cell.
+ * @param count how many columns.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on.
+ *
+ * `GRIDSTONE_ERROR_BOUNDS`: a coordinate lies outside of the domain.
+ */
+gridstone_status gridstone_array_delete_cells(gridstone_array array,
+                                              const struct gridstone_column *given,
+                                              size_t count,
+                                              const struct gridstone_call *call,
+                                              uint64_t *version);
+
+/**
+ * As `gridstone_array_delete_cells`, without the commit.
+ */
+gridstone_status gridstone_stage_delete_cells(gridstone_array array,
+                                              const struct gridstone_column *given,
+                                              size_t count,
+                                              const struct gridstone_call *call,
+                                              gridstone_staged *staged);
+
+/**
+ * Changes the schema of an array, and lists labels of its dimensions, in one commit. What was written before is read through the new
+ * schema. The text is an object of JSON; members that are left out change nothing:
+ *
+ * `{"domains": [["x", "0", "99"]], "add": [attribute, …], "drop": ["v"], "rename": [["old", "new"]], "fill": [["v", "0"]],
+ * "filters": [["v", "zstd:3"]], "nullable": ["v"], "categories": [["kind", ["tug"]]], "labels": [["x", null]]}`
+ *
+ * An attribute is described as `gridstone_schema_json` shows it.
+ *
+ * @param array an array that is open for writing.
+ * @param evolution the text, or NULL: only labels change.
+ * @param labels columns called as the dimensions are, each with the type of its labels and one for each coordinate of the domain; or
+ * NULL.
+ * @param label_count how many.
+ * @param call what goes with the call, but no key; or NULL.
+ * @param version where the version goes, or NULL; the present one if nothing changes. The array shows it from now on.
+ *
+ * `GRIDSTONE_ERROR_SCHEMA`: it cannot change so. `GRIDSTONE_ERROR_CONFLICT`: another commit has changed the schema; refresh and look.
+ */
+gridstone_status gridstone_array_alter(gridstone_array array,
+                                       const char *evolution,
+                                       const struct gridstone_column *labels,
+                                       size_t label_count,
+                                       const struct gridstone_call *call,
+                                       uint64_t *version);
+
+/**
+ * Appends a block along a dimension of a dense array, whose domain grows by it, in one commit. It comes behind what others have appended
+ * by then. In a transaction it is staged.
+ *
+ * @param array an array that is open for writing.
+ * @param dimension the dimension that becomes longer; along the others the block is as long as the domain.
+ * @param length coordinates of the block along the dimension.
+ * @param order how the values of the block lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
+ * @param given the attributes, a value for each cell of the block.
+ * @param count how many.
+ * @param labels the labels of its coordinates along the dimension, with their type, if the dimension has listed ones; or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on.
+ */
+gridstone_status gridstone_array_append(gridstone_array array,
+                                        const char *dimension,
+                                        uint64_t length,
+                                        uint32_t order,
+                                        const struct gridstone_column *given,
+                                        size_t count,
+                                        const struct gridstone_column *labels,
+                                        const struct gridstone_call *call,
+                                        uint64_t *version);
+
+/**
+ * The array that the labels of a dimension lie in: of one dimension, a label for each coordinate. It is open for reading.
+ *
+ * @param array the array.
+ * @param dimension the dimension.
+ * @param labels where the handle goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_NOT_FOUND`: there is no such dimension, or it has no listed labels; those at steps stand in its schema.
+ */
+gridstone_status gridstone_array_labels(gridstone_array array,
+                                        const char *dimension,
+                                        gridstone_array *labels);
+
+/**
+ * The id of an array that has the labels of a dimension, which other arrays may share: `{"labels": [["x", {"shared": id}]]}` in
+ * `gridstone_array_alter`.
+ *
+ * @param array the array.
+ * @param dimension the dimension.
+ * @param path the path of a dense array of one dimension and one attribute, from "/" on or from the array's group on.
+ * @param id where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_array_shared_labels(gridstone_array array,
+                                               const char *dimension,
+                                               const char *path,
+                                               gridstone_text *id);
+
+/**
+ * Opens whatever lies at a path, and says what it is.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param options_given path, version and mode, or NULL: "/", the newest version, for reading.
+ * @param node where the handle of the array or group goes; free it with `gridstone_free`.
+ * @param kind where `GRIDSTONE_KIND_ARRAY` or `GRIDSTONE_KIND_GROUP` goes.
+ */
+gridstone_status gridstone_open(gridstone_context context,
+                                const char *uri,
+                                const struct gridstone_open_options *options_given,
+                                gridstone_handle *node,
+                                uint32_t *kind);
+
+/**
+ * Creates a group in a store, which is made if there is none, and those above it that are missing. The group is open for writing. One
+ * that is there is left as it is.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param path where in the store; NULL: "/".
+ * @param group where the handle goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_EXISTS`: an array lies there.
+ */
+gridstone_status gridstone_group_create(gridstone_context context,
+                                        const char *uri,
+                                        const char *path,
+                                        gridstone_group *group);
+
+/**
+ * Opens a group.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param options_given path, version and mode, or NULL: "/", the newest version, for reading.
+ * @param group where the handle goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_NOT_FOUND`: nothing lies there, or an array.
+ */
+gridstone_status gridstone_group_open(gridstone_context context,
+                                      const char *uri,
+                                      const struct gridstone_open_options *options_given,
+                                      gridstone_group *group);
+
+/**
+ * The version of its store that a group shows.
+ *
+ * @param group the group.
+ * @param version where the version goes.
+ */
+gridstone_status gridstone_group_version(gridstone_group group, uint64_t *version);
+
+/**
+ * The URI of the store of a group.
+ *
+ * @param group the group.
+ * @param uri where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_group_uri(gridstone_group group, gridstone_text *uri);
+
+/**
+ * The path of a group in its store.
+ *
+ * @param group the group.
+ * @param path where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_group_path(gridstone_group group, gridstone_text *path);
+
+/**
+ * What is in a group, as a list of JSON sorted by name: `[{"name": "t", "kind": "array"}, …]`; kinds are "array" and "group".
+ *
+ * @param group the group.
+ * @param children where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_group_children(gridstone_group group,
+                                          gridstone_text *children);
+
+/**
+ * Everything below a group, each group followed by what is in it, as a list of JSON: `[{"path": "/sea/t", "kind": "array"}, …]`.
+ *
+ * @param group the group.
+ * @param nodes where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_group_walk(gridstone_group group,
+                                      gridstone_text *nodes);
+
+/**
+ * Whether there is anything called so in a group.
+ *
+ * @param group the group.
+ * @param name a name, or a path below the group.
+ * @param contains where 1 or 0 goes.
+ */
+gridstone_status gridstone_group_contains(gridstone_group group, const char *name, int32_t *contains);
+
+/**
+ * Opens what is called so in a group, at the group's version, for reading or writing as the group is.
+ *
+ * @param group the group.
+ * @param name a name, or a path below the group.
+ * @param child where the handle of the array or group goes; free it with `gridstone_free`.
+ * @param kind where `GRIDSTONE_KIND_ARRAY` or `GRIDSTONE_KIND_GROUP` goes.
+ */
+gridstone_status gridstone_group_open_child(gridstone_group group,
+                                            const char *name,
+                                            gridstone_handle *child,
+                                            uint32_t *kind);
+
+/**
+ * Moves a group on to the newest version of its store, and puts its number.
+ *
+ * @param group a group that was opened without a version.
+ * @param version where the version goes, or NULL.
+ */
+gridstone_status gridstone_group_refresh(gridstone_group group, uint64_t *version);
+
+/**
+ * Creates an array in a group. The array is open for writing, and the group shows it.
+ *
+ * @param group a group that is open for writing.
+ * @param name a name, or a path below the group.
+ * @param schema the schema.
+ * @param overwrite not 0: what is there is replaced by a new array.
+ * @param array where the handle goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_group_create_array(gridstone_group group,
+                                              const char *name,
+                                              gridstone_schema schema,
+                                              int32_t overwrite,
+                                              gridstone_array *array);
+
+/**
+ * Creates a group in a group, which shows it; one that is there is opened.
+ *
+ * @param group a group that is open for writing.
+ * @param name a name, or a path below the group.
+ * @param child where the handle goes, open for writing; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: an array is called so.
+ */
+gridstone_status gridstone_group_create_group(gridstone_group group, const char *name, gridstone_group *child);
+
+/**
+ * Removes what is called so in a group, with everything below it, in one commit.
+ *
+ * @param group a group that is open for writing.
+ * @param name a name, or a path below the group.
+ * @param call its `message`, or NULL.
+ * @param version where the version goes, or NULL; the group shows it.
+ */
+gridstone_status gridstone_group_remove(gridstone_group group,
+                                        const char *name,
+                                        const struct gridstone_call *call,
+                                        uint64_t *version);
+
+/**
+ * Moves what is called so in a group, with everything below it, in one commit.
+ *
+ * @param group a group that is open for writing.
+ * @param name a name, or a path below the group.
+ * @param target a name or path below the group or, from "/" on, a path in the store; nothing may lie there.
+ * @param call its `message`, or NULL.
+ * @param version where the version goes, or NULL; the group shows it.
+ */
+gridstone_status gridstone_group_move(gridstone_group group,
+                                      const char *name,
+                                      const char *target,
+                                      const struct gridstone_call *call,
+                                      uint64_t *version);
+
+/**
  * Gives a handle back, of any kind; 0 does nothing. Calls of other threads that are using it go on. A writer that was not finished is
  * aborted by it, a transaction that was not committed too, and what was staged and not committed is deleted.
  *
@@ -763,6 +1281,159 @@ gridstone_status gridstone_free(gridstone_handle handle);
  * Handles that are open in this process, for tests that look for leaks.
  */
 uint64_t gridstone_open_handles(void);
+
+/**
+ * The versions of an array, those that changed it, or of a group's store, up to the one that the handle shows, as a list of JSON, oldest
+ * first: number, time in microseconds since 1970 in UTC, message, id, tags, and what each did.
+ *
+ * @param node an array or a group.
+ * @param call what goes with the call, or NULL.
+ * @param versions where the text goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_SNAPSHOT_EXPIRED`: the version that the handle shows was vacuumed.
+ */
+gridstone_status gridstone_history(gridstone_handle node,
+                                   const struct gridstone_call *call,
+                                   gridstone_text *versions);
+
+/**
+ * The fragments of an array at the version that it shows, as a list of JSON, oldest first: id, kind, version, cells, bytes, attributes,
+ * domain.
+ *
+ * @param array the array.
+ * @param fragments where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_array_fragments(gridstone_array array,
+                                           gridstone_text *fragments);
+
+/**
+ * The tags of the store of an array or group, as an object of JSON: `{"as delivered": 3}`.
+ *
+ * @param node an array or a group. An array that is open for writing shows the newest tags, anything else those of its version.
+ * @param tags where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_tags(gridstone_handle node,
+                                gridstone_text *tags);
+
+/**
+ * Gives a version of a store a name, which keeps it from being vacuumed. That is a commit of its own.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param name 1 to 255 bytes without control characters.
+ * @param version the version; 0: the newest.
+ * @param replace not 0: a name that is in use is moved.
+ * @param tagged where the version that has the name goes, or NULL.
+ *
+ * `GRIDSTONE_ERROR_EXISTS`: the name is in use, and `replace` is 0.
+ */
+gridstone_status gridstone_store_tag(gridstone_context context,
+                                     const char *uri,
+                                     const char *name,
+                                     uint64_t version,
+                                     int32_t replace,
+                                     uint64_t *tagged);
+
+/**
+ * Takes the name of a version away.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param name the name.
+ * @param version where the version that had it goes, or NULL.
+ *
+ * `GRIDSTONE_ERROR_NOT_FOUND`: no version is called so.
+ */
+gridstone_status gridstone_store_untag(gridstone_context context, const char *uri, const char *name, uint64_t *version);
+
+/**
+ * What a store takes, and what a vacuum would free. Nothing is changed.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param options_given those of the vacuum, or NULL; `dry_run` is not looked at.
+ * @param call what goes with the call, or NULL.
+ * @param taken where a text of JSON goes: versions, bytes, and those of each array; free it with `gridstone_free`.
+ * @param freed where a text goes as `gridstone_vacuum` gives it, or NULL; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_store_usage(gridstone_context context,
+                                       const char *uri,
+                                       const struct gridstone_vacuum_options *options_given,
+                                       const struct gridstone_call *call,
+                                       gridstone_text *taken,
+                                       gridstone_text *freed);
+
+/**
+ * The value of a key of metadata, as the text of JSON that was set.
+ *
+ * Values are plain JSON: null, true, numbers, texts, lists, objects. What JSON lacks is an object with one key, which Python reads as the
+ * value and writes for it: `{"$int": "…"}` for an integer beyond 64 bits, `{"$float": "nan"}`, `"inf"` or `"-inf"`, `{"$bytes": "base64"}`,
+ * `{"$datetime": "ISO 8601"}`, `{"$datetime64": [ticks, "s"]}` and `{"$timedelta64": [ticks, "s"]}` with null for NaT. An object with a
+ * key that begins with "$" is `{"$dict": {…}}`.
+ *
+ * @param node an array or a group.
+ * @param field the name of an attribute or dimension of the array, whose metadata is meant; or NULL: that of the node.
+ * @param key the key.
+ * @param value where the text goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_NOT_FOUND`: there is no such key.
+ */
+gridstone_status gridstone_metadata_get(gridstone_handle node,
+                                        const char *field,
+                                        const char *key,
+                                        gridstone_text *value);
+
+/**
+ * The keys of metadata, sorted, as a list of texts in JSON.
+ *
+ * @param node an array or a group.
+ * @param field as in `gridstone_metadata_get`.
+ * @param keys where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_metadata_keys(gridstone_handle node, const char *field, gridstone_text *keys);
+
+/**
+ * All keys of metadata with their values, as an object of JSON.
+ *
+ * @param node an array or a group.
+ * @param field as in `gridstone_metadata_get`.
+ * @param all where the text goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_metadata_all(gridstone_handle node, const char *field, gridstone_text *all);
+
+/**
+ * Sets and removes keys of metadata in one commit.
+ *
+ * @param node an array or a group that is open for writing.
+ * @param field as in `gridstone_metadata_get`.
+ * @param keys the keys, none of them empty.
+ * @param values a text of JSON for each key, as `gridstone_metadata_get` describes them; NULL removes the key.
+ * @param count how many.
+ * @param version where the version goes, or NULL; the node shows it from now on.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: a value is no JSON.
+ */
+gridstone_status gridstone_metadata_set(gridstone_handle node,
+                                        const char *field,
+                                        const char *const *keys,
+                                        const char *const *values,
+                                        size_t count,
+                                        uint64_t *version);
+
+/**
+ * Removes a key of metadata in one commit.
+ *
+ * @param node an array or a group that is open for writing.
+ * @param field as in `gridstone_metadata_get`.
+ * @param key the key.
+ * @param version where the version goes, or NULL; the node shows it from now on.
+ *
+ * `GRIDSTONE_ERROR_NOT_FOUND`: there is no such key.
+ */
+gridstone_status gridstone_metadata_remove(gridstone_handle node,
+                                           const char *field,
+                                           const char *key,
+                                           uint64_t *version);
 
 /**
  * Reads a box of a dense array, whole, into buffers of the caller.
@@ -824,6 +1495,75 @@ gridstone_status gridstone_read_next(gridstone_read read,
  * What a read has done so far, as JSON: names of counters and their values. Free the text.
  */
 gridstone_status gridstone_read_counters(gridstone_read read, gridstone_text *counters);
+
+/**
+ * A receipt for staged writes: a text of JSON that other processes and machines commit with `gridstone_commit_receipts`. The cells lie
+ * in files of the store, and nothing shows them before. The handles of the writes are used up, also if it fails, and are still to be
+ * freed. Files of receipts that are never committed are deleted by a vacuum.
+ *
+ * @param array the array that they were staged for.
+ * @param staged the handles.
+ * @param count how many; of 0 the receipt commits nothing.
+ * @param receipt where the handle of the text goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: the array is part of a transaction that did not create it, or a write has a commit key, which is given with
+ * the commit of receipts.
+ */
+gridstone_status gridstone_receipt(gridstone_array array,
+                                   const gridstone_staged *staged,
+                                   size_t count,
+                                   gridstone_text *receipt);
+
+/**
+ * A receipt for a deletion of the cells that a condition selects of those that the array shows now, whenever it is committed. Cells
+ * that others commit meanwhile stay.
+ *
+ * @param array an array that is open for writing, in no transaction.
+ * @param region the cells that are looked at, or 0: the whole domain.
+ * @param condition which of them, as "sog > 100".
+ * @param call what goes with the call, or NULL; the message and the key are given with the commit.
+ * @param receipt where the handle of the text goes; free it with `gridstone_free`.
+ *
+ * If fragments that it looked at have been merged by then, of a dense array with newer ones, the commit is refused:
+ * `GRIDSTONE_ERROR_CONFLICT`. Refresh the array and make it again.
+ */
+gridstone_status gridstone_receipt_where(gridstone_array array,
+                                         gridstone_region region,
+                                         const char *condition,
+                                         const struct gridstone_call *call,
+                                         gridstone_text *receipt);
+
+/**
+ * Checks a receipt, and says how much it commits.
+ *
+ * @param receipt the text.
+ * @param cells where the number of cells goes, or NULL.
+ * @param bytes where the bytes of its files go, or NULL.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: it is no receipt, or it was changed.
+ */
+gridstone_status gridstone_receipt_info(const char *receipt, uint64_t *cells, uint64_t *bytes);
+
+/**
+ * Commits receipts, of any arrays of one store, in one version: all of them, or none. Where cells of several lie at one place those of
+ * the later one in the list stay.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param receipts the texts.
+ * @param count how many; 0 commits nothing and gives the newest version.
+ * @param call its `message` and `commit_key`, or NULL.
+ * @param version where the version goes, or NULL. Arrays that are open show it after `gridstone_array_refresh`.
+ *
+ * `GRIDSTONE_ERROR_CONFLICT`: one was committed before, or its array was removed. `GRIDSTONE_ERROR_NOT_FOUND`: its file is gone. After an
+ * error the files stay, so that the others can be committed.
+ */
+gridstone_status gridstone_commit_receipts(gridstone_context context,
+                                           const char *uri,
+                                           const char *const *receipts,
+                                           size_t count,
+                                           const struct gridstone_call *call,
+                                           uint64_t *version);
 
 /**
  * Makes a region without a box; add at least one before it is used. Free it with `gridstone_free`.
@@ -971,6 +1711,359 @@ gridstone_status gridstone_store_delete(gridstone_context context, const char *u
 gridstone_status gridstone_text_get(gridstone_text text, const char **characters, size_t *length_bytes);
 
 /**
+ * Begins a transaction. It sees the newest version of the store, and what it has changed itself; others see nothing of it before its
+ * commit. It serves one thread at a time, and ends with its commit, its abort, or when it is freed. Array handles of an ended transaction
+ * read and write nothing more: `GRIDSTONE_ERROR_INPUT`. They are still to be freed.
+ *
+ * @param context the context.
+ * @param uri a store that exists.
+ * @param isolation `GRIDSTONE_ISOLATION_SNAPSHOT` or `_SERIALIZABLE`.
+ * @param call the `commit_key` of its commit, or NULL.
+ * @param transaction where the handle goes; free it with `gridstone_free`, which aborts it if it was not committed.
+ */
+gridstone_status gridstone_transaction_begin(gridstone_context context,
+                                             const char *uri,
+                                             uint32_t isolation,
+                                             const struct gridstone_call *call,
+                                             gridstone_transaction *transaction);
+
+/**
+ * The array at a path, for reading and writing in the transaction: what is committed through it is a part of the transaction, and takes
+ * no message and no key.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store.
+ * @param array where the handle goes; free it with `gridstone_free`, also after the transaction.
+ */
+gridstone_status gridstone_transaction_array(gridstone_transaction transaction,
+                                             const char *path,
+                                             gridstone_array *array);
+
+/**
+ * What lies at a path, as the transaction sees it.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store.
+ * @param kind where `GRIDSTONE_KIND_ARRAY`, `GRIDSTONE_KIND_GROUP` or `GRIDSTONE_KIND_NONE` goes.
+ */
+gridstone_status gridstone_transaction_kind(gridstone_transaction transaction, const char *path, uint32_t *kind);
+
+/**
+ * What is in the group at a path, as the transaction sees it.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store.
+ * @param children where the text goes, as `gridstone_group_children` gives it; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_transaction_children(gridstone_transaction transaction,
+                                                const char *path,
+                                                gridstone_text *children);
+
+/**
+ * Creates an array in a transaction, and the groups above it that are missing.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store.
+ * @param schema the schema.
+ * @param overwrite not 0: what is there is replaced by a new array.
+ * @param id the id of the array, 32 hexadecimal digits, or NULL: a new one. With the same id, path and schema, other processes write
+ * cells of it in transactions of their own, which they abort after `gridstone_receipt`; this one adds the receipts.
+ * @param array where the handle goes, as that of `gridstone_transaction_array`.
+ *
+ * `GRIDSTONE_ERROR_EXISTS`: something lies there, and `overwrite` is 0.
+ */
+gridstone_status gridstone_transaction_create_array(gridstone_transaction transaction,
+                                                    const char *path,
+                                                    gridstone_schema schema,
+                                                    int32_t overwrite,
+                                                    const char *id,
+                                                    gridstone_array *array);
+
+/**
+ * Creates a group in a transaction, and those above it that are missing. One that is there is left as it is.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store.
+ */
+gridstone_status gridstone_transaction_create_group(gridstone_transaction transaction, const char *path);
+
+/**
+ * Removes what lies at a path, and everything below it, in a transaction.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store; not "/".
+ */
+gridstone_status gridstone_transaction_remove(gridstone_transaction transaction, const char *path);
+
+/**
+ * Moves what lies at a path, and everything below it, in a transaction; groups above the new path that are missing are created.
+ *
+ * @param transaction the transaction.
+ * @param path where it lies.
+ * @param target_path where it goes; nothing may lie there.
+ */
+gridstone_status gridstone_transaction_move(gridstone_transaction transaction,
+                                            const char *path,
+                                            const char *target_path);
+
+/**
+ * The value of a key of the metadata of what lies at a path, as the transaction sees it.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store.
+ * @param key the key, or NULL: all keys with their values, as `gridstone_metadata_all` gives them.
+ * @param value where the text goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_NOT_FOUND`: there is no such key.
+ */
+gridstone_status gridstone_transaction_metadata(gridstone_transaction transaction,
+                                                const char *path,
+                                                const char *key,
+                                                gridstone_text *value);
+
+/**
+ * Sets and removes keys of the metadata of what lies at a path, in a transaction.
+ *
+ * @param transaction the transaction.
+ * @param path where in the store.
+ * @param keys the keys.
+ * @param values a text of JSON for each key; NULL removes the key.
+ * @param count how many.
+ */
+gridstone_status gridstone_transaction_set_metadata(gridstone_transaction transaction,
+                                                    const char *path,
+                                                    const char *const *keys,
+                                                    const char *const *values,
+                                                    size_t count);
+
+/**
+ * Adds receipts to a transaction: their cells become a part of it.
+ *
+ * @param transaction the transaction.
+ * @param receipts the texts.
+ * @param count how many.
+ */
+gridstone_status gridstone_transaction_add_receipts(gridstone_transaction transaction,
+                                                    const char *const *receipts,
+                                                    size_t count);
+
+/**
+ * Commits a transaction in one version: all of it, or nothing. It has ended afterwards, also if that fails.
+ *
+ * @param transaction the transaction.
+ * @param call the `message` of the commit, or NULL. The key was given at the beginning.
+ * @param version where the version goes, or NULL; without changes that which was read.
+ *
+ * `GRIDSTONE_ERROR_CONFLICT`: another commit has changed what this one rests on; begin again.
+ */
+gridstone_status gridstone_transaction_commit(gridstone_transaction transaction,
+                                              const struct gridstone_call *call,
+                                              uint64_t *version);
+
+/**
+ * Gives up a transaction: nothing of it remains. One that has ended stays as it is.
+ *
+ * @param transaction the transaction; it is still to be freed.
+ */
+gridstone_status gridstone_transaction_abort(gridstone_transaction transaction);
+
+/**
+ * The version that a transaction reads.
+ *
+ * @param transaction the transaction.
+ * @param version where the version goes.
+ */
+gridstone_status gridstone_transaction_base_version(gridstone_transaction transaction, uint64_t *version);
+
+/**
+ * The version that a transaction was committed as; 0 if it was not.
+ *
+ * @param transaction the transaction.
+ * @param version where the version goes.
+ * @param open where 1 goes if it has neither been committed nor aborted, else 0; or NULL.
+ */
+gridstone_status gridstone_transaction_version(gridstone_transaction transaction, uint64_t *version, int32_t *open);
+
+/**
+ * Merges fragments of an array, in commits of their own; what it reads as stays. Readers and writers go on meanwhile.
+ *
+ * @param array an array that is open for writing.
+ * @param options_given what is merged, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, an object of JSON that says what was merged; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_CANCELLED`: merges that were committed by then stay.
+ */
+gridstone_status gridstone_array_consolidate(gridstone_array array,
+                                             const struct gridstone_consolidate_options *options_given,
+                                             const struct gridstone_call *call,
+                                             gridstone_text *report);
+
+/**
+ * Starts a consolidation that goes on in the background. The array stays at its version.
+ *
+ * @param array an array that is open for writing.
+ * @param options_given what is merged, or NULL.
+ * @param upkeep where the handle goes; free it with `gridstone_free`, which does not stop it.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: the array is being consolidated in the background already.
+ */
+gridstone_status gridstone_array_consolidate_begin(gridstone_array array,
+                                                   const struct gridstone_consolidate_options *options_given,
+                                                   gridstone_upkeep *upkeep);
+
+/**
+ * The consolidation of an array that the context's policy has started and that goes on.
+ *
+ * @param array the array.
+ * @param upkeep where the handle goes, or 0 if there is none; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_array_upkeep(gridstone_array array, gridstone_upkeep *upkeep);
+
+/**
+ * Waits for a consolidation in the background. Many threads may wait for one.
+ *
+ * @param upkeep the consolidation.
+ * @param milliseconds how long at most; 0 only looks.
+ * @param done where 1 goes if it has ended, else 0.
+ * @param report where the text goes if it has ended, as that of `gridstone_array_consolidate`, else 0; or NULL. Free it with
+ * `gridstone_free`.
+ *
+ * If it has ended with an error, that is the error of this call.
+ */
+gridstone_status gridstone_upkeep_wait(gridstone_upkeep upkeep,
+                                       uint64_t milliseconds,
+                                       int32_t *done,
+                                       gridstone_text *report);
+
+/**
+ * Stops a consolidation in the background at its next block; merges that were committed stay. Safe to call from any thread.
+ *
+ * @param upkeep the consolidation.
+ */
+gridstone_status gridstone_upkeep_cancel(gridstone_upkeep upkeep);
+
+/**
+ * Forgets old versions of a whole store, and deletes what only they needed. The newest version, tagged ones and those that a reader uses
+ * stay, and so does everything after the oldest of them.
+ *
+ * @param node an array or group of the store that is open for writing.
+ * @param options_given what stays, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, an object of JSON that says what was deleted; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_vacuum(gridstone_handle node,
+                                  const struct gridstone_vacuum_options *options_given,
+                                  const struct gridstone_call *call,
+                                  gridstone_text *report);
+
+/**
+ * Forgets old versions of the copy of a history, without a commit, so that it can be brought up to date afterwards.
+ *
+ * @param context the context.
+ * @param uri a store that `gridstone_store_copy` made with `history`.
+ * @param options_given what stays, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, as that of `gridstone_vacuum`; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_store_forget(gridstone_context context,
+                                        const char *uri,
+                                        const struct gridstone_vacuum_options *options_given,
+                                        const struct gridstone_call *call,
+                                        gridstone_text *report);
+
+/**
+ * Reads and checks every byte of an array at the version that it shows. Damage is reported and no error.
+ *
+ * @param array the array.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, an object of JSON; its list `damage` is empty if all is well. Free it with `gridstone_free`.
+ */
+gridstone_status gridstone_array_verify(gridstone_array array,
+                                        const struct gridstone_call *call,
+                                        gridstone_text *report);
+
+/**
+ * Checks everything that a kept version of a store needs, also where nothing of it can be opened. Damage is reported and no error.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, an object of JSON; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_store_verify(gridstone_context context,
+                                        const char *uri,
+                                        const struct gridstone_call *call,
+                                        gridstone_text *report);
+
+/**
+ * Makes damaged and lost objects of a store again, as far as the rest of it tells how.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param dry_run not 0: only says what would be done.
+ * @param cut not 0: the log is cut at its last sound version, if it is not sound to its end.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, an object of JSON that says what was done and what is left; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_store_repair(gridstone_context context,
+                                        const char *uri,
+                                        int32_t dry_run,
+                                        int32_t cut,
+                                        const struct gridstone_call *call,
+                                        gridstone_text *report);
+
+/**
+ * Copies a version of a store, or what lies in it, or its whole history, to another store.
+ *
+ * @param context the context of the source.
+ * @param uri the source.
+ * @param target_context the context of the target, with its key and its options; 0: that of the source.
+ * @param target the target, which is made if there is none.
+ * @param options_given what is copied, or NULL: the newest version of the whole store.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, an object of JSON that says what was copied; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_EXISTS`: something lies at the target's path. `GRIDSTONE_ERROR_CONFLICT`: a copy has commits of its own.
+ */
+gridstone_status gridstone_store_copy(gridstone_context context,
+                                      const char *uri,
+                                      gridstone_context target_context,
+                                      const char *target,
+                                      const struct gridstone_copy_options *options_given,
+                                      const struct gridstone_call *call,
+                                      gridstone_text *report);
+
+/**
+ * Moves what lies at a path, and everything below it, in one commit; groups above the new path that are missing are created. Handles and
+ * receipts still mean it.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param path where it lies.
+ * @param target_path where it goes; nothing may lie there.
+ * @param call its `message`, or NULL.
+ * @param version where the version goes, or NULL.
+ */
+gridstone_status gridstone_store_move(gridstone_context context,
+                                      const char *uri,
+                                      const char *path,
+                                      const char *target_path,
+                                      const struct gridstone_call *call,
+                                      uint64_t *version);
+
+/**
+ * Brings a store to the newest format that this library writes, in one commit; older versions of the library cannot read it then.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param version where the version goes, or NULL; the present one if there is nothing to do.
+ */
+gridstone_status gridstone_store_upgrade(gridstone_context context,
+                                         const char *uri,
+                                         uint64_t *version);
+
+/**
  * Writes a box, or cells of a dense array at coordinates, in one commit.
  *
  * @param array an array that is open for writing.
@@ -1042,6 +2135,58 @@ gridstone_status gridstone_commit(gridstone_array array,
                                   size_t count,
                                   const struct gridstone_call *call,
                                   uint64_t *version);
+
+/**
+ * Starts a write whose cells come a portion at a time, in bounded memory. Nothing is seen of it before a commit. A writer serves one
+ * thread at a time. Freed before its end it is aborted, and its files are gone.
+ *
+ * @param array an array that is open for writing.
+ * @param options_given what is written, and in which order it comes, or NULL: all attributes of the domain in global order.
+ * @param call the `commit_key` of its commit and `GRIDSTONE_CALL_GROW`, or NULL.
+ * @param writer where the handle goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_writer_create(gridstone_array array,
+                                         const struct gridstone_writer_options *options_given,
+                                         const struct gridstone_call *call,
+                                         gridstone_writer *writer);
+
+/**
+ * Appends cells to a writer.
+ *
+ * @param writer the writer.
+ * @param given the writer's attributes, each with a value for each cell, and the coordinates of every dimension. A writer of a dense
+ * array in global order takes no coordinates: the cells are those behind the last ones.
+ * @param count how many.
+ * @param call what goes with the call, or NULL.
+ *
+ * A null pointer, a wrong name or type, and a text that is none leave the writer as it is. After any other error, and after a cancel, it
+ * is closed and what it wrote is gone. `GRIDSTONE_ERROR_BUSY`: another thread is using it.
+ */
+gridstone_status gridstone_writer_append(gridstone_writer writer,
+                                         const struct gridstone_column *given,
+                                         size_t count,
+                                         const struct gridstone_call *call);
+
+/**
+ * Ends a writer: what it has is a staged write, for `gridstone_commit` or `gridstone_receipt`. The writer is used up, also if it fails,
+ * and is still to be freed.
+ *
+ * @param writer the writer.
+ * @param call what goes with the call, or NULL.
+ * @param staged where the handle of the staged write goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: the box is not complete, or two cells lie at one place; what was written is gone.
+ */
+gridstone_status gridstone_writer_finish(gridstone_writer writer,
+                                         const struct gridstone_call *call,
+                                         gridstone_staged *staged);
+
+/**
+ * Gives up a writer: its files are deleted. It is used up, and is still to be freed; freeing one that was not finished does the same.
+ *
+ * `GRIDSTONE_ERROR_BUSY`: another thread is using it; cancel that call first.
+ */
+gridstone_status gridstone_writer_abort(gridstone_writer writer);
 
 #ifdef __cplusplus
 }  // extern "C"

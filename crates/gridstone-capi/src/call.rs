@@ -132,6 +132,14 @@ impl Asked {
         Ok(Self { call, message })
     }
 
+    /// Refuses a commit key, for changes that take none.
+    pub(crate) fn check_keyless(&self) -> Outcome<()> {
+        match self.call.commit_key {
+            Some(_) => Err(Failure::input("this change takes no commit key; leave gridstone_call.commit_key NULL")),
+            None => Ok(()),
+        }
+    }
+
     /// Does `work`, whose waits for a network end once the call is cancelled.
     pub(crate) fn run<R>(&self, work: impl FnOnce(&Call) -> gridstone::base::Result<R>) -> Outcome<R> {
         Ok(self.call.run(|| work(&self.call))?)

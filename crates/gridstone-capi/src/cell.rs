@@ -104,9 +104,32 @@ pub(crate) struct GivenColumn<'a> {
 
 impl<'a> GivenColumn<'a> {
     /// The values, checked, which takes a while for texts.
-    fn view(&self, cancel: &dyn Cancel) -> gridstone::base::Result<ColumnView<'a>> {
+    pub(crate) fn view(&self, cancel: &dyn Cancel) -> gridstone::base::Result<ColumnView<'a>> {
         let view = ColumnView::checked(self.datatype, self.values, self.offsets, self.validity, cancel);
         view.map_err(|e| e.context(format!("{:?}", self.name)))
+    }
+}
+
+/// A column of the caller, of the type that `type_of` says for its name.
+///
+/// # Safety
+/// The contract of the header.
+unsafe fn column<'a>(
+    one: &gridstone_column,
+    type_of: impl FnOnce(&str) -> Outcome<Datatype>,
+) -> Outcome<GivenColumn<'a>> {
+    // SAFETY: passed on.
+    unsafe {
+        let name = text(one.name, "gridstone_column.name")?;
+        let datatype = type_of(name)?;
+        check_type(one.r#type, name, datatype)?;
+        let what = |part: &str| format!("{part} of {name:?}");
+        let values = slice(one.values.cast::<u8>(), one.values_bytes, &what("values"))?;
+        let offsets = slice(one.offsets, one.offset_count, &what("offsets"))?;
+        let validity = slice(one.validity, one.validity_count, &what("validity"))?;
+        let (offsets, validity) =
+            ((!one.offsets.is_null()).then_some(offsets), (!one.validity.is_null()).then_some(validity));
+        Ok(GivenColumn { name, datatype, values, offsets, validity })
     }
 }
 
@@ -121,22 +144,25 @@ pub(crate) unsafe fn columns<'a>(
 ) -> Outcome<Vec<GivenColumn<'a>>> {
     // SAFETY: passed on.
     let given = unsafe { list(first, count) }?;
-    let column = |one: gridstone_column| {
+    // SAFETY: passed on.
+    given.iter().map(|one| unsafe { column(one, |name| type_of(schema, name)) }).collect()
+}
+
+/// Columns of which the caller says the type too, as labels are.
+///
+/// # Safety
+/// The contract of the header.
+pub(crate) unsafe fn typed_columns<'a>(first: *const gridstone_column, count: usize) -> Outcome<Vec<GivenColumn<'a>>> {
+    // SAFETY: passed on.
+    let given = unsafe { list(first, count) }?;
+    let typed = |one: &gridstone_column| {
         // SAFETY: passed on.
         unsafe {
-            let name = text(one.name, "gridstone_column.name")?;
-            let datatype = type_of(schema, name)?;
-            check_type(one.r#type, name, datatype)?;
-            let what = |part: &str| format!("{part} of {name:?}");
-            let values = slice(one.values.cast::<u8>(), one.values_bytes, &what("values"))?;
-            let offsets = slice(one.offsets, one.offset_count, &what("offsets"))?;
-            let validity = slice(one.validity, one.validity_count, &what("validity"))?;
-            let (offsets, validity) =
-                ((!one.offsets.is_null()).then_some(offsets), (!one.validity.is_null()).then_some(validity));
-            Ok(GivenColumn { name, datatype, values, offsets, validity })
+            let datatype = Datatype::parse(text(one.r#type, "gridstone_column.type")?)?;
+            column(one, |_| Ok(datatype))
         }
     };
-    given.into_iter().map(column).collect()
+    given.iter().map(typed).collect()
 }
 
 /// Columns of cells: those of the dimensions in the order of the schema, if there are any, and those of attributes by name.

@@ -109,18 +109,32 @@ fn unknown(handle: gridstone_handle, wanted: &str) -> Failure {
     Failure::new(GRIDSTONE_ERROR_HANDLE, format!("{what}; {wanted} is needed"))
 }
 
+/// What a handle names; `wanted`: what is needed, with an article.
+fn held(handle: gridstone_handle, wanted: &str) -> Outcome<Held> {
+    let (place, generation) = place_of(handle);
+    let table = read();
+    let slot = table.slots.get(place).filter(|slot| slot.generation == generation);
+    slot.and_then(|slot| slot.held.clone()).ok_or_else(|| unknown(handle, wanted))
+}
+
+fn of_another_kind(handle: gridstone_handle, name: &str, wanted: &str) -> Failure {
+    Failure::new(GRIDSTONE_ERROR_HANDLE, format!("the handle {handle:#x} is {name}; {wanted} is needed"))
+}
+
 /// The object that a handle names.
 pub(crate) fn get<T: Object>(handle: gridstone_handle) -> Outcome<Arc<T>> {
-    let (place, generation) = place_of(handle);
-    let held = {
-        let table = read();
-        let slot = table.slots.get(place).filter(|slot| slot.generation == generation);
-        slot.and_then(|slot| slot.held.clone()).ok_or_else(|| unknown(handle, T::NAME))?
-    };
-    let wrong = |_| {
-        Failure::new(GRIDSTONE_ERROR_HANDLE, format!("the handle {handle:#x} is {}; {} is needed", held.name, T::NAME))
-    };
-    held.object.downcast::<T>().map_err(wrong)
+    let Held { name, object } = held(handle, T::NAME)?;
+    object.downcast::<T>().map_err(|_| of_another_kind(handle, name, T::NAME))
+}
+
+/// The object that a handle names, which is of one of two kinds.
+pub(crate) fn get_either<A: Object, B: Object>(handle: gridstone_handle) -> Outcome<Result<Arc<A>, Arc<B>>> {
+    let wanted = format!("{} or {}", A::NAME, B::NAME);
+    let Held { name, object } = held(handle, &wanted)?;
+    match object.downcast::<A>() {
+        Ok(first) => Ok(Ok(first)),
+        Err(object) => object.downcast::<B>().map(Err).map_err(|_| of_another_kind(handle, name, &wanted)),
+    }
 }
 
 /// As [`get`]; `None` for 0.

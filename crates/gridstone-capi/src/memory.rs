@@ -129,6 +129,24 @@ pub(crate) unsafe fn texts<'a>(first: *const *const c_char, count: usize, name: 
     pointers.iter().enumerate().map(text_at).collect()
 }
 
+/// Texts of the caller, of which each may be null.
+///
+/// # Safety
+/// As [`texts`].
+pub(crate) unsafe fn optional_texts<'a>(
+    first: *const *const c_char,
+    count: usize,
+    name: &str,
+) -> Outcome<Vec<Option<&'a str>>> {
+    // SAFETY: the caller's promise is passed on.
+    let pointers = unsafe { slice(first, count, name) }?;
+    let text_at = |(place, pointer): (usize, &*const c_char)| {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { optional_text(*pointer, &format!("{name}[{place}]")) }
+    };
+    pointers.iter().enumerate().map(text_at).collect()
+}
+
 /// A place of the caller that a result is put into once the call has succeeded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Out<T>(*mut T);

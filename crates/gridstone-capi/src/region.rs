@@ -1,7 +1,7 @@
 //! Regions: the boxes that a read, a write or a deletion is about.
 
 use crate::handle::{Object, get, get_optional, gridstone_handle, insert};
-use crate::memory::{Out, optional_text, slice};
+use crate::memory::{Out, optional_texts, slice};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use gridstone::engine::{Array, End, Span};
 use std::ffi::c_char;
@@ -103,12 +103,7 @@ pub unsafe extern "C" fn gridstone_region_add_texts(
 ) -> gridstone_status {
     guarded(|| {
         // SAFETY: the contract of the header.
-        let given = unsafe { slice(ends, count, "ends") }?;
-        let texts = given.iter().enumerate().map(|(place, end)| {
-            // SAFETY: the contract of the header.
-            unsafe { optional_text(*end, &format!("ends[{place}]")) }
-        });
-        let texts = texts.collect::<Outcome<Vec<Option<&str>>>>()?;
+        let texts = unsafe { optional_texts(ends, count, "ends") }?;
         get::<Region>(region)?.add(spans(&texts, |end| end.map(|text| End::Text(text.to_owned())))?);
         Ok(())
     })

@@ -77,9 +77,16 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The failure for an error of the engine that others have too.
+    pub(crate) fn of(error: &Error) -> Self {
+        Self { status: status_of(error.kind()), message: error.message().to_owned(), os_error: error.os_error() }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { status: status_of(error.kind()), message: error.message().to_owned(), os_error: error.os_error() }
+        Self::of(&error)
     }
 }
 

@@ -14,6 +14,22 @@ pub const GRIDSTONE_OPEN_READ: u32 = 0;
 /// Opens for reading and writing.
 pub const GRIDSTONE_OPEN_WRITE: u32 = 1;
 
+/// Nothing lies at a path.
+pub const GRIDSTONE_KIND_NONE: u32 = 0;
+/// An array lies there.
+pub const GRIDSTONE_KIND_ARRAY: u32 = 1;
+/// A group lies there.
+pub const GRIDSTONE_KIND_GROUP: u32 = 2;
+
+/// The number of a kind of node that the engine names.
+pub(crate) fn kind_of(name: Option<&str>) -> u32 {
+    match name {
+        Some("array") => GRIDSTONE_KIND_ARRAY,
+        Some(_) => GRIDSTONE_KIND_GROUP,
+        None => GRIDSTONE_KIND_NONE,
+    }
+}
+
 /// How a store is opened; 0 everywhere: at its newest version, for reading.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -21,6 +21,11 @@ pub(crate) fn text_handle(text: impl Into<String>) -> Outcome<gridstone_text> {
     insert(Text(text))
 }
 
+/// Texts of JSON as a list of JSON.
+pub(crate) fn json_list(texts: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", texts.into_iter().collect::<Vec<_>>().join(","))
+}
+
 /// The characters of a text, with a zero behind them, and how many bytes they are without it.
 ///
 /// @param text the text.

@@ -54,7 +54,7 @@ pub(crate) fn staged_handle(staged: Staged) -> Outcome<gridstone_staged> {
 }
 
 /// The order of the cells of a box.
-fn layout(order: u32) -> Outcome<Order> {
+pub(crate) fn layout(order: u32) -> Outcome<Order> {
     match order {
         GRIDSTONE_ORDER_ROW => Ok(Order::Row),
         GRIDSTONE_ORDER_COLUMN => Ok(Order::Col),
