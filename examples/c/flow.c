@@ -154,7 +154,8 @@ int main(int argc, char **argv) {
     read_points(points);
 
     CHECK(gridstone_array_refresh(image, NULL));
-    CHECK(gridstone_consolidate(image, NULL, NULL, NULL));
+    gridstone_consolidate_options all = {.size = sizeof all, .strategy = "all"};
+    CHECK(gridstone_array_consolidate(image, &all, NULL, NULL));
     read_box(image);
     CHECK(gridstone_array_version(image, &version));
     printf("the image is at version %llu\n", (unsigned long long)version);

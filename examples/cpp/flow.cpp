@@ -137,7 +137,7 @@ int main(int argc, char **argv) {
             sparse(context, uri);
             errors(context, array);
             array.refresh();
-            array.consolidate();
+            array.consolidate("all");
             std::cout << "the image is at version " << array.version() << "\n";
         }
         require(gridstone_open_handles() == 0, "every handle is free");

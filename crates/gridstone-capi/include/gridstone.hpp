@@ -99,6 +99,16 @@ public:
     uint64_t peak_bytes() const { return detail::made<uint64_t>(gridstone_context_peak_bytes, get()); }
     bool exists(const std::string &uri) const { return detail::made<int32_t>(gridstone_store_exists, get(), uri.c_str()) != 0; }
     void remove(const std::string &uri) const { check(gridstone_store_delete(get(), uri.c_str())); }
+
+    /** Commits receipts, texts that `Array::receipt` made in any process, in one version. */
+    uint64_t commit(const std::string &uri, const std::vector<std::string> &receipts, const Call &call = {}) const {
+        const std::vector<const char *> raws = detail::pointers(receipts);
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_commit_receipts(get(), uri.c_str(), raws.data(), raws.size(), raw, &version);
+        });
+        return version;
+    }
 };
 
 /* ---- schemas and regions ---- */
@@ -265,12 +275,32 @@ private:
     int32_t complete_ = 0;
 };
 
+/** A write whose cells come a portion at a time; one that was not finished is undone. */
+class Writer : public Handle {
+public:
+    using Handle::Handle;
+
+    void append(const std::vector<Column> &columns, const Call &call = {}) {
+        const std::vector<gridstone_column> raws = detail::raws(columns);
+        call.run([&](const gridstone_call *raw) { return gridstone_writer_append(get(), raws.data(), raws.size(), raw); });
+    }
+
+    /** What it has, staged for a commit. */
+    Staged finish(const Call &call = {}) {
+        gridstone_staged staged = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_writer_finish(get(), raw, &staged); });
+        reset();
+        return Staged(staged);
+    }
+};
+
 /** An array at one version of its store. Many threads may use one. */
 class Array : public Handle {
 public:
     using Handle::Handle;
 
-    static Array create(const Context &context, const std::string &uri, const Schema &schema, const std::string &path = "/", bool overwrite = false) {
+    static Array create(const Context &context, const std::string &uri, const Schema &schema, const std::string &path = "/",
+                        bool overwrite = false) {
         return Array(detail::made<gridstone_array>(gridstone_array_create, context.get(), uri.c_str(), path.c_str(), schema.get(),
                                                    static_cast<int32_t>(overwrite)));
     }
@@ -299,7 +329,9 @@ public:
     /** Reads a box of a dense array into rooms as large as the box. */
     template <class... Rooms> void read(const Region &region, Rooms &...rooms) const {
         detail::fill(
-            [&](gridstone_buffer *raw, size_t count) { return gridstone_array_read(get(), region.get(), GRIDSTONE_ORDER_ROW, raw, count, nullptr); },
+            [&](gridstone_buffer *raw, size_t count) {
+                return gridstone_array_read(get(), region.get(), GRIDSTONE_ORDER_ROW, raw, count, nullptr);
+            },
             rooms...);
     }
 
@@ -314,7 +346,8 @@ public:
     }
 
     /** Writes a box in one commit, and gives its version. */
-    uint64_t write(const Region &region, const std::vector<Column> &columns, const Call &call = {}, uint32_t order = GRIDSTONE_ORDER_ROW) {
+    uint64_t write(const Region &region, const std::vector<Column> &columns, const Call &call = {},
+                   uint32_t order = GRIDSTONE_ORDER_ROW) {
         const std::vector<gridstone_column> raws = detail::raws(columns);
         uint64_t version = 0;
         call.run([&](const gridstone_call *raw) {
@@ -336,7 +369,8 @@ public:
     }
 
     /** Writes a box without the commit. */
-    Staged stage(const Region &region, const std::vector<Column> &columns, const Call &call = {}, uint32_t order = GRIDSTONE_ORDER_ROW) const {
+    Staged stage(const Region &region, const std::vector<Column> &columns, const Call &call = {},
+                 uint32_t order = GRIDSTONE_ORDER_ROW) const {
         const std::vector<gridstone_column> raws = detail::raws(columns);
         gridstone_staged staged = 0;
         call.run([&](const gridstone_call *raw) {
@@ -365,6 +399,107 @@ public:
         call.run([&](const gridstone_call *raw) { return gridstone_commit(get(), raws.data(), raws.size(), raw, &version); });
         return version;
     }
+
+    /** A text that another process or machine commits, with `Context::commit`. */
+    std::string receipt(std::vector<Staged> staged) const {
+        std::vector<gridstone_staged> raws;
+        for (const Staged &one : staged) raws.push_back(one.get());
+        return detail::text(gridstone_receipt, get(), static_cast<const gridstone_staged *>(raws.data()), raws.size());
+    }
+
+    /** Starts a write in global order, of a box or the whole domain, whose values come a portion at a time. */
+    Writer writer(const Region &region = {}, const Call &call = {}) const {
+        auto how = sized<gridstone_writer_options>();
+        how.region = region.get();
+        return writer(how, call);
+    }
+    /** Starts a write of cells in any order. */
+    Writer unsorted_writer(uint32_t dedup = GRIDSTONE_DEDUP_ERROR, const Call &call = {}) const {
+        auto how = sized<gridstone_writer_options>();
+        how.kind = GRIDSTONE_WRITER_UNSORTED;
+        how.dedup = dedup;
+        return writer(how, call);
+    }
+    Writer writer(const gridstone_writer_options &how, const Call &call = {}) const {
+        gridstone_writer writer = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_writer_create(get(), &how, raw, &writer); });
+        return Writer(writer);
+    }
+
+    /** Deletes cells of a region, those that a condition selects, or all of them, in one commit. */
+    uint64_t remove(const Region &region, const std::string &condition = "", const Call &call = {}) {
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_delete(get(), region.get(), detail::or_null(condition), raw, &version);
+        });
+        return version;
+    }
+
+    /** Merges fragments: "tiered", "all", "updates" or "manifest". Gives a report as JSON. */
+    std::string consolidate(const std::string &strategy = "tiered", const Call &call = {}) {
+        auto how = sized<gridstone_consolidate_options>();
+        how.strategy = strategy.c_str();
+        gridstone_text report = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_array_consolidate(get(), &how, raw, &report); });
+        return detail::text_of(Handle(report));
+    }
+
+    /** Forgets versions and deletes what only they need. Gives a report as JSON. */
+    std::string vacuum(const gridstone_vacuum_options &how = sized<gridstone_vacuum_options>(), const Call &call = {}) {
+        gridstone_text report = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_vacuum(get(), &how, raw, &report); });
+        return detail::text_of(Handle(report));
+    }
+
+    /** Metadata as JSON: the value of a key, all of them, and setting one. */
+    std::string metadata_json(const std::string &key) const {
+        return detail::text(gridstone_metadata_get, get(), static_cast<const char *>(nullptr), key.c_str());
+    }
+    std::string metadata_json() const { return detail::text(gridstone_metadata_all, get(), static_cast<const char *>(nullptr)); }
+    void set_metadata_json(const std::string &key, const std::string &json) {
+        const char *keys[] = {key.c_str()}, *values[] = {json.c_str()};
+        check(gridstone_metadata_set(get(), nullptr, keys, values, 1, nullptr));
+    }
+};
+
+/* ---- transactions ---- */
+
+/** Changes to several arrays that become one version; one that was not committed is undone. */
+class Transaction : public Handle {
+public:
+    Transaction(const Context &context, const std::string &uri, uint32_t isolation = GRIDSTONE_ISOLATION_SNAPSHOT, const Call &call = {}) {
+        gridstone_transaction transaction = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_transaction_begin(context.get(), uri.c_str(), isolation, raw, &transaction);
+        });
+        Handle::operator=(Handle(transaction));
+    }
+
+    /** An array as the transaction sees it; what is written through it is part of the transaction, and ends with it. */
+    Array array(const std::string &path) const {
+        return Array(detail::made<gridstone_array>(gridstone_transaction_array, get(), path.c_str()));
+    }
+    Array create(const std::string &path, const Schema &schema, bool overwrite = false) {
+        return Array(detail::made<gridstone_array>(gridstone_transaction_create_array, get(), path.c_str(), schema.get(),
+                                                   static_cast<int32_t>(overwrite), static_cast<const char *>(nullptr)));
+    }
+    void create_group(const std::string &path) { check(gridstone_transaction_create_group(get(), path.c_str())); }
+    void remove(const std::string &path) { check(gridstone_transaction_remove(get(), path.c_str())); }
+    void move(const std::string &path, const std::string &target) {
+        check(gridstone_transaction_move(get(), path.c_str(), target.c_str()));
+    }
+    void add(const std::vector<std::string> &receipts) {
+        const std::vector<const char *> raws = detail::pointers(receipts);
+        check(gridstone_transaction_add_receipts(get(), raws.data(), raws.size()));
+    }
+
+    /** Commits all of it, and gives its version. */
+    uint64_t commit(const Call &call = {}) {
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_transaction_commit(get(), raw, &version); });
+        return version;
+    }
+    void abort() { check(gridstone_transaction_abort(get())); }
 };
 
 }  // namespace gridstone

@@ -135,7 +135,7 @@ void errors(const gs::Context &context) {
     THROWS(ExistsError, made(context, "mem://errors"));
     const std::vector<int32_t> wrong(100);
     THROWS(InputError, array.write({}, {gs::column("v", wrong)}));
-    THROWS(NotFoundError, array.write({}, {gs::column("nothing", wrong)}));
+    THROWS(Error, array.write({}, {gs::column("nothing", wrong)}));
     gs::Values<double> room("v", 5);
     THROWS(InputError, array.read({}, room));
     gs::Region outside;
@@ -204,6 +204,76 @@ void calls(const gs::Context &context) {
     REQUIRE(array.version() == first && array.commit(std::move(staged)) == first + 1);
 }
 
+gs::Schema line() {
+    gs::Schema schema = gs::Schema::dense();
+    schema.axis<int64_t>("i", 0, 99, 10).attribute<double>("v");
+    return schema;
+}
+
+double at(gs::Array &array, int64_t place) {
+    gs::Values<double> value("v", 1);
+    array.refresh();
+    array.read(gs::Region{place, place}, value);
+    return value[0];
+}
+
+void writers(const gs::Context &context) {
+    gs::Array array = gs::Array::create(context, "mem://writers", line());
+    const std::vector<double> part(50, 4.0);
+    {
+        gs::Writer given_up = array.writer();
+        given_up.append({gs::column("v", part)});
+    }
+    REQUIRE(array.refresh() == 1);
+    gs::Writer writer = array.writer();
+    writer.append({gs::column("v", part)});
+    writer.append({gs::column("v", part)});
+    std::vector<gs::Staged> staged;
+    staged.push_back(writer.finish());
+    THROWS(HandleError, writer.append({gs::column("v", part)}));
+    REQUIRE(array.commit(std::move(staged), "in portions") == 2 && at(array, 99) == 4.0);
+
+    const int64_t i[] = {3, 1, 3};
+    const double v[] = {3.0, 1.0, 33.0};
+    gs::Writer unsorted = array.unsorted_writer(GRIDSTONE_DEDUP_LAST);
+    unsorted.append({gs::column("i", i), gs::column("v", v)});
+    staged.clear();
+    staged.push_back(unsorted.finish());
+    const std::string receipt = array.receipt(std::move(staged));
+    REQUIRE(context.commit("mem://writers", {receipt}, "of a receipt") == 3);
+    REQUIRE(at(array, 3) == 33.0 && at(array, 1) == 1.0 && at(array, 2) == 4.0);
+    THROWS(ConflictError, context.commit("mem://writers", {receipt}));
+    THROWS(InputError, context.commit("mem://writers", {"no receipt"}));
+
+    REQUIRE(array.remove(gs::Region{0, 9}, "v = 33") == 4 && !(at(array, 3) == 33.0) && at(array, 1) == 1.0);
+    array.set_metadata_json("unit", "\"K\"");
+    REQUIRE(array.metadata_json("unit") == "\"K\"" && array.metadata_json().find("unit") != std::string::npos);
+    THROWS(NotFoundError, array.metadata_json("nothing"));
+    REQUIRE(array.consolidate("all").front() == '{' && array.vacuum().front() == '{' && at(array, 2) == 4.0);
+}
+
+void transactions(const gs::Context &context) {
+    gs::Array outside = gs::Array::create(context, "mem://transactions", line(), "/a");
+    const std::vector<double> values(100, 7.0);
+    {
+        gs::Transaction undone(context, "mem://transactions");
+        gs::Array inside = undone.array("/a");
+        inside.write({}, {gs::column("v", values)});
+    }
+    REQUIRE(outside.refresh() == 1);
+    gs::Transaction transaction(context, "mem://transactions");
+    gs::Array a = transaction.array("/a"), b = transaction.create("/b", line());
+    a.write({}, {gs::column("v", values)});
+    b.write(gs::Region{0, 49}, {gs::column("v", values.data(), 50)});
+    REQUIRE(outside.refresh() == 1);
+    THROWS(NotFoundError, gs::Array::open(context, "mem://transactions", {"/b"}));
+    REQUIRE(transaction.commit("both") == 2 && at(outside, 5) == 7.0);
+    THROWS(Error, a.write({}, {gs::column("v", values)}));
+    THROWS(Error, transaction.commit());
+    gs::Array opened = gs::Array::open(context, "mem://transactions", {"/b"});
+    REQUIRE(opened.version() == 2 && at(opened, 49) == 7.0);
+}
+
 #if __cplusplus >= 202002L
 void spans(const gs::Context &context) {
     gs::Array array = gs::Array::create(context, "mem://spans", gs::Schema::sparse().axis<uint32_t>("x", 0, 999).attribute<float>("v"));
@@ -228,6 +298,8 @@ int main() {
             every_type(context);
             errors(context);
             calls(context);
+            writers(context);
+            transactions(context);
 #if __cplusplus >= 202002L
             spans(context);
 #endif

@@ -137,13 +137,17 @@ template <class T, class Function, class... Given> T made(Function function, Giv
     return value;
 }
 
-/** A text of the library, whose handle a function puts through its last argument. */
-template <class Function, class... Given> std::string text(Function function, Given... given) {
-    const Handle handle(made<gridstone_text>(function, given...));
+/** What a text of the library says. */
+inline std::string text_of(const Handle &handle) {
     const char *characters = nullptr;
     size_t length = 0;
     check(gridstone_text_get(handle.get(), &characters, &length));
     return std::string(characters, length);
+}
+
+/** The same, of a text whose handle a function puts through its last argument. */
+template <class Function, class... Given> std::string text(Function function, Given... given) {
+    return text_of(Handle(made<gridstone_text>(function, given...)));
 }
 
 inline const char *or_null(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
@@ -327,7 +331,8 @@ public:
         raw_.values = values;
         raw_.values_bytes = bytes;
     }
-    template <class T> Room(std::string name, T *values, size_t count) : Room(std::move(name), type_name<T>::get(), values, count * sizeof(T)) {}
+    template <class T>
+    Room(std::string name, T *values, size_t count) : Room(std::move(name), type_name<T>::get(), values, count * sizeof(T)) {}
     Room(Room &&) noexcept = default;
     Room &operator=(Room &&) noexcept = default;
     Room(const Room &) = delete;
@@ -379,7 +384,8 @@ private:
     using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
 
     Values(std::string name, std::vector<Stored> values, bool nullable)
-        : Room(std::move(name), type_name<T>::get(), values.data(), values.size() * sizeof(T)), values_(std::move(values)), valid_(nullable ? values_.size() : 0) {
+        : Room(std::move(name), type_name<T>::get(), values.data(), values.size() * sizeof(T)), values_(std::move(values)),
+          valid_(nullable ? values_.size() : 0) {
         static_assert(std::is_trivially_copyable_v<T>, "values are stored byte by byte; texts go to gridstone::Texts");
         if (nullable) validity(valid_.data(), valid_.size());
     }
@@ -401,7 +407,8 @@ public:
 
 private:
     Texts(std::string name, std::vector<char> values, size_t cells, bool nullable)
-        : Room(std::move(name), "", values.data(), values.size()), values_(std::move(values)), offsets_(cells + 1), valid_(nullable ? cells : 0) {
+        : Room(std::move(name), "", values.data(), values.size()), values_(std::move(values)), offsets_(cells + 1),
+          valid_(nullable ? cells : 0) {
         offsets(offsets_.data(), offsets_.size());
         if (nullable) validity(valid_.data(), valid_.size());
     }
