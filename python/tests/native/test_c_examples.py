@@ -151,7 +151,20 @@ def test_all_of_them_with_cmake(static: str, installed: Installed, tmp_path: Pat
 
 def test_the_page_names_each_of_them() -> None:
     page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    programs = [*(EXAMPLES / "c").glob("*.c"), *(EXAMPLES / "cpp").glob("*.cpp")]
+    programs = [*(EXAMPLES / "c").glob("*.c"), *(EXAMPLES / "cpp").glob("*.cpp"), *(EXAMPLES / "r").iterdir()]
     assert len(programs) >= 6
     for program in programs:
         assert f"]({program.relative_to(EXAMPLES)})" in page, program
+
+
+def test_r(installed: Installed, tmp_path: Path) -> None:
+    command = tool("R")
+    for name in ("gridstone.c", "matrix.R"):
+        (tmp_path / name).write_bytes((EXAMPLES / "r" / name).read_bytes())
+    flags = {"PKG_CFLAGS": " ".join(installed.flags("--cflags")), "PKG_LIBS": " ".join(installed.flags("--libs"))}
+    run([command, "CMD", "SHLIB", "gridstone.c"], tmp_path, env=installed.environment(flags))
+    said = run([command, "--vanilla", "--slave", "-f", "matrix.R"], tmp_path, env=installed.environment())
+    assert said.stdout.decode() == "a matrix of 300 x 200 \n"
+    rows, columns = np.ogrid[1:301, 1:201]
+    stored = gs.open(str(tmp_path / "matrix.gs"))
+    assert np.array_equal(stored.read()["value"], rows + columns / 1000)
