@@ -1,8 +1,9 @@
 # Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
 # Options: PYTHON=python3.12 (which Python), DATA (real data: a CSV file or a folder of them for the demo, a folder for bench-blocks),
-# ONLY=pattern (names in bench-core), MINUTES=n (for each target of fuzz, for seeds).
+# PREFIX and DESTDIR (where install-c puts the C interface), ONLY=pattern (names in bench-core), MINUTES=n (for each target of fuzz, for seeds).
 
 PYTHON ?= python3
+PREFIX ?= /usr/local
 MINUTES_GIVEN := $(MINUTES)
 MINUTES ?= 5
 VENV := .venv
@@ -29,7 +30,7 @@ CLEAN_TREE := git diff --quiet HEAD --
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check docs wheel wheel-test bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
+.PHONY: demo test check docs install-c wheel wheel-test bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
@@ -38,14 +39,18 @@ demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pic
 test: $(VENV)/.test ## run all tests, Rust and Python
 	@echo "== test: Rust, in the profile and with the dependencies of the wheel"
 	$(AS_WHEEL) cargo test --release --workspace
+	@echo "== test: the C interface, installed for the programs of the tests"
+	$(AS_WHEEL) CARGO_TARGET_DIR='$(TARGET)' crates/gridstone-capi/package/install '$(TARGET)/c-interface'
 	@echo "== test: Python and vectors"
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) python/tests vectors
+	GRIDSTONE_C_PREFIX='$(TARGET)/c-interface' $(BIN)/python -m pytest $(SIDE_BY_SIDE) python/tests vectors
 
 check: $(VENV)/.dev ## format, lints, documentation of the crate, house rules, types, stubs
 	@echo "== check: format of Rust"
 	cargo fmt --all --check
 	@echo "== check: lints of Rust"
 	$(AS_WHEEL) cargo clippy --release --workspace --all-targets -- -D warnings
+	@echo "== check: the header of C"
+	$(AS_WHEEL) cargo run --release --quiet --package gridstone-header -- --check
 	@echo "== check: documentation of the crate"
 	RUSTDOCFLAGS='-D warnings' $(AS_WHEEL) cargo doc --release --no-deps --package gridstone --package gridstone-python
 	@echo "== check: the source archive"
@@ -59,6 +64,10 @@ check: $(VENV)/.dev ## format, lints, documentation of the crate, house rules, t
 	$(BIN)/mypy --strict python/gridstone
 	@echo "== check: the stub of the native module"
 	$(BIN)/python -m mypy.stubtest gridstone._native --allowlist python/stubtest-allowlist.txt --ignore-unused-allowlist
+
+install-c: ## install the C interface: headers, libraries, pkg-config, CMake; PREFIX=folder (/usr/local), DESTDIR
+	@echo "== install-c: into $(DESTDIR)$(PREFIX)"
+	$(AS_WHEEL) CARGO_TARGET_DIR='$(TARGET)' DESTDIR='$(DESTDIR)' crates/gridstone-capi/package/install '$(PREFIX)'
 
 wheel: $(BIN)/python ## build a wheel for any Linux of this processor, and a source archive, into dist/
 	@echo "== wheel: the source archive holds all that git tracks; the wheel is built of it (all is compiled: some minutes)"

@@ -27,6 +27,7 @@ impl Array {
     /// Those of [`Array::scan_region`].
     pub fn portions(&self, wanted: &PortionsOf<'_>, call: &Call) -> Result<Portions> {
         let PortionsOf { region, attrs, condition, order, bytes } = *wanted;
-        self.scan_region(region, Some(attrs), condition, order, bytes, call).map(Portions::new)
+        let scan = self.scan_region(region, Some(attrs), condition, order, bytes, call)?;
+        Ok(Portions::new(scan, self.schema()?.is_scalar()))
     }
 }

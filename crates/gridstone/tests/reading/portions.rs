@@ -1,11 +1,11 @@
 //! Promise: a read into the caller's buffers gives every cell once, in order, or says that it does not: none is passed over.
 
-use crate::support::columns::numbers;
+use crate::support::columns::{longs, numbers};
 use crate::support::line::{Cells, create, write};
 use crate::support::store::context;
 use gridstone::base::ErrorKind;
-use gridstone::engine::{Array, Call, CancelFlag, Column, OutColumn, Portions, PortionsOf, ReadOrder};
-use gridstone::schema::Datatype;
+use gridstone::engine::{Array, Call, CancelFlag, Column, OutColumn, Portions, PortionsOf, ReadOrder, create_array_on};
+use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage};
 use std::sync::Arc;
 
@@ -76,4 +76,31 @@ fn a_read_that_was_stopped_gives_nothing_more() {
     portions.set_cancel(Arc::new(CancelFlag::new()));
     assert_eq!(fill(&mut portions, 500).unwrap_err().kind(), ErrorKind::Input);
     assert!(!portions.is_complete());
+}
+
+/// Its axis, which users do not see, takes no buffer from an attribute.
+#[test]
+fn the_cell_of_an_array_without_dimensions_is_given() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let schema =
+        r#"{"dims":[],"attrs":[{"name":"w","dtype":"int8","fill":"-7"},{"name":"v","dtype":"int64","fill":"-1"}]}"#;
+    let schema = Schema::from_json(schema).unwrap();
+    let array = create_array_on(&context(8), storage, "/", schema, false).unwrap();
+    let attrs = ["v".to_owned()];
+    let wanted = PortionsOf { region: None, attrs: &attrs, condition: None, order: ReadOrder::Row, bytes: 100 };
+    for (written, expected) in [(None, -1), (Some(42), 42)] {
+        if let Some(v) = written {
+            let (v, w) = (longs([v]), gridstone::base::AlignedBuf::from_slice(&[3]));
+            let w = Column::new(Datatype::Int8, w, None, None).unwrap();
+            let data = vec![("w".to_owned(), w.view()), ("v".to_owned(), v.view())];
+            let staged = array.stage_box(None, &data, Order::Row, &Call::default()).unwrap();
+            array.commit(vec![staged], None).unwrap();
+        }
+        let mut portions = array.portions(&wanted, &Call::default()).unwrap();
+        let mut values = [0u8; 16];
+        let out = OutColumn { name: "v", values: &mut values, offsets: None, validity: None };
+        assert_eq!(portions.fill(&mut [Some(out)]).unwrap(), 1);
+        assert!(portions.is_complete());
+        assert_eq!(values[..8], i64::to_le_bytes(expected));
+    }
 }

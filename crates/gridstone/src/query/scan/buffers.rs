@@ -29,12 +29,14 @@ pub struct Portions {
     held: Option<(Cells, usize)>,
     ended: bool,
     failed: bool,
+    /// Whether the array has no dimension to its users: the place on its one axis is not given.
+    is_scalar: bool,
 }
 
 impl Portions {
-    /// The cells of `scan`.
-    pub fn new(scan: Scan) -> Self {
-        Self { scan, held: None, ended: false, failed: false }
+    /// The cells of `scan`, of an array that has no dimension if `is_scalar`.
+    pub fn new(scan: Scan, is_scalar: bool) -> Self {
+        Self { scan, held: None, ended: false, failed: false, is_scalar }
     }
 
     /// Whether every cell was given, and none in a call that failed or was given up.
@@ -98,7 +100,12 @@ impl Portions {
         }
         while !self.ended {
             match self.scan.next_batch() {
-                Ok(Some(cells)) if cells.count > 0 => return Ok(Some(cells)),
+                Ok(Some(mut cells)) if cells.count > 0 => {
+                    if self.is_scalar {
+                        cells.dims.clear();
+                    }
+                    return Ok(Some(cells));
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => self.ended = true,
                 Err(e) => {

@@ -1,0 +1,507 @@
+/*
+ * Gridstone for C++17 and later: handles that free themselves, errors as exceptions, columns that know their types. Header only; all that
+ * it does is in gridstone.h, whose first page holds here too. `handle.get()` gives the handle for what has no class here.
+ *
+ * - Objects are moved, not copied. One that was moved from, or made without arguments, holds none: its calls throw HandleError.
+ * - Calls that fail throw a class of gridstone::Error. Destructors throw nothing; a Writer or Transaction that was not finished is undone.
+ * - A Column does not own its values: they stay where they are until the call has returned.
+ */
+
+#ifndef GRIDSTONE_HPP
+#define GRIDSTONE_HPP
+
+#include "gridstone.h"
+#include "gridstone/columns.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gridstone {
+
+/* ---- calls ---- */
+
+/** Stops the calls that it is given to, from any thread. */
+class Cancel : public Handle {
+public:
+    Cancel() : Handle(detail::made<gridstone_cancel>(gridstone_cancel_create)) {}
+    void set() const { check(gridstone_cancel_set(get())); }
+};
+
+/** What goes with a call: all of it may be left out. One call at a time uses it. */
+class Call {
+public:
+    /** The message of the commit. */
+    std::string message;
+    /** A key of 1 to 64 bytes: a commit that is repeated with the same key and content is done once. */
+    std::string commit_key;
+    /** Lets the domain grow to take in what is written. */
+    bool grow = false;
+    /** Stops the call when it is set. */
+    const Cancel *cancel = nullptr;
+    /** Receives the cells that are done and those in all, from any thread; what it throws stops the call, which then throws it. */
+    std::function<void(uint64_t done, uint64_t total)> progress;
+
+    Call() = default;
+    Call(std::string text) : message(std::move(text)) {}
+    Call(const char *text) : message(text) {}
+
+    /** Runs `work` with these choices as C has them. */
+    template <class Work> void run(Work work) const {
+        gridstone_call raw = sized<gridstone_call>();
+        Reported reported{&progress, nullptr};
+        raw.cancel = cancel == nullptr ? 0 : cancel->get();
+        raw.message = detail::or_null(message);
+        if (!commit_key.empty()) raw.commit_key = reinterpret_cast<const uint8_t *>(commit_key.data());
+        raw.commit_key_bytes = commit_key.size();
+        raw.flags = grow ? GRIDSTONE_CALL_GROW : 0;
+        if (progress) {
+            raw.progress = report;
+            raw.user = &reported;
+        }
+        const gridstone_status status = work(&raw);
+        if (reported.thrown) std::rethrow_exception(reported.thrown);
+        check(status);
+    }
+
+private:
+    struct Reported {
+        const std::function<void(uint64_t, uint64_t)> *progress;
+        std::exception_ptr thrown;
+    };
+
+    /* The library calls it by one thread at a time, and not again once it gave 1. */
+    static int32_t report(void *user, uint64_t done, uint64_t total) {
+        Reported &reported = *static_cast<Reported *>(user);
+        try {
+            (*reported.progress)(done, total);
+            return 0;
+        } catch (...) {
+            reported.thrown = std::current_exception();
+            return 1;
+        }
+    }
+};
+
+/** Threads, a memory budget and a cache. One is enough for a program. */
+class Context : public Handle {
+public:
+    Context() : Context(sized<gridstone_context_options>()) {}
+
+    /** With choices: `auto options = gridstone::sized<gridstone_context_options>(); options.threads = 4;` */
+    explicit Context(const gridstone_context_options &options)
+        : Handle(detail::made<gridstone_context>(gridstone_context_create, &options)) {}
+
+    uint64_t peak_bytes() const { return detail::made<uint64_t>(gridstone_context_peak_bytes, get()); }
+    bool exists(const std::string &uri) const { return detail::made<int32_t>(gridstone_store_exists, get(), uri.c_str()) != 0; }
+    void remove(const std::string &uri) const { check(gridstone_store_delete(get(), uri.c_str())); }
+
+    /** Commits receipts, texts that `Array::receipt` made in any process, in one version. */
+    uint64_t commit(const std::string &uri, const std::vector<std::string> &receipts, const Call &call = {}) const {
+        const std::vector<const char *> raws = detail::pointers(receipts);
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_commit_receipts(get(), uri.c_str(), raws.data(), raws.size(), raw, &version);
+        });
+        return version;
+    }
+};
+
+/* ---- schemas and regions ---- */
+
+/** A schema: begin with `Schema::dense()` or `Schema::sparse()`, add axes and attributes in turn. */
+class Schema : public Handle {
+public:
+    explicit Schema(const gridstone_schema_options &options) : Handle(detail::made<gridstone_schema>(gridstone_schema_create, &options)) {}
+
+    static Schema dense() { return Schema(sized<gridstone_schema_options>()); }
+    static Schema sparse(bool duplicates = false) {
+        auto options = sized<gridstone_schema_options>();
+        options.sparse = 1;
+        options.duplicates = duplicates;
+        return Schema(options);
+    }
+    static Schema from_json(const std::string &json) {
+        return Schema(Handle(detail::made<gridstone_schema>(gridstone_schema_from_json, json.c_str())));
+    }
+
+    /** Adds a dimension of integers or times; both ends are included, and a tile of 0 is one tile. */
+    template <class T> Schema &axis(const std::string &name, int64_t low, int64_t high, uint64_t tile = 0) {
+        return axis(name, type_name<T>::get(), low, high, tile);
+    }
+    Schema &axis(const std::string &name, const std::string &type, int64_t low, int64_t high, uint64_t tile = 0) {
+        check(gridstone_schema_add_axis(get(), name.c_str(), type.c_str(), low, high, tile));
+        return *this;
+    }
+
+    /** Adds a dimension of any type; ends and tile are texts, and an empty one is left out. */
+    Schema &dimension(const std::string &name, const std::string &type, const std::string &low = "", const std::string &high = "",
+                      const std::string &tile = "") {
+        auto raw = sized<gridstone_dimension>();
+        raw.name = name.c_str();
+        raw.type = type.c_str();
+        raw.low = detail::or_null(low);
+        raw.high = detail::or_null(high);
+        raw.tile = detail::or_null(tile);
+        check(gridstone_schema_add_dimension(get(), &raw));
+        return *this;
+    }
+
+    /** Adds an attribute; an empty text leaves its choice to the library. */
+    template <class T> Schema &attribute(const std::string &name, bool nullable = false, const std::string &filters = "") {
+        auto raw = sized<gridstone_attribute>();
+        const std::string type = type_name<T>::get();
+        raw.name = name.c_str();
+        raw.type = type.c_str();
+        raw.nullable = nullable;
+        raw.filters = detail::or_null(filters);
+        return attribute(raw);
+    }
+    Schema &attribute(const gridstone_attribute &raw) {
+        check(gridstone_schema_add_attribute(get(), &raw));
+        return *this;
+    }
+
+    std::string json() const { return detail::text(gridstone_schema_json, get()); }
+
+private:
+    explicit Schema(Handle handle) : Handle(std::move(handle)) {}
+};
+
+/** Boxes of cells; `Region()` is the whole domain. */
+class Region : public Handle {
+public:
+    Region() noexcept = default;
+
+    /** One box: low and high end of each dimension in turn, both included. */
+    Region(std::initializer_list<int64_t> ends) { add(ends.begin(), ends.size()); }
+    explicit Region(const std::vector<int64_t> &ends) { add(ends.data(), ends.size()); }
+
+    Region &add(const int64_t *ends, size_t count) {
+        check(gridstone_region_add(begun(), ends, count));
+        return *this;
+    }
+    Region &add(std::initializer_list<int64_t> ends) { return add(ends.begin(), ends.size()); }
+    Region &add_floats(const std::vector<double> &ends) {
+        check(gridstone_region_add_floats(begun(), ends.data(), ends.size()));
+        return *this;
+    }
+
+    /** By texts, of dimensions of any type; an empty text is the end of the domain. */
+    Region &add_texts(const std::vector<std::string> &ends) {
+        std::vector<const char *> raw = detail::pointers(ends);
+        for (size_t place = 0; place < raw.size(); ++place) raw[place] = detail::or_null(ends[place]);
+        check(gridstone_region_add_texts(begun(), raw.data(), raw.size()));
+        return *this;
+    }
+
+private:
+    gridstone_region begun() {
+        if (!*this) Handle::operator=(Handle(detail::made<gridstone_region>(gridstone_region_create)));
+        return get();
+    }
+};
+
+/* ---- arrays ---- */
+
+/** Where and how an array is opened: at its newest version, for reading, unless something else is said. */
+struct Open {
+    std::string path = "/";
+    bool write = false;
+    uint64_t version = 0;
+    std::string tag = "";
+
+    gridstone_open_options raw() const {
+        auto raw = sized<gridstone_open_options>();
+        raw.path = path.c_str();
+        raw.mode = write ? GRIDSTONE_OPEN_WRITE : GRIDSTONE_OPEN_READ;
+        raw.version = version;
+        raw.tag = detail::or_null(tag);
+        return raw;
+    }
+};
+
+/** What is read; what is left out is all of it, in row order. The region is looked at when the read begins. */
+struct Reading {
+    const Region *region = nullptr;
+    std::vector<std::string> attributes = {};
+    std::string condition = "";
+    uint32_t order = GRIDSTONE_ORDER_ROW;
+    uint64_t batch_bytes = 0;
+
+    /** Runs `work` with these choices as C has them. */
+    template <class Work> void run(Work work) const {
+        auto raw = sized<gridstone_read_options>();
+        const std::vector<const char *> names = detail::pointers(attributes);
+        raw.region = region == nullptr ? 0 : region->get();
+        raw.attributes = names.empty() ? nullptr : names.data();
+        raw.attribute_count = names.size();
+        raw.condition = detail::or_null(condition);
+        raw.order = order;
+        raw.batch_bytes = batch_bytes;
+        check(work(&raw));
+    }
+};
+
+/** Written cells that no commit refers to yet. */
+class Staged : public Handle {
+    using Handle::Handle;
+};
+
+/** A read in portions: `while (uint64_t cells = read.next(x, v)) …`. */
+class Read : public Handle {
+public:
+    using Handle::Handle;
+
+    /** Fills the rooms with the next cells, and gives how many they are: 0 after the last one. */
+    template <class... Rooms> uint64_t next(Rooms &...rooms) {
+        uint64_t cells = 0;
+        detail::fill(
+            [&](gridstone_buffer *raw, size_t count) { return gridstone_read_next(get(), raw, count, nullptr, &cells, &complete_); },
+            rooms...);
+        return cells;
+    }
+
+    /** Whether all cells were given. */
+    bool is_complete() const noexcept { return complete_ != 0; }
+
+    std::string counters() const { return detail::text(gridstone_read_counters, get()); }
+
+private:
+    int32_t complete_ = 0;
+};
+
+/** A write whose cells come a portion at a time; one that was not finished is undone. */
+class Writer : public Handle {
+public:
+    using Handle::Handle;
+
+    void append(const std::vector<Column> &columns, const Call &call = {}) {
+        const std::vector<gridstone_column> raws = detail::raws(columns);
+        call.run([&](const gridstone_call *raw) { return gridstone_writer_append(get(), raws.data(), raws.size(), raw); });
+    }
+
+    /** What it has, staged for a commit. */
+    Staged finish(const Call &call = {}) {
+        gridstone_staged staged = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_writer_finish(get(), raw, &staged); });
+        reset();
+        return Staged(staged);
+    }
+};
+
+/** An array at one version of its store. Many threads may use one. */
+class Array : public Handle {
+public:
+    using Handle::Handle;
+
+    static Array create(const Context &context, const std::string &uri, const Schema &schema, const std::string &path = "/",
+                        bool overwrite = false) {
+        return Array(detail::made<gridstone_array>(gridstone_array_create, context.get(), uri.c_str(), path.c_str(), schema.get(),
+                                                   static_cast<int32_t>(overwrite)));
+    }
+    static Array open(const Context &context, const std::string &uri, const Open &how = {}) {
+        const gridstone_open_options raw = how.raw();
+        return Array(detail::made<gridstone_array>(gridstone_array_open, context.get(), uri.c_str(), &raw));
+    }
+
+    uint64_t version() const { return detail::made<uint64_t>(gridstone_array_version, get()); }
+    uint64_t ndim() const { return detail::made<uint64_t>(gridstone_array_ndim, get()); }
+    bool sparse() const { return detail::made<int32_t>(gridstone_array_sparse, get()) != 0; }
+    std::string uri() const { return detail::text(gridstone_array_uri, get()); }
+    std::string path() const { return detail::text(gridstone_array_path, get()); }
+    std::string schema_json() const { return detail::text(gridstone_schema_json, get()); }
+    std::string nonempty_domain_json() const { return detail::text(gridstone_array_nonempty_domain, get()); }
+
+    /** Moves on to the newest version, and gives it. */
+    uint64_t refresh() { return detail::made<uint64_t>(gridstone_array_refresh, get()); }
+
+    /** The same array at another version, for reading. */
+    Array at(const Open &how) const {
+        const gridstone_open_options raw = how.raw();
+        return Array(detail::made<gridstone_array>(gridstone_array_at, get(), &raw));
+    }
+
+    /** Reads a box of a dense array into rooms as large as the box. */
+    template <class... Rooms> void read(const Region &region, Rooms &...rooms) const {
+        detail::fill(
+            [&](gridstone_buffer *raw, size_t count) {
+                return gridstone_array_read(get(), region.get(), GRIDSTONE_ORDER_ROW, raw, count, nullptr);
+            },
+            rooms...);
+    }
+
+    /** Begins a read in portions. */
+    Read read(const Reading &what = {}, const Call &call = {}) const {
+        gridstone_read read = 0;
+        what.run([&](const auto *options) {
+            call.run([&](const gridstone_call *raw) { return gridstone_read_create(get(), options, raw, &read); });
+            return GRIDSTONE_OK;
+        });
+        return Read(read);
+    }
+
+    /** Writes a box in one commit, and gives its version. */
+    uint64_t write(const Region &region, const std::vector<Column> &columns, const Call &call = {},
+                   uint32_t order = GRIDSTONE_ORDER_ROW) {
+        const std::vector<gridstone_column> raws = detail::raws(columns);
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_write(get(), region.get(), order, raws.data(), raws.size(), raw, &version);
+        });
+        return version;
+    }
+
+    /** Writes cells at coordinates in one commit, and gives its version. */
+    uint64_t write_cells(const std::vector<Column> &columns, const Call &call = {}, uint32_t dedup = GRIDSTONE_DEDUP_ERROR) {
+        const std::vector<gridstone_column> raws = detail::raws(columns);
+        auto how = sized<gridstone_cells_options>();
+        how.dedup = dedup;
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_write_cells(get(), raws.data(), raws.size(), &how, raw, &version);
+        });
+        return version;
+    }
+
+    /** Writes a box without the commit. */
+    Staged stage(const Region &region, const std::vector<Column> &columns, const Call &call = {},
+                 uint32_t order = GRIDSTONE_ORDER_ROW) const {
+        const std::vector<gridstone_column> raws = detail::raws(columns);
+        gridstone_staged staged = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_stage(get(), region.get(), order, raws.data(), raws.size(), raw, &staged);
+        });
+        return Staged(staged);
+    }
+
+    /** Writes cells without the commit. */
+    Staged stage_cells(const std::vector<Column> &columns, const Call &call = {}, uint32_t dedup = GRIDSTONE_DEDUP_ERROR) const {
+        const std::vector<gridstone_column> raws = detail::raws(columns);
+        auto how = sized<gridstone_cells_options>();
+        how.dedup = dedup;
+        gridstone_staged staged = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_stage_cells(get(), raws.data(), raws.size(), &how, raw, &staged);
+        });
+        return Staged(staged);
+    }
+
+    /** Commits what was staged in one version, all of it or none. */
+    uint64_t commit(std::vector<Staged> staged, const Call &call = {}) {
+        std::vector<gridstone_staged> raws;
+        for (const Staged &one : staged) raws.push_back(one.get());
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_commit(get(), raws.data(), raws.size(), raw, &version); });
+        return version;
+    }
+
+    /** A text that another process or machine commits, with `Context::commit`. */
+    std::string receipt(std::vector<Staged> staged) const {
+        std::vector<gridstone_staged> raws;
+        for (const Staged &one : staged) raws.push_back(one.get());
+        return detail::text(gridstone_receipt, get(), static_cast<const gridstone_staged *>(raws.data()), raws.size());
+    }
+
+    /** Starts a write in global order, of a box or the whole domain, whose values come a portion at a time. */
+    Writer writer(const Region &region = {}, const Call &call = {}) const {
+        auto how = sized<gridstone_writer_options>();
+        how.region = region.get();
+        return writer(how, call);
+    }
+    /** Starts a write of cells in any order. */
+    Writer unsorted_writer(uint32_t dedup = GRIDSTONE_DEDUP_ERROR, const Call &call = {}) const {
+        auto how = sized<gridstone_writer_options>();
+        how.kind = GRIDSTONE_WRITER_UNSORTED;
+        how.dedup = dedup;
+        return writer(how, call);
+    }
+    Writer writer(const gridstone_writer_options &how, const Call &call = {}) const {
+        gridstone_writer writer = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_writer_create(get(), &how, raw, &writer); });
+        return Writer(writer);
+    }
+
+    /** Deletes cells of a region, those that a condition selects, or all of them, in one commit. */
+    uint64_t remove(const Region &region, const std::string &condition = "", const Call &call = {}) {
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_delete(get(), region.get(), detail::or_null(condition), raw, &version);
+        });
+        return version;
+    }
+
+    /** Merges fragments: "tiered", "all", "updates" or "manifest". Gives a report as JSON. */
+    std::string consolidate(const std::string &strategy = "tiered", const Call &call = {}) {
+        auto how = sized<gridstone_consolidate_options>();
+        how.strategy = strategy.c_str();
+        gridstone_text report = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_array_consolidate(get(), &how, raw, &report); });
+        return detail::text_of(Handle(report));
+    }
+
+    /** Forgets versions and deletes what only they need. Gives a report as JSON. */
+    std::string vacuum(const gridstone_vacuum_options &how = sized<gridstone_vacuum_options>(), const Call &call = {}) {
+        gridstone_text report = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_vacuum(get(), &how, raw, &report); });
+        return detail::text_of(Handle(report));
+    }
+
+    /** Metadata as JSON: the value of a key, all of them, and setting one. */
+    std::string metadata_json(const std::string &key) const {
+        return detail::text(gridstone_metadata_get, get(), static_cast<const char *>(nullptr), key.c_str());
+    }
+    std::string metadata_json() const { return detail::text(gridstone_metadata_all, get(), static_cast<const char *>(nullptr)); }
+    void set_metadata_json(const std::string &key, const std::string &json) {
+        const char *keys[] = {key.c_str()}, *values[] = {json.c_str()};
+        check(gridstone_metadata_set(get(), nullptr, keys, values, 1, nullptr));
+    }
+};
+
+/* ---- transactions ---- */
+
+/** Changes to several arrays that become one version; one that was not committed is undone. */
+class Transaction : public Handle {
+public:
+    Transaction(const Context &context, const std::string &uri, uint32_t isolation = GRIDSTONE_ISOLATION_SNAPSHOT, const Call &call = {}) {
+        gridstone_transaction transaction = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_transaction_begin(context.get(), uri.c_str(), isolation, raw, &transaction);
+        });
+        Handle::operator=(Handle(transaction));
+    }
+
+    /** An array as the transaction sees it; what is written through it is part of the transaction, and ends with it. */
+    Array array(const std::string &path) const {
+        return Array(detail::made<gridstone_array>(gridstone_transaction_array, get(), path.c_str()));
+    }
+    Array create(const std::string &path, const Schema &schema, bool overwrite = false) {
+        return Array(detail::made<gridstone_array>(gridstone_transaction_create_array, get(), path.c_str(), schema.get(),
+                                                   static_cast<int32_t>(overwrite), static_cast<const char *>(nullptr)));
+    }
+    void create_group(const std::string &path) { check(gridstone_transaction_create_group(get(), path.c_str())); }
+    void remove(const std::string &path) { check(gridstone_transaction_remove(get(), path.c_str())); }
+    void move(const std::string &path, const std::string &target) {
+        check(gridstone_transaction_move(get(), path.c_str(), target.c_str()));
+    }
+    void add(const std::vector<std::string> &receipts) {
+        const std::vector<const char *> raws = detail::pointers(receipts);
+        check(gridstone_transaction_add_receipts(get(), raws.data(), raws.size()));
+    }
+
+    /** Commits all of it, and gives its version. */
+    uint64_t commit(const Call &call = {}) {
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_transaction_commit(get(), raw, &version); });
+        return version;
+    }
+    void abort() { check(gridstone_transaction_abort(get())); }
+};
+
+}  // namespace gridstone
+
+#endif

@@ -1,0 +1,316 @@
+/* What gridstone.hpp promises, on a store in memory: exit status 0, or what does not hold. */
+
+#include <gridstone.hpp>
+
+#include <array>
+#include <chrono>
+#include <complex>
+#include <cstdlib>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
+
+namespace gs = gridstone;
+
+#define REQUIRE(holds)                                                                     \
+    do {                                                                                   \
+        if (!(holds)) throw std::runtime_error("line " + std::to_string(__LINE__) + ": " #holds); \
+    } while (0)
+
+#define THROWS(Class, work)                                                                      \
+    do {                                                                                         \
+        bool thrown_ = false;                                                                    \
+        try {                                                                                    \
+            (void)(work);                                                                        \
+        } catch (const gs::Class &error) {                                                       \
+            thrown_ = *error.what() != '\0' || !std::string(#Class).empty();                     \
+        }                                                                                        \
+        if (!thrown_) throw std::runtime_error("line " + std::to_string(__LINE__) + ": no " #Class); \
+    } while (0)
+
+namespace {
+
+static_assert(!std::is_copy_constructible_v<gs::Array> && std::is_nothrow_move_constructible_v<gs::Array>);
+static_assert(!std::is_copy_assignable_v<gs::Context> && std::is_nothrow_move_assignable_v<gs::Context>);
+static_assert(!std::is_copy_constructible_v<gs::Values<int>>);
+static_assert(std::is_base_of_v<gs::Error, gs::ConflictError> && std::is_base_of_v<std::runtime_error, gs::Error>);
+
+void names_of_types() {
+    REQUIRE(gs::type_name<int8_t>::get() == "int8" && gs::type_name<uint64_t>::get() == "uint64");
+    REQUIRE(gs::type_name<float>::get() == "float32" && gs::type_name<bool>::get() == "bool");
+    REQUIRE(gs::type_name<long long>::get() == "int64" && gs::type_name<unsigned char>::get() == "uint8");
+    REQUIRE(gs::type_name<std::complex<double>>::get() == "complex128");
+    using Vector = std::array<float, 3>;
+    REQUIRE(gs::type_name<Vector>::get() == "float32[3]");
+    REQUIRE(gs::type_name<std::chrono::nanoseconds>::get() == "timedelta64[ns]");
+    using Seconds = std::chrono::time_point<std::chrono::system_clock, std::chrono::seconds>;
+    REQUIRE(gs::type_name<Seconds>::get() == "datetime64[s]");
+}
+
+gs::Array made(const gs::Context &context, const std::string &uri) {
+    gs::Schema schema = gs::Schema::dense();
+    schema.axis<int32_t>("i", 0, 99, 10);
+    schema.attribute<double>("v").attribute<bool>("b").attribute<std::array<int16_t, 2>>("p").attribute<std::string>("t", true);
+    schema.attribute<std::complex<float>>("c").attribute<std::chrono::milliseconds>("d");
+    return gs::Array::create(context, uri, schema);
+}
+
+void every_type(const gs::Context &context) {
+    gs::Array array = made(context, "mem://types");
+    const size_t count = 100;
+    std::vector<double> v(count);
+    std::array<bool, count> b{};
+    std::vector<std::array<int16_t, 2>> p(count);
+    std::vector<std::complex<float>> c(count);
+    std::vector<std::chrono::milliseconds> d(count);
+    std::vector<std::string> texts;
+    std::vector<uint8_t> valid;
+    for (size_t i = 0; i < count; ++i) {
+        v[i] = static_cast<double>(i) / 3;
+        b[i] = i % 2 == 1;
+        p[i] = {static_cast<int16_t>(i), static_cast<int16_t>(-1)};
+        c[i] = {static_cast<float>(i), -1.0f};
+        d[i] = std::chrono::milliseconds(i * 1000);
+        texts.push_back(std::string(i % 4, 'x'));
+        valid.push_back(i % 5 != 0);
+    }
+    const gs::Packed packed(texts);
+    REQUIRE(packed.size() == count);
+    const uint64_t version = array.write(
+        {}, {gs::column("v", v), gs::column("b", b), gs::column("p", p.data(), p.size()), packed.column("t").validity(valid),
+             gs::column("c", c), gs::column("d", d)});
+    REQUIRE(version == 2 && array.version() == 2 && array.ndim() == 1 && !array.sparse());
+
+    gs::Values<double> vs("v", 30);
+    gs::Values<bool> bs("b", 30);
+    gs::Values<std::array<int16_t, 2>> ps("p", 30);
+    gs::Values<std::complex<float>> cs("c", 30);
+    gs::Values<std::chrono::milliseconds> ds("d", 30);
+    gs::Texts ts("t", 30, 1000, true);
+    gs::Values<int32_t> is("i", 30);
+    gs::Read read = array.read();
+    size_t seen = 0;
+    while (const uint64_t cells = read.next(is, vs, bs, ps, cs, ds, ts)) {
+        REQUIRE(cells <= 30 && vs.size() == cells);
+        for (size_t k = 0; k < cells; ++k, ++seen) {
+            REQUIRE(is[k] == static_cast<int32_t>(seen) && vs[k] == v[seen] && bs[k] == b[seen] && ps[k] == p[seen]);
+            REQUIRE(cs[k] == c[seen] && ds[k] == d[seen] && ts.is_null(k) == (valid[seen] == 0));
+            REQUIRE(ts.is_null(k) || ts[k] == texts[seen]);
+        }
+    }
+    REQUIRE(seen == count && read.is_complete() && read.counters().front() == '{');
+
+    /* Room that was moved still is where reads put values. */
+    gs::Values<double> moved = std::move(vs);
+    gs::Read again = array.read();
+    REQUIRE(again.next(moved) == 30 && moved[29] == v[29] && moved.end() - moved.begin() == 30);
+
+    /* A condition, some attributes, a region that is freed before the read ends. */
+    gs::Reading what;
+    {
+        const gs::Region region{10, 59};
+        what.region = &region;
+        what.condition = "v > 10";
+        what.attributes = {"v"};
+        again = array.read(what);
+    }
+    uint64_t found = 0;
+    while (const uint64_t cells = again.next(is, moved)) found += cells;
+    REQUIRE(found == 29);
+    std::array<double, 3> own{};
+    gs::Room room("v", own.data(), own.size());
+    array.read(gs::Region{1, 3}, room);
+    REQUIRE(own[2] == 1.0 && room.filled_bytes() == sizeof own);
+}
+
+void errors(const gs::Context &context) {
+    THROWS(NotFoundError, gs::Array::open(context, "mem://nothing"));
+    gs::Array array = made(context, "mem://errors");
+    THROWS(ExistsError, made(context, "mem://errors"));
+    const std::vector<int32_t> wrong(100);
+    THROWS(InputError, array.write({}, {gs::column("v", wrong)}));
+    THROWS(Error, array.write({}, {gs::column("nothing", wrong)}));
+    gs::Values<double> room("v", 5);
+    THROWS(InputError, array.read({}, room));
+    gs::Region outside;
+    outside.add_texts({"50", "1000"});
+    THROWS(BoundsError, array.read(outside, room));
+    gs::Array moved = std::move(array);
+    THROWS(HandleError, array.version());
+    REQUIRE(moved.version() == 1 && !array && moved);
+    THROWS(HandleError, gs::Read().next(room));
+    THROWS(SchemaError, gs::Array::create(context, "mem://contradictory", gs::Schema::dense().axis<int32_t>("i", 0, 9)));
+    gs::Open at;
+    at.version = 99;
+    THROWS(NotFoundError, moved.at(at));
+    at.version = 1;
+    REQUIRE(moved.at(at).version() == 1);
+    try {
+        gs::check(12345);
+    } catch (const gs::Error &error) {
+        REQUIRE(error.status() == 12345);
+    }
+    REQUIRE(gs::Schema::from_json(moved.schema_json()).json() == moved.schema_json());
+}
+
+struct Stop : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+void calls(const gs::Context &context) {
+    gs::Array array = gs::Array::create(context, "mem://calls", gs::Schema::dense().axis<int64_t>("i", 0, 4'999'999, 10'000).attribute<double>("v"));
+    const std::vector<double> values(5'000'000, 1.5);
+    gs::Cancel cancel;
+    gs::Call call("with a cancel");
+    call.cancel = &cancel;
+    REQUIRE(array.write({}, {gs::column("v", values)}, call) == 2);
+    cancel.set();
+    THROWS(CancelledError, array.write({}, {gs::column("v", values)}, call));
+    REQUIRE(array.version() == 2);
+
+    gs::Call reporting;
+    uint64_t most = 0;
+    reporting.progress = [&most](uint64_t done, uint64_t) { most = done > most ? done : most; };
+    REQUIRE(array.write({}, {gs::column("v", values)}, reporting) == 3 && most > 0);
+
+    /* What a callback throws comes out of the call, which commits nothing. */
+    reporting.progress = [](uint64_t, uint64_t) { throw Stop("enough"); };
+    bool stopped = false;
+    try {
+        array.write({}, {gs::column("v", values)}, reporting);
+    } catch (const Stop &stop) {
+        stopped = std::string(stop.what()) == "enough";
+    }
+    REQUIRE(stopped && array.version() == 3);
+
+    /* The same key and content twice are one commit. */
+    gs::Call keyed("once");
+    keyed.commit_key = std::string("key\0with a zero", 15);
+    const gs::Region box{0, 9999};
+    const uint64_t first = array.write(box, {gs::column("v", values.data(), 10'000)}, keyed);
+    REQUIRE(array.write(box, {gs::column("v", values.data(), 10'000)}, keyed) == first);
+
+    /* Staged: seen after the commit, or gone. */
+    std::vector<gs::Staged> staged;
+    staged.push_back(array.stage(gs::Region{0, 0}, {gs::column("v", values.data(), 1)}));
+    staged.push_back(array.stage(gs::Region{7, 8}, {gs::column("v", values.data(), 2)}));
+    array.stage(gs::Region{3, 3}, {gs::column("v", values.data(), 1)});
+    REQUIRE(array.version() == first && array.commit(std::move(staged)) == first + 1);
+}
+
+gs::Schema line() {
+    gs::Schema schema = gs::Schema::dense();
+    schema.axis<int64_t>("i", 0, 99, 10).attribute<double>("v");
+    return schema;
+}
+
+double at(gs::Array &array, int64_t place) {
+    gs::Values<double> value("v", 1);
+    array.refresh();
+    array.read(gs::Region{place, place}, value);
+    return value[0];
+}
+
+void writers(const gs::Context &context) {
+    gs::Array array = gs::Array::create(context, "mem://writers", line());
+    const std::vector<double> part(50, 4.0);
+    {
+        gs::Writer given_up = array.writer();
+        given_up.append({gs::column("v", part)});
+    }
+    REQUIRE(array.refresh() == 1);
+    gs::Writer writer = array.writer();
+    writer.append({gs::column("v", part)});
+    writer.append({gs::column("v", part)});
+    std::vector<gs::Staged> staged;
+    staged.push_back(writer.finish());
+    THROWS(HandleError, writer.append({gs::column("v", part)}));
+    REQUIRE(array.commit(std::move(staged), "in portions") == 2 && at(array, 99) == 4.0);
+
+    const int64_t i[] = {3, 1, 3};
+    const double v[] = {3.0, 1.0, 33.0};
+    gs::Writer unsorted = array.unsorted_writer(GRIDSTONE_DEDUP_LAST);
+    unsorted.append({gs::column("i", i), gs::column("v", v)});
+    staged.clear();
+    staged.push_back(unsorted.finish());
+    const std::string receipt = array.receipt(std::move(staged));
+    REQUIRE(context.commit("mem://writers", {receipt}, "of a receipt") == 3);
+    REQUIRE(at(array, 3) == 33.0 && at(array, 1) == 1.0 && at(array, 2) == 4.0);
+    THROWS(ConflictError, context.commit("mem://writers", {receipt}));
+    THROWS(InputError, context.commit("mem://writers", {"no receipt"}));
+
+    REQUIRE(array.remove(gs::Region{0, 9}, "v = 33") == 4 && !(at(array, 3) == 33.0) && at(array, 1) == 1.0);
+    array.set_metadata_json("unit", "\"K\"");
+    REQUIRE(array.metadata_json("unit") == "\"K\"" && array.metadata_json().find("unit") != std::string::npos);
+    THROWS(NotFoundError, array.metadata_json("nothing"));
+    REQUIRE(array.consolidate("all").front() == '{' && array.vacuum().front() == '{' && at(array, 2) == 4.0);
+}
+
+void transactions(const gs::Context &context) {
+    gs::Array outside = gs::Array::create(context, "mem://transactions", line(), "/a");
+    const std::vector<double> values(100, 7.0);
+    {
+        gs::Transaction undone(context, "mem://transactions");
+        gs::Array inside = undone.array("/a");
+        inside.write({}, {gs::column("v", values)});
+    }
+    REQUIRE(outside.refresh() == 1);
+    gs::Transaction transaction(context, "mem://transactions");
+    gs::Array a = transaction.array("/a"), b = transaction.create("/b", line());
+    a.write({}, {gs::column("v", values)});
+    b.write(gs::Region{0, 49}, {gs::column("v", values.data(), 50)});
+    REQUIRE(outside.refresh() == 1);
+    THROWS(NotFoundError, gs::Array::open(context, "mem://transactions", {"/b"}));
+    REQUIRE(transaction.commit("both") == 2 && at(outside, 5) == 7.0);
+    THROWS(Error, a.write({}, {gs::column("v", values)}));
+    THROWS(Error, transaction.commit());
+    gs::Array opened = gs::Array::open(context, "mem://transactions", {"/b"});
+    REQUIRE(opened.version() == 2 && at(opened, 49) == 7.0);
+}
+
+#if __cplusplus >= 202002L
+void spans(const gs::Context &context) {
+    gs::Array array = gs::Array::create(context, "mem://spans", gs::Schema::sparse().axis<uint32_t>("x", 0, 999).attribute<float>("v"));
+    std::vector<uint32_t> x{5, 1, 900};
+    std::vector<float> v{0.5f, 0.1f, 9.0f};
+    array.write_cells({gs::column("x", std::span(x)), gs::column("v", std::span<const float>(v))});
+    gs::Values<uint32_t> xs("x", 10);
+    gs::Read read = array.read();
+    REQUIRE(read.next(xs) == 3 && xs[0] == 1 && xs[2] == 900);
+}
+#endif
+
+}  // namespace
+
+int main() {
+    try {
+        names_of_types();
+        {
+            auto options = gs::sized<gridstone_context_options>();
+            options.threads = 2;
+            const gs::Context context(options);
+            every_type(context);
+            errors(context);
+            calls(context);
+            writers(context);
+            transactions(context);
+#if __cplusplus >= 202002L
+            spans(context);
+#endif
+            REQUIRE(context.exists("mem://types") && context.peak_bytes() > 0);
+            context.remove("mem://types");
+            REQUIRE(!context.exists("mem://types"));
+        }
+        REQUIRE(gridstone_open_handles() == 0);
+    } catch (const std::exception &error) {
+        std::cerr << error.what() << "\n";
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
