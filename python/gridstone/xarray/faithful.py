@@ -38,7 +38,7 @@ def compared(name: Hashable, given: Any, made: Any, decoding: Mapping[str, Any])
     Raises:
         InputError: values that would be others when they are read.
     """
-    if given.dims != made.dims or given.dtype.kind not in "iufmMO":
+    if given.dims != made.dims or given.dtype.kind not in "iufmMOUST":
         return made
     if made.chunks is not None and given.chunks is not None:
         options = {"dims": given.dims, "called": name, "decoding": dict(decoding)}
@@ -126,8 +126,11 @@ def through_encoder(name: Hashable, dims: Any, values: Any, encoding: Mapping[st
 def losses(name: Hashable, dims: Any, values: Any, made: Any, decoding: Mapping[str, Any]) -> AnyArray:
     """Where the decoder gives another value than the encoder was given. Packing rounds by half a step at most."""
     given = np.asarray(values)
-    if given.size == 0 or given.dtype.kind in "UST":
+    if given.size == 0:
         return np.zeros(given.shape, np.bool_)
+    if given.dtype.kind in "UST":
+        fill = decoding.get("_FillValue")
+        return np.asarray(given == fill, np.bool_) if isinstance(fill, str | bytes) else np.zeros(given.shape, np.bool_)
     try:
         back = _decoded(name, dims, made.data, decoding, given.dtype.kind)
     except (ValueError, OverflowError):
