@@ -443,6 +443,30 @@ def test_labels_lie_in_a_hidden_array(world):
     refused(world, byte, hide(scalar()))
 
 
+def test_labels_that_arrays_share_depend_on_nothing(world):
+    """The array that has them may be of any form, move, be removed, or never have been there."""
+    shares = {"labels": {"shared": OTHER}}
+    owners = [create(line(**shares)), create(line(**shares), node=FILE, path="/c")]
+    there = create(line(), node=OTHER, path="/b")
+    sparse = {**line(), "sparse": True}
+    for operations in (
+        [there, *owners],
+        [*owners, there],
+        owners,
+        [there, *owners, remove(OTHER)],
+        [there, *owners, {"op": "move", "id": OTHER, "path": "/d"}],
+        [there, *owners, alter(line() | {"attrs": [{"name": n, "dtype": "int8"} for n in "vw"]}, node=OTHER)],
+        *([create(held, node=OTHER, path="/b"), *owners] for held in (sparse, scalar(), dense(dim("int32", "0", "9")))),
+        [create(line()), create(line(**shares), node=FILE, path="/c"), there, alter(line(**shares))],
+    ):
+        nodes = after(world, *operations).nodes
+        assert [nodes[node].schemas[-1].dims[0].labels for node in (ARRAY, FILE)] == [Shared(OTHER)] * 2
+    assert FILE not in after(world, there, *owners, remove(FILE)).nodes
+    for wrong in (OTHER[1:], OTHER.upper(), 5, [OTHER]):
+        refused(world, create(line(labels={"shared": wrong})))
+    refused(world, create(line(labels={"shared": OTHER, "array": HIDDEN})), hide())
+
+
 def test_an_array_with_labels_of_the_last_schema_stays(world):
     owner, hidden = create(line(labels=IN_ARRAY)), hide()
     refused(world, owner, hidden, remove(HIDDEN))

@@ -14,6 +14,8 @@ PRINTED = {
     "sparse_points": ("magnitude", {"quakes.gs"}),
     "time_travel": ("3,998 cells are the same, 2 differ", {"levels.gs"}),
     "question": ("p90", {"ships.gs"}),
+    "xarray_dataset": ("version 4: three days corrected", {"sea.gs"}),
+    "dask_blocks": ("m at most", {"waves.gs", "ships.gs"}),
     "attached_hdf5": ("59999.0 keV at most", {"run.gs"}),
 }
 

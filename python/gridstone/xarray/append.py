@@ -26,9 +26,9 @@ _LENGTH = "length"
 """Noted of a variable that was appended to: two appends that read and write it cannot both be committed."""
 
 
-def appended(tx: Transaction, top: str, path: str, plans: Sequence[Planned], dim: str) -> list[Block]:
+def appended(tx: Transaction, path: str, plans: Sequence[Planned], dim: str) -> list[Block]:
     """Writes variables behind the end of a dimension; those that do not have it must be as they are there. What is a
-    graph of Dask is returned. `top` is the group of the tree that is written, `path` that of the variables.
+    graph of Dask is returned.
 
     Raises:
         InputError: no variable has the dimension, other sizes, or a variable of the group that would stay shorter.
@@ -40,7 +40,7 @@ def appended(tx: Transaction, top: str, path: str, plans: Sequence[Planned], dim
             f"append_dim={brief(dim)}: no variable of the Dataset has this dimension; they have "
             f"{', '.join(sorted({repr(d) for one in plans for d in one.variable.dims}))}"
         )
-    held.above = creation.above(tx, top, path, plans)
+    held.above = creation.above(tx, "/", path, plans)
     before = held.sizes.get(dim, 0)
     _check(path, plans, held, dim)
     labels = _labels(held, along, dim)
@@ -85,14 +85,14 @@ def _goes_on(held: creation.There, dim: str, before: int, labels: Any, count: in
 
 def _check_elsewhere(array: Array, axis: int, dim: str, above: Array | None) -> None:
     """An `InputError` if labels lie in an array of another group, unless that is one above which has grown already: a
-    tree is written from the top. An array that was removed has none."""
+    tree grows from the top. An array that was removed has none."""
     stored = array.schema.dims[axis]._stored_labels
     if above is not None and stored == f"{SHARED}{above.native.id}" and above.shape[0] > array.shape[axis]:
         return
     if array.dim(array.dims[axis]).labels is not None:
         raise InputError(
             f"the labels of {array.path!r} along {dim!r} lie in an array of another group, which would stay shorter; "
-            f"append to the group that has the coordinate"
+            f"append to the group that has the coordinate first, or to the whole tree"
         )
 
 

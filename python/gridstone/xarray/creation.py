@@ -47,8 +47,8 @@ def there(tx: Transaction, path: str) -> There:
 
 
 def above(tx: Transaction, top: str, path: str, plans: Iterable[Planned]) -> dict[Any, Array]:
-    """The dimension coordinates that variables in a group of a tree have of the groups above it, from the one at the
-    top on, where they can be shared."""
+    """The dimension coordinates that variables in a group have of those above it, from the one at the top on, where
+    they can be shared."""
     dims = {dim for one in plans for dim in one.variable.dims}
     made: dict[Any, Array] = {}
     while path != top:

@@ -32,6 +32,51 @@ def encoded(name: Hashable, variable: Any, encoding: Mapping[str, Any], decoding
     return Variable(variable.dims, data, dict(decoding))
 
 
+def compared(name: Hashable, given: Any, made: Any, decoding: Mapping[str, Any]) -> Any:
+    """A variable that the encoder has made of another one, compared with it; blocks of Dask as they are computed.
+
+    Raises:
+        InputError: values that would be others when they are read.
+    """
+    if given.dims != made.dims or given.dtype.kind not in "iufmMOUST":
+        return made
+    if made.chunks is not None and given.chunks is not None:
+        options = {"dims": given.dims, "called": name, "decoding": dict(decoding)}
+        meta = np.empty((0,) * made.ndim, made.dtype)
+        return made.copy(
+            deep=False, data=given.data.map_blocks(_same, made.data, dtype=made.dtype, meta=meta, **options)
+        )
+    rows = max(1, _CELLS * given.shape[0] // max(1, given.size)) if given.ndim else 1
+    for start in range(0, given.shape[0] if given.ndim else 1, rows):
+        cut = (slice(start, start + rows),) if given.ndim else ()
+        _same(given[cut].values, made[cut].values, given.dims, name, decoding)
+    return made
+
+
+_CELLS = 1 << 20
+"""Cells that are compared at once."""
+
+
+def _same(given: Any, made: Any, dims: Any, called: Hashable, decoding: Mapping[str, Any]) -> Any:
+    """The encoded values, which are those that were given."""
+    from xarray import Variable
+
+    lost = losses(called, dims, given, Variable(dims, made, dict(decoding)), decoding)
+    if lost.any():
+        raise InputError(
+            f"{called!r}: {brief(np.asarray(given)[lost].ravel()[0])} is another value in its encoding, "
+            f"{_told(made.dtype, decoding)}; give an encoding= that has it: {_ADVICE}"
+        )
+    return made
+
+
+_ADVICE = "a float dtype, a fill value for missing ones, or finer units"
+
+
+def _told(dtype: Any, decoding: Mapping[str, Any]) -> str:
+    return ", ".join([f"dtype={dtype}", *(f"{key}={decoding[key]!r}" for key in decoding if key != "dtype")])
+
+
 def _block(values: Any, dims: Any, called: Hashable, encoding: Mapping[str, Any], decoding: Mapping[str, Any]) -> Any:
     return _checked(values, dims, called, encoding, decoding).data
 
@@ -41,11 +86,10 @@ def _checked(values: Any, dims: Any, name: Hashable, encoding: Mapping[str, Any]
     lost = losses(name, dims, values, made, decoding)
     if lost.any():
         first = np.asarray(values)[lost].ravel()[0]
-        how = ", ".join(f"{key}={decoding[key]!r}" for key in decoding if key != "dtype")
         raise InputError(
-            f"{name!r}: {brief(first)} is another value in the encoding of the array (dtype={encoding['dtype']}"
-            f'{", " if how else ""}{how}); write the variable anew, mode="a", with an encoding= that has it: a float '
-            f"dtype, a fill value for missing ones, or finer units"
+            f"{name!r}: {brief(first)} is another value in the encoding of the array "
+            f'({_told(encoding["dtype"], decoding)}); write the variable anew, mode="a", with an encoding= that has '
+            f"it: {_ADVICE}"
         )
     return made
 
@@ -82,8 +126,11 @@ def through_encoder(name: Hashable, dims: Any, values: Any, encoding: Mapping[st
 def losses(name: Hashable, dims: Any, values: Any, made: Any, decoding: Mapping[str, Any]) -> AnyArray:
     """Where the decoder gives another value than the encoder was given. Packing rounds by half a step at most."""
     given = np.asarray(values)
-    if given.size == 0 or given.dtype.kind in "UST":
+    if given.size == 0:
         return np.zeros(given.shape, np.bool_)
+    if given.dtype.kind in "UST":
+        fill = decoding.get("_FillValue")
+        return np.asarray(given == fill, np.bool_) if isinstance(fill, str | bytes) else np.zeros(given.shape, np.bool_)
     try:
         back = _decoded(name, dims, made.data, decoding, given.dtype.kind)
     except (ValueError, OverflowError):

@@ -116,7 +116,10 @@ class EncodedArray(BackendArray):
         return faithful.through_encoder(self._name, _dims(values), values, self._encoding)
 
     def _loses(self, values: AnyArray, made: Any) -> AnyArray:
-        return faithful.losses(self._name, _dims(values), values, made, self._decoding)
+        lost = faithful.losses(self._name, _dims(values), values, made, self._decoding)
+        # A number that is stored as itself is what a file would hold, also where it stands for a missing one there.
+        is_itself = values.dtype.kind in "iuf" and not {"scale_factor", "add_offset"} & set(self._decoding)
+        return lost & (np.asarray(made.data) != values) if is_itself else lost
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError
 from . import names, notes
-from .faithful import losses
+from .faithful import compared
 from .form import Form, form_of, is_missing
 from .layout import Layout, layout_of
 
@@ -144,8 +144,8 @@ def _planned(stored: str, name: Hashable, variable: Any, asked: Mapping[str, Any
         variable.encoding = dict(asked)
     if explicit or _holds_cftime(name, variable):
         made = _encoded(stored, name, variable)
-        if not explicit:
-            _check_dates(name, variable, made)
+        decoding = {key: value for key, value in made.variable.attrs.items() if key in made.noted["encoded"]}
+        made.variable = compared(stored, variable, made.variable, decoding)
         return made
     return _native(stored, name, variable)
 
@@ -176,18 +176,6 @@ _NO_GAP = object()
 
 def _is_cftime(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "cftime"
-
-
-def _check_dates(name: Hashable, variable: Any, made: Planned) -> None:
-    """An `InputError` if xarray's encoder has lost parts of dates, as it does of microseconds many years apart."""
-    decoding = {key: made.encoding[key] for key in made.noted["encoded"]}
-    dates = np.asarray(variable.values)
-    lost = losses(name, variable.dims, dates, made.variable, decoding)
-    if lost.any():
-        raise InputError(
-            f"variable {name!r}: {brief(dates[lost].ravel()[0])} is another date in {decoding['units']!r}, the units "
-            f"that xarray finds for it; give others: encoding={{{name!r}: {{'units': …}}}}"
-        )
 
 
 def _native(stored: str, name: Hashable, variable: Any) -> Planned:

@@ -89,7 +89,7 @@ def _fill(tx: Transaction, asked: Asked, plan: Plan, later: list[blocks.Block]) 
         creation.check_there(plan.path, plan.variables, there)
     _describe(tx, plan, asked.mode)
     if asked.append_dim is not None and tx.ls(plan.path):
-        later += append.appended(tx, asked.path, plan.path, plan.variables, asked.append_dim)
+        later += append.appended(tx, plan.path, plan.variables, asked.append_dim)
         return
     there.above = creation.above(tx, asked.path, plan.path, plan.variables)
     later += creation.created(tx, plan.path, plan.variables, there)

@@ -193,6 +193,9 @@ def test_ten_thousand_chunks_are_one_layer(tmp_path: Path) -> None:
     graph = x.__dask_graph__()
     assert x.npartitions == 10_000 and len(graph.layers) == 2
     assert len(pickle.dumps(graph)) < 60_000, "the sizes of chunks, and no task"
+    for tasks in (graph.to_dict(), dask.optimize(x)[0].__dask_graph__().to_dict()):
+        assert len(tasks) == 10_001 and {(x.name, number) for number in range(10_000)} < set(tasks)
+        assert len(pickle.dumps(tasks)) < 1_000_000, "the address lies there once, and 70 bytes for each chunk"
     assert x[::5000].compute().shape == (20,)
 
 

@@ -322,6 +322,15 @@ def test_graphs_of_many_blocks_are_small_and_hold_no_handle(tmp_path: Path) -> N
     blocks = write_blocks(a, {"v": da.zeros(100_000, chunks=10, dtype="float32")})
     assert blocks.npartitions == 10_000 and len(blocks.__dask_graph__().layers) == 2
     assert len(pickle.dumps(blocks.__dask_graph__())) < 400_000, "sizes of chunks, and no task"
+    tasks = blocks.__dask_graph__().to_dict()
+    assert len(tasks) == 20_000, "one makes a block, one writes it"
+    assert sum(key[0] == blocks.name for key in tasks) == 10_000
+    assert len(pickle.dumps(tasks)) < 2_500_000, "the address lies there once"
+    fused = dask.optimize(blocks)[0].__dask_graph__().to_dict()
+    assert len(fused) == 10_000 and len(pickle.dumps(fused)) < 1_500_000
+    later = gs.dask.store(da.zeros(100_000, chunks=10, dtype="float32"), a.uri, compute=False)
+    ends = {key: task for key, task in dict(later.__dask_graph__()).items() if not isinstance(key, tuple)}
+    assert len(dict(later.__dask_graph__())) - len(ends) == 20_000 and len(ends) == 3, "one commit"
 
 
 def test_blocks_stay_at_their_coordinates_when_the_domain_grows_meanwhile(tmp_path: Path) -> None:

@@ -217,3 +217,9 @@ def test_a_tree_grows_with_the_coordinates_above(tmp_path, is_lazy):
     # A group by itself would be longer than the coordinates that it has from above.
     alone = tree(5, 6)["a"].to_dataset(inherit=False)
     _refused(uri, "another group", lambda: gs.to_gridstone(alone, uri, group="/a", append_dim="t"))
+    gs.to_gridstone(tree(5, 6).to_dataset(), uri, append_dim="t")
+    gs.to_gridstone(alone, uri, group="/a", append_dim="t")
+    _refused(uri, "another group", lambda: gs.to_gridstone(alone, uri, group="/a", append_dim="t"))
+    gs.to_gridstone(tree(5, 6)["a/b"].to_dataset(inherit=False), uri, group="/a/b", append_dim="t")
+    with xr.open_datatree(uri, engine="gridstone") as found:
+        xr.testing.assert_identical(found.load(), tree(0, 6).load())

@@ -226,7 +226,11 @@ def test_bounds_follow_the_encoding_of_their_times(tmp_path):
         (xr.Dataset(coords={"t": pd.date_range("2000", periods=2, tz="UTC")}), gs.InputError, "without a zone"),
         (xr.Dataset({"v": ("x", [NOLEAP(2000, 1, 1), None])}), gs.InputError, "dates of cftime and None"),
         (xr.Dataset({"v": ("x", [np.nan, NOLEAP(2000, 1, 1)])}), gs.InputError, "dates of cftime and nan"),
-        (xr.Dataset({"v": ("x", [NOLEAP(1, 1, 1, 0, 0, 0, 1), NOLEAP(9000, 1, 1)])}), gs.InputError, "another date"),
+        (
+            xr.Dataset({"v": ("x", [NOLEAP(1, 1, 1, 0, 0, 0, 1), NOLEAP(9000, 1, 1)])}),
+            gs.InputError,
+            "9000.*another value",
+        ),
         (xr.Dataset(attrs={"a": np.zeros(2, "i4,f8")}), gs.InputError, "no structured type"),
         (np.zeros(3), gs.InputError, "takes a Dataset"),
     ],
@@ -301,3 +305,47 @@ def test_bytes_of_plain_arrays_are_no_characters(tmp_path):
     gs.array(tmp_path / "a.gs", np.array([b"a", b"b"]), dims=["x"], name="v")
     with opened(tmp_path / "a.gs") as found:
         assert found.v.dims == ("x",) and found.v.values.tolist() == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("chunks", [None, 1, 2])
+@pytest.mark.parametrize(
+    ("asked", "values"),
+    [
+        ({"dtype": "int16"}, [1.0, np.nan]),
+        ({"dtype": "int16"}, [1.0, 1e6]),
+        ({"dtype": "uint8", "scale_factor": 0.1}, [2.0, -1.0]),
+        ({"dtype": "float32"}, [2.0, 1e300]),
+        ({"dtype": "int16", "_FillValue": 5}, [1.0, 5.0]),
+        ({"dtype": "int8"}, [1, 300]),
+        ({"_FillValue": "none"}, ["a", "none"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::xarray.SerializationWarning", "ignore::RuntimeWarning")
+def test_an_encoding_that_lacks_a_value_is_refused(tmp_path, asked, values, chunks):
+    given = xr.Dataset({"v": ("x", np.array(values))})
+    given = given if chunks is None else given.chunk({"x": chunks})
+    with pytest.raises(gs.InputError, match=r"'v': .* is another value in its encoding, "):
+        gs.to_gridstone(given, tmp_path / "d.gs", encoding={"v": asked})
+    assert not gs.exists(tmp_path / "d.gs")
+
+
+@pytest.mark.parametrize("chunks", [None, 1, 2])
+def test_an_encoding_rounds(tmp_path, chunks):
+    given = xr.Dataset({"v": (("x", "y"), [[0.26], [np.nan], [-7.24]]), "s": 1.26, "e": ("z", np.zeros(0))})
+    given = given if chunks is None else given.chunk({"x": chunks})
+    asked = {"dtype": "int16", "scale_factor": 0.5, "_FillValue": -1}
+    gs.to_gridstone(given, tmp_path / "d.gs", encoding=dict.fromkeys("vse", asked))
+    with opened(tmp_path / "d.gs") as found:
+        assert found.v.values.ravel().tolist()[::2] == [0.5, -7] and np.isnan(found.v.values[1, 0])
+        assert found.s == 1.5 and found.e.shape == (0,)
+
+
+@pytest.mark.parametrize("chunks", [None, {}])
+def test_a_number_that_is_its_own_fill_value(tmp_path, chunks):
+    given = xr.Dataset({"v": ("x", np.array([1, -1, 3]))})
+    given.v.encoding = {"_FillValue": -1, "dtype": np.dtype("int32")}
+    gs.to_gridstone(given, tmp_path / "d.gs")
+    with opened(tmp_path / "d.gs", chunks=chunks) as found:
+        xr.testing.assert_identical(found.load(), given)
+    with opened(tmp_path / "d.gs", mask_and_scale=False, chunks=chunks) as shown:
+        assert shown.v.dtype == np.int32 and shown.v.values.tolist() == [1, -1, 3]

@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
-from xarray_stores import DAYS, append_day, days, failing, opened, write_region
+from xarray_stores import DAYS, append_day, days, failing, opened, share_meeting, together, write_region
 
 import gridstone as gs
 
@@ -21,15 +21,20 @@ CONTEXT.set_forkserver_preload(["xarray_stores"])
 
 @pytest.fixture(scope="module")
 def workers():
-    with ProcessPoolExecutor(8, CONTEXT) as pool:
+    with ProcessPoolExecutor(8, CONTEXT, share_meeting, (CONTEXT.Barrier(8),)) as pool:
         yield pool
+
+
+def all_at_once(pool, call, *lists):
+    """The results of calls, as many at a time as there are processes: each begins when all of them do."""
+    return list(pool.map(together, [call] * len(lists[0]), *lists, timeout=120))
 
 
 def test_eight_processes_append_days_at_once(tmp_path, workers):
     uri = str(tmp_path / "d.gs")
     gs.to_gridstone(days(0, 1), uri)
     before = gs.group(uri).version
-    versions = list(workers.map(append_day, [uri] * 16, range(1, 17)))
+    versions = all_at_once(workers, append_day, [uri] * 16, range(1, 17))
     with opened(uri) as found:
         assert sorted(found.day.values.tolist()) == list(range(17))
         expected = days(0, 17)
@@ -43,7 +48,7 @@ def test_eight_processes_write_regions_that_overlap_at_once(tmp_path, workers):
     uri = str(tmp_path / "d.gs")
     start = xr.Dataset({"v": (("y", "x"), np.zeros((64, 32)))})
     gs.to_gridstone(start, uri, encoding={"v": {"chunks": (16, 8)}})
-    versions = list(workers.map(write_region, [uri] * 8, range(8)))
+    versions = all_at_once(workers, write_region, [uri] * 8, range(8))
     order = np.argsort(versions)
     expected = np.zeros((64, 32))
     for number in order:

@@ -40,6 +40,22 @@ def days(first, last, scale=1.0):
     )
 
 
+_MEETING: Any = None
+"""Where the processes of a pool wait for each other."""
+
+
+def share_meeting(barrier: Any) -> None:
+    """The first call of each process of a pool."""
+    global _MEETING
+    _MEETING = barrier
+
+
+def together(call: Any, *given: Any) -> Any:
+    """A call that begins when all processes of the pool are here."""
+    _MEETING.wait(60)
+    return call(*given)
+
+
 def append_day(uri, day):
     return gs.to_gridstone(days(day, day + 1), uri, append_dim="t")
 
