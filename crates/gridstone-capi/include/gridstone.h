@@ -290,9 +290,50 @@ typedef struct gridstone_context_options {
 typedef gridstone_handle gridstone_context;
 
 /**
- * Boxes of cells. Where a function takes one, 0 means the whole domain.
+ * What is copied, and to where; 0 everywhere: the newest version of a whole store.
  */
-typedef gridstone_handle gridstone_region;
+typedef struct gridstone_copy_options {
+    /**
+     * `sizeof(gridstone_copy_options)`
+     */
+    size_t size;
+    /**
+     * the array or group; NULL: "/", all that the store holds
+     */
+    const char *path;
+    /**
+     * where it is put in the target; NULL: "/"
+     */
+    const char *target_path;
+    /**
+     * the version; 0: not by a version
+     */
+    uint64_t version;
+    /**
+     * the tag of a version; NULL: not by a tag
+     */
+    const char *tag;
+    /**
+     * the newest version that was committed by then, in microseconds since 1970 in UTC; looked at if `by_time` is not 0
+     */
+    int64_t time_us;
+    /**
+     * not 0: by `time_us`
+     */
+    uint32_t by_time;
+    /**
+     * not 0: every version of the whole store up to that one, into an empty place or an earlier copy, which gets what it lacks
+     */
+    uint32_t history;
+    /**
+     * not 0: what lies at the target's path is replaced
+     */
+    uint32_t overwrite;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+} gridstone_copy_options;
 
 /**
  * Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
@@ -341,6 +382,11 @@ typedef struct gridstone_call {
      */
     uint32_t reserved;
 } gridstone_call;
+
+/**
+ * Boxes of cells. Where a function takes one, 0 means the whole domain.
+ */
+typedef gridstone_handle gridstone_region;
 
 /**
  * Written cells that no commit refers to yet: nobody sees them.
@@ -682,52 +728,6 @@ typedef struct gridstone_consolidate_options {
 typedef gridstone_handle gridstone_upkeep;
 
 /**
- * What is copied, and to where; 0 everywhere: the newest version of a whole store.
- */
-typedef struct gridstone_copy_options {
-    /**
-     * `sizeof(gridstone_copy_options)`
-     */
-    size_t size;
-    /**
-     * the array or group; NULL: "/", all that the store holds
-     */
-    const char *path;
-    /**
-     * where it is put in the target; NULL: "/"
-     */
-    const char *target_path;
-    /**
-     * the version; 0: not by a version
-     */
-    uint64_t version;
-    /**
-     * the tag of a version; NULL: not by a tag
-     */
-    const char *tag;
-    /**
-     * the newest version that was committed by then, in microseconds since 1970 in UTC; looked at if `by_time` is not 0
-     */
-    int64_t time_us;
-    /**
-     * not 0: by `time_us`
-     */
-    uint32_t by_time;
-    /**
-     * not 0: every version of the whole store up to that one, into an empty place or an earlier copy, which gets what it lacks
-     */
-    uint32_t history;
-    /**
-     * not 0: what lies at the target's path is replaced
-     */
-    uint32_t overwrite;
-    /**
-     * 0
-     */
-    uint32_t reserved;
-} gridstone_copy_options;
-
-/**
  * How cells are written; 0 everywhere: they come in any order, and two at one place are an error.
  */
 typedef struct gridstone_cells_options {
@@ -956,6 +956,56 @@ gridstone_status gridstone_context_create(const struct gridstone_context_options
  * The most bytes of the memory budget that were in use at once since the context was made.
  */
 gridstone_status gridstone_context_peak_bytes(gridstone_context context, uint64_t *bytes);
+
+/**
+ * Copies a version of a store, or what lies in it, or its whole history, to another store.
+ *
+ * @param context the context of the source.
+ * @param uri the source.
+ * @param target_context the context of the target, with its key and its options; 0: that of the source.
+ * @param target the target, which is made if there is none.
+ * @param options_given what is copied, or NULL: the newest version of the whole store.
+ * @param call what goes with the call, or NULL.
+ * @param report where the text goes, an object of JSON that says what was copied; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_EXISTS`: something lies at the target's path. `GRIDSTONE_ERROR_CONFLICT`: a copy has commits of its own.
+ */
+gridstone_status gridstone_store_copy(gridstone_context context,
+                                      const char *uri,
+                                      gridstone_context target_context,
+                                      const char *target,
+                                      const struct gridstone_copy_options *options_given,
+                                      const struct gridstone_call *call,
+                                      gridstone_text *report);
+
+/**
+ * Moves what lies at a path, and everything below it, in one commit; groups above the new path that are missing are created. Handles and
+ * receipts still mean it.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param path where it lies.
+ * @param target_path where it goes; nothing may lie there.
+ * @param call its `message`, or NULL.
+ * @param version where the version goes, or NULL.
+ */
+gridstone_status gridstone_store_move(gridstone_context context,
+                                      const char *uri,
+                                      const char *path,
+                                      const char *target_path,
+                                      const struct gridstone_call *call,
+                                      uint64_t *version);
+
+/**
+ * Brings a store to the newest format that this library writes, in one commit; older versions of the library cannot read it then.
+ *
+ * @param context the context.
+ * @param uri the store.
+ * @param version where the version goes, or NULL; the present one if there is nothing to do.
+ */
+gridstone_status gridstone_store_upgrade(gridstone_context context,
+                                         const char *uri,
+                                         uint64_t *version);
 
 /**
  * Deletes cells in one commit. A deleted cell of a dense array reads as never written. How many go tells `gridstone_array_count` with
@@ -1283,8 +1333,8 @@ gridstone_status gridstone_free(gridstone_handle handle);
 uint64_t gridstone_open_handles(void);
 
 /**
- * The versions of an array, those that changed it, or of a group's store, up to the one that the handle shows, as a list of JSON, oldest
- * first: number, time in microseconds since 1970 in UTC, message, id, tags, and what each did.
+ * The versions up to the one that a handle shows, as a list of JSON, oldest first. Those of an array are the ones that changed it; those
+ * of a group are all of its store. Each has its number, its time in microseconds since 1970 in UTC, message, id, tags, and what it did.
  *
  * @param node an array or a group.
  * @param call what goes with the call, or NULL.
@@ -2012,56 +2062,6 @@ gridstone_status gridstone_store_repair(gridstone_context context,
                                         int32_t cut,
                                         const struct gridstone_call *call,
                                         gridstone_text *report);
-
-/**
- * Copies a version of a store, or what lies in it, or its whole history, to another store.
- *
- * @param context the context of the source.
- * @param uri the source.
- * @param target_context the context of the target, with its key and its options; 0: that of the source.
- * @param target the target, which is made if there is none.
- * @param options_given what is copied, or NULL: the newest version of the whole store.
- * @param call what goes with the call, or NULL.
- * @param report where the text goes, an object of JSON that says what was copied; free it with `gridstone_free`.
- *
- * `GRIDSTONE_ERROR_EXISTS`: something lies at the target's path. `GRIDSTONE_ERROR_CONFLICT`: a copy has commits of its own.
- */
-gridstone_status gridstone_store_copy(gridstone_context context,
-                                      const char *uri,
-                                      gridstone_context target_context,
-                                      const char *target,
-                                      const struct gridstone_copy_options *options_given,
-                                      const struct gridstone_call *call,
-                                      gridstone_text *report);
-
-/**
- * Moves what lies at a path, and everything below it, in one commit; groups above the new path that are missing are created. Handles and
- * receipts still mean it.
- *
- * @param context the context.
- * @param uri the store.
- * @param path where it lies.
- * @param target_path where it goes; nothing may lie there.
- * @param call its `message`, or NULL.
- * @param version where the version goes, or NULL.
- */
-gridstone_status gridstone_store_move(gridstone_context context,
-                                      const char *uri,
-                                      const char *path,
-                                      const char *target_path,
-                                      const struct gridstone_call *call,
-                                      uint64_t *version);
-
-/**
- * Brings a store to the newest format that this library writes, in one commit; older versions of the library cannot read it then.
- *
- * @param context the context.
- * @param uri the store.
- * @param version where the version goes, or NULL; the present one if there is nothing to do.
- */
-gridstone_status gridstone_store_upgrade(gridstone_context context,
-                                         const char *uri,
-                                         uint64_t *version);
 
 /**
  * Writes a box, or cells of a dense array at coordinates, in one commit.

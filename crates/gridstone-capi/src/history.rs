@@ -13,8 +13,8 @@ use gridstone::engine::{self, Context, FragmentListing, VersionListing};
 use serde_json::{Map, Value, json};
 use std::ffi::c_char;
 
-/// The versions of an array, those that changed it, or of a group's store, up to the one that the handle shows, as a list of JSON, oldest
-/// first: number, time in microseconds since 1970 in UTC, message, id, tags, and what each did.
+/// The versions up to the one that a handle shows, as a list of JSON, oldest first. Those of an array are the ones that changed it; those
+/// of a group are all of its store. Each has its number, its time in microseconds since 1970 in UTC, message, id, tags, and what it did.
 ///
 /// @param node an array or a group.
 /// @param call what goes with the call, or NULL.

@@ -81,8 +81,11 @@ pub(crate) fn object_of<'a>(pairs: impl Iterator<Item = (&'a String, &'a String)
 }
 
 /// What is to be set, and removed.
-pub(crate) fn changes_of(keys: &[&str], values: &[Option<&str>]) -> Vec<(String, Option<String>)> {
-    keys.iter().zip(values).map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect()
+pub(crate) fn changes_of(keys: &[&str], values: &[Option<&str>]) -> Outcome<Vec<(String, Option<String>)>> {
+    if let Some(place) = keys.iter().position(|key| key.is_empty()) {
+        return Err(Failure::input(format!("keys[{place}] is empty; a key of metadata has a character at least")));
+    }
+    Ok(keys.iter().zip(values).map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect())
 }
 
 /// The value of a key of metadata, as the text of JSON that was set.
@@ -187,7 +190,7 @@ pub unsafe extern "C" fn gridstone_metadata_set(
                 Place::new(node, field)?,
             )
         };
-        out.put(place.set(changes_of(&keys, &values))?);
+        out.put(place.set(changes_of(&keys, &values)?)?);
         Ok(())
     })
 }

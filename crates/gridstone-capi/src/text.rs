@@ -3,6 +3,7 @@
 use crate::handle::{Object, get, gridstone_handle, insert};
 use crate::memory::Out;
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
+use gridstone::base::Id;
 use std::ffi::{CString, c_char};
 
 /// A text of the library, in UTF-8.
@@ -24,6 +25,11 @@ pub(crate) fn text_handle(text: impl Into<String>) -> Outcome<gridstone_text> {
 /// Texts of JSON as a list of JSON.
 pub(crate) fn json_list(texts: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", texts.into_iter().collect::<Vec<_>>().join(","))
+}
+
+/// The id that the caller's text is.
+pub(crate) fn id_of(text: &str, name: &str) -> Outcome<Id> {
+    Id::parse(text).map_err(|e| Failure::input(format!("{name}: {}", e.message())))
 }
 
 /// The characters of a text, with a zero behind them, and how many bytes they are without it.

@@ -9,8 +9,7 @@ use crate::metadata::{changes_of, missing_key, object_of};
 use crate::schema::{Parts, gridstone_schema};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::store::kind_of;
-use crate::text::{gridstone_text, text_handle};
-use gridstone::base::Id;
+use crate::text::{gridstone_text, id_of, text_handle};
 use gridstone::engine::{Context, Isolation, Naming, Receipt, Transaction};
 use std::ffi::c_char;
 
@@ -170,7 +169,7 @@ pub unsafe extern "C" fn gridstone_transaction_create_array(
     guarded(|| {
         // SAFETY: the contract of the header.
         let (out, path, id) = unsafe { (Out::new(array, "array")?, text(path, "path")?, optional_text(id, "id")?) };
-        let (schema, id) = (get::<Parts>(schema)?.schema()?, id.map(Id::parse).transpose()?);
+        let (schema, id) = (get::<Parts>(schema)?.schema()?, id.map(|id| id_of(id, "id")).transpose()?);
         let made = within(transaction, |transaction| match id {
             Some(id) => Ok(transaction.create_array_as(id, path, schema, overwrite != 0)?),
             None => Ok(transaction.create_array(path, schema, overwrite != 0)?),
@@ -277,7 +276,7 @@ pub unsafe extern "C" fn gridstone_transaction_set_metadata(
         // SAFETY: the contract of the header.
         let (path, keys, values) =
             unsafe { (text(path, "path")?, texts(keys, count, "keys")?, optional_texts(values, count, "values")?) };
-        let changes = changes_of(&keys, &values);
+        let changes = changes_of(&keys, &values)?;
         within(transaction, |transaction| Ok(transaction.set_metadata(path, &changes)?))
     })
 }

@@ -11,6 +11,7 @@ from ..base.printable import brief
 from ..errors import InputError
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
+from ..schema.labels import SHARED
 from ..stores.nodes import joined
 from ..stores.transaction import Transaction
 from . import creation, notes
@@ -25,9 +26,9 @@ _LENGTH = "length"
 """Noted of a variable that was appended to: two appends that read and write it cannot both be committed."""
 
 
-def appended(tx: Transaction, path: str, plans: Sequence[Planned], dim: str) -> list[Block]:
+def appended(tx: Transaction, top: str, path: str, plans: Sequence[Planned], dim: str) -> list[Block]:
     """Writes variables behind the end of a dimension; those that do not have it must be as they are there. What is a
-    graph of Dask is returned.
+    graph of Dask is returned. `top` is the group of the tree that is written, `path` that of the variables.
 
     Raises:
         InputError: no variable has the dimension, other sizes, or a variable of the group that would stay shorter.
@@ -39,9 +40,10 @@ def appended(tx: Transaction, path: str, plans: Sequence[Planned], dim: str) -> 
             f"append_dim={brief(dim)}: no variable of the Dataset has this dimension; they have "
             f"{', '.join(sorted({repr(d) for one in plans for d in one.variable.dims}))}"
         )
+    held.above = creation.above(tx, top, path, plans)
     before = held.sizes.get(dim, 0)
     _check(path, plans, held, dim)
-    labels = _labels(along, dim)
+    labels = _labels(held, along, dim)
     later: list[Block] = []
     goes_on = _goes_on(held, dim, before, labels, sum(one.shape[0] for one in along if one.labels_name == dim))
     new = [one for one in plans if one.name not in held.arrays and not (goes_on and one.labels_name == dim)]
@@ -72,7 +74,7 @@ def _goes_on(held: creation.There, dim: str, before: int, labels: Any, count: in
             continue
         axis = dims_of(array).index(dim)
         if shares_labels(array, axis):
-            _check_elsewhere(array, axis, dim)
+            _check_elsewhere(array, axis, dim, held.above.get(dim))
         elif array.schema.dims[axis]._stored_labels is not None:
             found = True
         elif labels is not None and (own := own_coordinates(array, axis)) is not None:
@@ -81,9 +83,12 @@ def _goes_on(held: creation.There, dim: str, before: int, labels: Any, count: in
     return found
 
 
-def _check_elsewhere(array: Array, axis: int, dim: str) -> None:
-    """An `InputError` if labels lie in an array of another group, which would not grow. An array that was removed has
-    none."""
+def _check_elsewhere(array: Array, axis: int, dim: str, above: Array | None) -> None:
+    """An `InputError` if labels lie in an array of another group, unless that is one above which has grown already: a
+    tree is written from the top. An array that was removed has none."""
+    stored = array.schema.dims[axis]._stored_labels
+    if above is not None and stored == f"{SHARED}{above.native.id}" and above.shape[0] > array.shape[axis]:
+        return
     if array.dim(array.dims[axis]).labels is not None:
         raise InputError(
             f"the labels of {array.path!r} along {dim!r} lie in an array of another group, which would stay shorter; "
@@ -127,12 +132,16 @@ def _check(path: str, plans: Sequence[Planned], held: creation.There, dim: str) 
         )
 
 
-def _labels(along: Sequence[Planned], dim: str) -> Any:
+def _labels(held: creation.There, along: Sequence[Planned], dim: str) -> Any:
     """The labels of the new positions, of which the coordinate tells."""
     own = next((one for one in along if one.labels_name == dim), None)
     if own is None or 0 in own.shape:
         return None
-    return creation.as_labels(own.given.values)
+    if dim in held.arrays:
+        # Those of an array that is encoded are what its encoding makes of them.
+        own = as_stored(held.arrays[dim], own, widens=True)
+        own = replace(own, noted={**own.noted, **noted_of(held.arrays[dim])})
+    return creation.own_labels(own)
 
 
 def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> list[Block]:
@@ -149,6 +158,8 @@ def _behind(array: Array, one: Planned, dim: str, before: int, labels: Any) -> l
     array[array.schema_names[0]].meta[notes.KEY] = {**noted, **widened, _LENGTH: before + count}
     starts = tuple(before if place == axis else 0 for place in range(len(one.shape)))
     given = labels if _takes_labels(array, axis, before) and one.labels_name != dim else None
+    if given is not None:
+        given = _of_type(array.dim(array.dims[axis]).labels, given, dim)
     if given is None and before and array.schema.dims[axis]._stored_labels is not None and not is_shared:
         raise InputError(
             f"{one.name!r} has labels along {dim!r}, and the Dataset has no coordinate there that can be their "
@@ -182,6 +193,26 @@ def _grown(array: Array, one: Planned, axis: int, before: int, labels: Any, star
         return [Block(array.path, one, starts)]
     creation.fill(array, one, starts)
     return []
+
+
+def _of_type(there: Any, given: Any, dim: str) -> Any:
+    """Labels in the type of those that are there; an `InputError` if that does not have them."""
+    if there is None or there.dtype == given.dtype:
+        return given
+    kinds = {there.dtype.kind, given.dtype.kind}
+    if kinds <= set("iuf") or kinds in ({"M"}, {"m"}):
+        with np.errstate(all="ignore"):
+            made = given.astype(there.dtype)
+            back = made.astype(given.dtype)
+        is_rounded = there.dtype.kind == given.dtype.kind == "f"
+        same = (back == given) | ((back != back) & (given != given)) | (is_rounded & np.isfinite(made))
+        if same.all():
+            return made
+        given = given[~same]
+    raise InputError(
+        f"the labels along {dim!r} are of {there.dtype}, which does not have {brief(given.ravel()[0])}; convert the "
+        f"coordinates, or give the group others of a wider type first"
+    )
 
 
 def _joined(one: Any, other: Any) -> Any:
@@ -252,12 +283,13 @@ def _with_gaps(one: Planned, dim: str) -> Planned:
         InputError: a variable that has an encoding with no place for them.
     """
     is_float = one.form.dtype in ("float16", "float32", "float64")
-    if one.form.nullable or is_float or (one.form.dtype.startswith(("datetime64", "timedelta64"))):
+    is_time = one.form.dtype.startswith(("datetime64", "timedelta64"))
+    if one.form.nullable or is_float or is_time or one.form.fill is not None:
         return one
     if "encoded" in one.noted:
         raise InputError(
             f"{one.name!r} is new, so that its earlier positions along {dim!r} are missing, and its encoding has no "
-            f'place for them: append it without encoding=, or write it for all positions first, mode="a"'
+            f'place for them: append it with a _FillValue, without encoding=, or write it whole first, mode="a"'
         )
     # The type that is noted has no missing values either.
     form = replace(one.form, nullable=True, noted={k: v for k, v in one.form.noted.items() if k != "dtype"})

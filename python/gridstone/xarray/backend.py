@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
+import numpy as np
 import xarray
 from xarray.backends import BackendEntrypoint
 from xarray.conventions import CF_RELATED_DATA, decode_cf_variables, encode_dataset_coordinates
@@ -16,7 +17,7 @@ from ..context.settings import Context
 from ..errors import InputError, NotFoundError
 from ..stores.group import Group
 from ..stores.store import open as open_store
-from .dataset import Content, Decoding, content_of
+from .dataset import Content, Decoding, content_of, of_variable
 from .variable import versioned
 
 _LOG, _SUFFIX = "_log", ".gs"
@@ -174,16 +175,7 @@ def _opened(place: Any, group: str | None, version: Any, timestamp: Any, context
 
 def _dataset(node: Array | Group, switches: _Switches) -> xarray.Dataset:
     content = content_of(node, switches.decoding, switches.dropped, switches.sparse)
-    given = content.ordered()
-    # The decoders would make objects of NumPy's texts of varying length.
-    texts = {name: variable for name, variable in given.items() if variable.dtype.kind == "T"}
-    variables, attrs, coordinates = decode_cf_variables(
-        {name: variable for name, variable in given.items() if name not in texts},
-        content.attrs,
-        drop_variables=switches.dropped,
-        **switches.options,
-    )
-    variables = {name: texts[name] if name in texts else variables[name] for name in given}
+    variables, attrs, coordinates = _decoded(content, switches)
     kept = content.coordinates if switches.decode_coords else set()
     made = xarray.Dataset(variables, attrs=attrs)
     made = made.set_coords((coordinates | kept) & set(variables))
@@ -195,6 +187,28 @@ def _dataset(node: Array | Group, switches: _Switches) -> xarray.Dataset:
         made.encoding["unlimited_dims"] = set(content.unlimited)
     made.set_close(_Closer(node))
     return made
+
+
+def _decoded(content: Content, switches: _Switches) -> tuple[dict[Any, Any], dict[Any, Any], set[Any]]:
+    """The variables after xarray's decoders, the attributes, and the names of coordinates."""
+    given = content.ordered()
+    # The decoders would make objects of NumPy's texts of varying length: they see others in their place.
+    texts = {name: variable for name, variable in given.items() if variable.dtype.kind == "T"}
+    blank = np.array("", object)
+    stand_ins = {name: one._replace(data=np.broadcast_to(blank, one.shape)) for name, one in texts.items()}
+    concat = switches.options["concat_characters"]
+    concats = {name: name in content.characters and of_variable(concat, name, True) for name in given}
+    found, attrs, coordinates = decode_cf_variables(
+        {**given, **stand_ins},
+        content.attrs,
+        drop_variables=switches.dropped,
+        **{**switches.options, "concat_characters": concats},
+    )
+    variables = dict(found)
+    for name, one in texts.items():
+        encoding = {key: value for key, value in variables[name].encoding.items() if key != "dtype"}
+        variables[name] = variables[name]._replace(data=one._data, encoding=encoding)
+    return variables, dict(attrs), set(coordinates)
 
 
 def _with_coordinates_in_attrs(given: xarray.Dataset, content: Content) -> xarray.Dataset:

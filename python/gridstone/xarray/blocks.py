@@ -47,8 +47,8 @@ class _Target:
 
     def write(self, key: Any, value: Any, **options: Any) -> Any:
         """Writes a block at a key of slices."""
-        made = prepared(self._form, value)
         name = self._array.schema_names[0]
+        made = prepared(self._form, value, name)
         if not self._array.ndim:
             return self._array.write({name: made}, **options)
         starts = [low + cut.start for low, cut in zip(self._starts, key, strict=True)]

@@ -15,7 +15,7 @@ from ..stores.transaction import Transaction
 from . import notes
 from .blocks import Block
 from .boxes import box_of
-from .encoded import decoded
+from .encoded import decoded, shown
 from .form import prepared
 from .plan import Planned
 from .stored import dims_of, noted_of
@@ -143,9 +143,14 @@ def labels_of(one: Planned) -> Any:
     these cannot be labels."""
     if _can_share(one.form.dtype, one.noted):
         return one.name
-    if one.is_lazy or 0 in one.shape:
-        return None
-    return as_labels(one.given.values)
+    return None if one.is_lazy or 0 in one.shape else own_labels(one)
+
+
+def own_labels(one: Planned) -> Any:
+    """The values of a coordinate as labels, numbers as they are shown after their encoding; None if they cannot be
+    labels."""
+    is_rounded = "encoded" in one.noted and one.given.dtype.kind in "iuf"
+    return as_labels(shown(one) if is_rounded else one.given.values)
 
 
 def _can_share(dtype: str, noted: Mapping[str, Any]) -> bool:
@@ -178,7 +183,7 @@ def relabel(tx: Transaction, path: str, coordinate: Planned, others: Iterable[st
         own = labels
         if isinstance(labels, str) and not _counts_from_0(array, axis):
             # Labels in another array are found by coordinate, which differ here.
-            own = None if coordinate.is_lazy or 0 in coordinate.shape else as_labels(coordinate.given.values)
+            own = None if coordinate.is_lazy or 0 in coordinate.shape else own_labels(coordinate)
         array.alter(labels={array.dims[axis]: own})
 
 

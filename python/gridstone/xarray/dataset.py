@@ -1,6 +1,6 @@
 """A group as the variables of a Dataset: what lies in its arrays, what they are called, and their coordinates."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..base.printable import brief
 from ..column import datatype
 from ..errors import InputError, UnsupportedError
 from ..schema.attribute import Attr
+from ..schema.dimension import Dim
 from ..stores.attach import NOT_ATTACHED
 from ..stores.group import Group
 from . import names, notes
@@ -40,11 +41,12 @@ class Decoding:
         """Whether a variable that is stored decoded is to be shown as a file would hold it."""
         if dtype.kind in "mM":
             switch = self.decode_times if dtype.kind == "M" or self.decode_timedelta is None else self.decode_timedelta
-            return "units" in encoding and not _of_variable(switch, name, True)
-        return any(key in encoding for key in _PACKED) and not _of_variable(self.mask_and_scale, name, True)
+            return "units" in encoding and not of_variable(switch, name, True)
+        return any(key in encoding for key in _PACKED) and not of_variable(self.mask_and_scale, name, True)
 
 
-def _of_variable(given: Any, name: str, default: Any) -> Any:
+def of_variable(given: Any, name: Any, default: Any) -> Any:
+    """What a switch of xarray, which may be one for each variable, is for one of them."""
     return given.get(name, default) if isinstance(given, Mapping) else given
 
 
@@ -58,6 +60,8 @@ class Content:
     """Those that were coordinates when they were written, dimensions aside."""
     unlimited: set[str] = field(default_factory=set)
     places: dict[Any, int] = field(default_factory=dict)
+    characters: set[Any] = field(default_factory=set)
+    """Those of single bytes that may be parts of texts, as in files."""
 
     def ordered(self) -> dict[Any, Any]:
         """The variables in the order in which they were written."""
@@ -68,15 +72,18 @@ class Content:
 def content_of(node: Array | Group, decoding: Decoding, dropped: Collection[Any], sparse: bool) -> Content:
     """What a group holds, or an array by itself."""
     made = Content()
-    dense: list[Array] = []
-    for array, name in arrays_of(node, dropped):
+    found = list(arrays_of(node, dropped))
+    # Arrays of one attribute have their own names; others take those that are free.
+    taken = {names.variable_name(name) for array, name in found if name and len(array.schema_names) == 1}
+    for array, name in sorted(found, key=lambda one: one[0].sparse):
         if array.sparse:
-            _add_sparse(made, array, name, dropped, sparse)
+            _add_sparse(made, array, (name, taken), dropped, sparse)
         else:
-            _add(made, array, name, decoding, dropped)
-            dense.append(array)
-    for array in dense:
-        _add_coordinates(made, array, dropped, isinstance(node, Group))
+            _add(made, array, (name, taken), decoding, dropped)
+    for array, _ in found:
+        if not array.sparse:
+            _add_coordinates(made, array, dropped, isinstance(node, Group))
+    _check_counted(made, [array for array, _ in found])
     if decoding.decode_times is not False:
         _describe_bounds(made)
     _check_sizes(made)
@@ -119,16 +126,36 @@ def group_attrs(node: Group) -> dict[str, Any]:
     return {**notes.typed(given, noted.get("types")), **noted.get("attrs", {})}
 
 
-def _add(made: Content, array: Array, name: str, decoding: Decoding, dropped: Collection[Any]) -> None:
+def _called(made: Content, array: Array, attr: str, known: tuple[str, Collection[Any]]) -> Any:
+    """The name of a variable: an array of one attribute is the variable of its own name, several are named by
+    themselves, after their array too where that name is taken.
+
+    Raises:
+        InputError: that one is taken as well.
+    """
+    name, taken = known
+    alone = len(array.schema_names) == 1
+    called: Any = names.variable_name(name) if alone and name else attr
+    if alone or not (called in made.variables or called in taken):
+        return called
+    called = f"{name}_{attr}"
+    if called in made.variables or called in taken:
+        raise InputError(
+            f"the attribute {attr!r} of {array.path!r} would be the variable {called!r}, and there is one; open one "
+            f"array by itself, group={array.path!r}, or leave one out with drop_variables="
+        )
+    return called
+
+
+def _add(
+    made: Content, array: Array, known: tuple[str, Collection[Any]], decoding: Decoding, dropped: Collection[Any]
+) -> None:
     """The variables of a dense array."""
-    attrs = array.schema.attrs
+    attrs, name = array.schema.attrs, known[0]
     alone = len(attrs) == 1
     shared = dict(array.meta)
     for attr in attrs:
-        # An array of one attribute is the variable of its own name; several are named by themselves.
-        called = names.variable_name(name) if alone and name else attr.name
-        if not alone and called in made.variables:
-            called = f"{name}_{attr.name}"
+        called = _called(made, array, attr.name, known)
         if called in dropped:
             continue
         meta = dict(array[attr.name].meta)
@@ -138,6 +165,8 @@ def _add(made: Content, array: Array, name: str, decoding: Decoding, dropped: Co
         given = {**(shared if alone or name else {}), **meta}
         made.variables[called] = _variable(array, attr, (given, encoding, noted), decoding)
         _note(made, called, noted)
+        if "encoded" in noted or _is_attached(encoding):
+            made.characters.add(called)
 
 
 def _note(made: Content, name: Any, noted: Mapping[str, Any]) -> None:
@@ -155,8 +184,7 @@ def _variable(array: Array, attr: Attr, given: _Given, decoding: Decoding) -> An
     """The variable as xarray's decoders take it: lazy, with what they are to decode among its attributes."""
     attrs, recorded, noted = given
     types = noted.get("types", {})
-    is_attached = isinstance(recorded, Mapping) and "dataset" in recorded
-    if is_attached:
+    if _is_attached(recorded):
         types = {"attrs": recorded.get("types"), "encoding": recorded.get("types")}
     made = notes.typed(attrs, types.get("attrs"))
     encoding = _encoding(recorded, types.get("encoding"))
@@ -176,6 +204,11 @@ def _variable(array: Array, attr: Attr, given: _Given, decoding: Decoding) -> An
     chunks = dict(zip(dims, array.chunks, strict=True))
     encoding["preferred_chunks"] = {dim: max(1, size) for dim, size in chunks.items()}
     return Variable((*dims, *inner), indexing.LazilyIndexedArray(data), made, encoding)
+
+
+def _is_attached(recorded: Any) -> bool:
+    """Whether an encoding is that of an attached file."""
+    return isinstance(recorded, Mapping) and "dataset" in recorded
 
 
 def _encoding(recorded: Any, types: Any) -> dict[str, Any]:
@@ -199,16 +232,25 @@ def _dtype(text: str) -> Any:
         return text
 
 
-def _add_sparse(made: Content, array: Array, name: str, dropped: Collection[Any], wanted: bool) -> None:
+def _add_sparse(
+    made: Content, array: Array, known: tuple[str, Collection[Any]], dropped: Collection[Any], wanted: bool
+) -> None:
+    name = known[0]
     if not wanted:
         raise UnsupportedError(
             f"{array.path!r} of {array.uri!r} is a sparse array, which no variable of xarray shows: read it with "
             f"gridstone.dask.frame(a) or a.read().to_pandas(), leave it out with drop_variables=[{name!r}], or take "
             f"a small one as sparse.COO: open_dataset(..., sparse=True)"
         )
-    for called, variable in sparse_variables(array, name).items():
+    variables, coordinates = sparse_variables(array)
+    for attr, variable in variables.items():
+        called = _called(made, array, attr, known)
         if called not in dropped:
             made.variables[called] = variable
+    for dim, variable in coordinates.items():
+        if dim not in dropped and dim not in known[1]:
+            variable.encoding[_LABELS] = _COUNTED
+            _set_coordinate(made, array, dim, variable)
 
 
 def _add_coordinates(made: Content, array: Array, dropped: Collection[Any], in_group: bool) -> None:
@@ -227,20 +269,57 @@ def _add_coordinates(made: Content, array: Array, dropped: Collection[Any], in_g
         if values is None or array.shape[axis] == 0:
             continue
         shown = Shown(_label_attr(name, values), {}).values(values)
-        variable = Variable((name,), shown, dict(array.dim(dim).meta), {_LABELS: True})
-        if known is not None and not known.equals(variable):
-            raise InputError(
-                f"the arrays of this group have different labels along {name!r}, {array.path!r} others than those "
-                f"before, and a Dataset has one for each dimension; open one array by itself: group={array.path!r}"
-            )
-        made.variables.setdefault(name, variable)
+        kind = _NAMED if array.dim(dim).labels is not None else _COUNTED
+        _set_coordinate(made, array, name, Variable((name,), shown, dict(array.dim(dim).meta), {_LABELS: kind}))
 
 
-_LABELS = "gridstone_labels"
+def _set_coordinate(made: Content, array: Array, name: Any, variable: Any) -> None:
+    """Adds a coordinate that comes from an array's dimension. A variable of the name comes first.
+
+    Raises:
+        InputError: another array has others.
+    """
+    known = made.variables.get(name)
+    if known is not None and not _is_labels(known):
+        return
+    if known is not None and not known.equals(variable):
+        raise _differ(array, name)
+    made.variables.setdefault(name, variable)
+
+
+def _differ(array: Array, name: Any) -> InputError:
+    return InputError(
+        f"the arrays of this group have different labels or coordinates along {name!r}, {array.path!r} others than "
+        f"another one, and a Dataset has one for each dimension; open one array by itself: group={array.path!r}"
+    )
+
+
+def _check_counted(made: Content, arrays: Iterable[Array]) -> None:
+    """An `InputError` where an array counts from 0 along a dimension, and the coordinates of another are shown. Arrays
+    of variables have no coordinates of their own."""
+    for array in arrays:
+        if not array.sparse and "place" in noted_of(array):
+            continue
+        dims = array.dims if array.sparse else dims_of(array)
+        for axis, (name, dim) in enumerate(zip(dims, array.schema.dims, strict=True)):
+            shown = made.variables.get(name)
+            if shown is None or shown.encoding.get(_LABELS) != _COUNTED:
+                continue
+            if _counts_from_0(dim) and (array.sparse or array.dim(array.dims[axis]).labels is None):
+                raise _differ(array, name)
+
+
+_LABELS, _NAMED, _COUNTED = "gridstone_labels", "labels", "own coordinates"
+"""A key in the encoding of a coordinate that comes from a dimension, and where it is from there."""
 
 
 def _is_labels(variable: Any) -> bool:
     return _LABELS in variable.encoding
+
+
+def _counts_from_0(dim: Dim) -> bool:
+    """Whether the coordinates of a dimension are its positions."""
+    return not (dim.is_text or datatype.is_time(dim.dtype)) and datatype.ticks_of(dim.reach[0]) == 0
 
 
 def _label_attr(name: str, values: Any) -> Attr:
@@ -251,7 +330,7 @@ def _label_attr(name: str, values: Any) -> Attr:
 def _own_coordinates(array: Array, axis: int) -> Any:
     """The coordinates of a dimension that does not simply count from 0."""
     dim = array.schema.dims[axis]
-    if datatype.is_time(dim.dtype) or datatype.ticks_of(dim.reach[0]) != 0:
+    if not _counts_from_0(dim):
         low = datatype.ticks_of(dim.reach[0])
         dtype = datatype.numpy_of(dim.dtype)
         if dtype.kind in "mM":

@@ -33,7 +33,8 @@ def as_stored(array: Array, one: Planned, widens: bool = False) -> Planned:
     if "encoded" not in noted:
         if "encoded" in one.noted:
             raise InputError(
-                f"{one.name!r} is given with an encoding, and the array holds plain values; append without encoding="
+                f"{one.name!r} has an encoding, as dates of other calendars do, and its array holds plain values of "
+                f"{attr.dtype}; write it without encoding=, and such dates as datetime64"
             )
         return replace(one, form=form)
     is_number = datatype.numpy_of(attr.dtype).kind in "iuf"
@@ -63,6 +64,15 @@ def decoded(array: Array, name: str) -> Any:
 
     found = content_of(array, Decoding(), (), False).variables
     return decode_cf_variable(name, found[array.schema_names[0] if name not in found else name])
+
+
+def shown(one: Planned) -> Any:
+    """The values of a variable that was encoded as a Dataset shows them."""
+    from xarray import Variable
+    from xarray.conventions import decode_cf_variable
+
+    variable = Variable(one.variable.dims, one.variable.values, dict(one.variable.attrs))
+    return decode_cf_variable(one.name, variable).values
 
 
 def _with_encoding(array: Array, one: Planned, noted: Any) -> Any:

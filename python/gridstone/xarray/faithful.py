@@ -103,7 +103,12 @@ def losses(name: Hashable, dims: Any, values: Any, made: Any, decoding: Mapping[
     if made.dtype.kind == "f" and given.dtype.kind in "mMO":
         # Floats of times are rounded in their last digits; the encoder may have chosen other units for them.
         wanted = _decoded(name, dims, made.data, made.attrs, given.dtype.kind)
-    return np.asarray((is_gone != _gaps(back)) | ~(is_gone | np.asarray(back == wanted, np.bool_)))
+    try:
+        same = np.asarray(back == wanted, np.bool_)
+    except TypeError:
+        # Dates of two calendars do not compare.
+        same = np.zeros(given.shape, np.bool_)
+    return np.asarray((is_gone != _gaps(back)) | ~(is_gone | same))
 
 
 def _digits(*types: np.dtype[Any]) -> float:

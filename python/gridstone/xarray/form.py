@@ -23,10 +23,13 @@ class Form:
     dtype: str
     nullable: bool = False
     noted: Mapping[str, Any] = field(default_factory=dict)
+    fill: Any = None
+    """The number that stands for missing values in an encoding."""
 
     def attribute(self, name: str, filters: Any = "auto") -> Attr:
-        """The attribute; unwritten floats are NaN, as everywhere in xarray."""
-        fill = np.nan if self.dtype in ("float16", "float32", "float64") else None
+        """The attribute; unwritten floats are NaN, as everywhere in xarray, and numbers of an encoding what stands for
+        missing ones there."""
+        fill = np.nan if self.dtype in ("float16", "float32", "float64") else self.fill
         return Attr(name, self.dtype, nullable=self.nullable, fill=fill, filters=filters)
 
 
@@ -236,9 +239,14 @@ def prepared(form: Form, values: Any, name: str = "a variable") -> Any:
     """Values as an attribute of this form takes them.
 
     Raises:
-        InputError: objects that the type does not have: gaps without a place for them, numbers that it would change.
+        InputError: values that the type does not have: gaps without a place for them, numbers that it would change,
+            and what would become a date.
     """
     given = np.asarray(values)
+    if form.dtype.startswith(("datetime64", "timedelta64")) and given.dtype.kind not in "mM":
+        return _without_times(form, given, name)
+    if given.dtype.kind in "TU" and form.dtype != "string":
+        raise InputError(f"{name!r} has texts, and its array is of {form.dtype}; convert them first")
     if given.dtype.kind == "T":
         given = given.astype(object)
     elif given.dtype.kind == "U":
@@ -262,10 +270,23 @@ def prepared(form: Form, values: Any, name: str = "a variable") -> Any:
     return np.ma.MaskedArray(filled, mask=gone) if form.nullable else filled
 
 
+def _without_times(form: Form, values: AnyArray, name: str) -> AnyArray:
+    """Values that have no time among them as those of an array of times: all of them have to be missing. Numbers and
+    texts would become dates there."""
+    held = [one for one in values.ravel().tolist() if not is_missing(one)]
+    if held:
+        raise InputError(
+            f"{name!r} has values that are no times, such as {brief(held[0])}, and its array is of {form.dtype}; "
+            f"convert them first, such as ds[{name!r}].astype('datetime64[s]')"
+        )
+    made = np.full(values.shape, "NaT", datatype.numpy_of(form.dtype))
+    return np.ma.MaskedArray(made, mask=True) if form.nullable else made
+
+
 def _blank(form: Form) -> Any:
     """What lies below a gap."""
     blanks: dict[str, Any] = {"string": "", "bytes": b"", "bool": False}
-    return blanks.get(form.dtype, 0)
+    return blanks.get(form.dtype.partition("[")[0], 0)
 
 
 def _check_kinds(form: Form, values: AnyArray, name: str) -> None:
@@ -292,10 +313,7 @@ def _cast(form: Form, values: AnyArray, name: str) -> AnyArray:
 
 
 def _is_kept(values: AnyArray, made: AnyArray) -> AnyArray:
-    """Where objects are the numbers that they became; floats may be rounded to shorter ones, integers and truths may
-    not."""
-    if made.dtype.kind not in "biufc":
-        return np.ones(values.shape, np.bool_)
+    """Where objects are the values that they became; floats may be rounded to shorter ones, others may not."""
     if made.dtype.kind not in "fc":
         return np.asarray(made.astype(object) == values, np.bool_)
     pairs = zip(values.ravel().tolist(), made.ravel().tolist(), strict=True)

@@ -38,6 +38,8 @@ def plain(attrs: Mapping[Any, Any], what: str) -> tuple[dict[str, Any], Types]:
 
 def _plain(value: Any) -> tuple[Any, list[Any] | None]:
     if isinstance(value, np.ndarray):
+        if value.dtype.kind == "V":
+            raise InputError(f"an attribute has no structured type, {value.dtype}: give its fields one by one")
         kind = [value.dtype.str, list(value.shape)]
         if value.dtype.kind == "c":
             parts = np.stack((value.real, value.imag), -1)

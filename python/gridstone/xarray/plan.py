@@ -2,15 +2,17 @@
 
 import warnings
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..base.printable import brief
+from ..column import datatype
 from ..errors import InputError
 from . import names, notes
-from .form import Form, form_of
+from .faithful import losses
+from .form import Form, form_of, is_missing
 from .layout import Layout, layout_of
 
 _OF_ANOTHER_FILE = ("source", "original_shape", "preferred_chunks", "chunksizes", "contiguous", "chunks", "shards")
@@ -131,21 +133,61 @@ def _planned(stored: str, name: Hashable, variable: Any, asked: Mapping[str, Any
     from xarray.conventions import ensure_not_multiindex
 
     ensure_not_multiindex(variable, name=name)
+    if not isinstance(variable.dtype, np.dtype):
+        raise InputError(
+            f"variable {name!r} has a type of pandas, {variable.dtype}, which arrays do not have: make objects of it, "
+            f"ds[{name!r}].astype(object), or times in UTC without a zone"
+        )
     explicit = asked is not None and any(key in _OF_VALUES for key in asked)
     if asked is not None:
         variable = variable.copy(deep=False)
         variable.encoding = dict(asked)
-    if explicit or _holds_cftime(variable):
-        return _encoded(stored, name, variable)
+    if explicit or _holds_cftime(name, variable):
+        made = _encoded(stored, name, variable)
+        if not explicit:
+            _check_dates(name, variable, made)
+        return made
     return _native(stored, name, variable)
 
 
-def _holds_cftime(variable: Any) -> bool:
-    """Whether values are dates of a calendar that no type of a store has."""
+def _holds_cftime(name: Hashable, variable: Any) -> bool:
+    """Whether values are dates of a calendar that no type of a store has.
+
+    Raises:
+        InputError: dates with missing ones among them, which xarray does not encode.
+    """
     if variable.dtype.kind != "O" or variable.size == 0:
         return False
     first = variable[(0,) * variable.ndim].values[()]
-    return type(first).__module__.partition(".")[0] == "cftime"
+    if not _is_cftime(first) and not is_missing(first):
+        return False
+    values = np.asarray(variable.values).ravel().tolist()
+    gap = next((one for one in values if is_missing(one)), _NO_GAP)
+    if gap is not _NO_GAP and any(map(_is_cftime, values)):
+        raise InputError(
+            f"variable {name!r} has dates of cftime and {brief(gap)} among them, for which their encoding has no "
+            f"place: fill it, or write numbers with units and a fill value"
+        )
+    return _is_cftime(first)
+
+
+_NO_GAP = object()
+
+
+def _is_cftime(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "cftime"
+
+
+def _check_dates(name: Hashable, variable: Any, made: Planned) -> None:
+    """An `InputError` if xarray's encoder has lost parts of dates, as it does of microseconds many years apart."""
+    decoding = {key: made.encoding[key] for key in made.noted["encoded"]}
+    dates = np.asarray(variable.values)
+    lost = losses(name, variable.dims, dates, made.variable, decoding)
+    if lost.any():
+        raise InputError(
+            f"variable {name!r}: {brief(dates[lost].ravel()[0])} is another date in {decoding['units']!r}, the units "
+            f"that xarray finds for it; give others: encoding={{{name!r}: {{'units': …}}}}"
+        )
 
 
 def _native(stored: str, name: Hashable, variable: Any) -> Planned:
@@ -237,8 +279,18 @@ def _encoded(stored: str, name: Hashable, variable: Any) -> Planned:
     made.encoding, of_encoding = notes.plain(kept, f"the encoding of {stored!r}")
     made.noted = {**form.noted, **names.noted_dims(stored, data.dims)}
     made.noted["encoded"] = [key for key in decoding if key in made.encoding]
+    made.form = replace(form, fill=_fill_of(form, decoding))
     _note_types(made, types, of_encoding)
     return made
+
+
+def _fill_of(form: Form, decoding: Mapping[Any, Any]) -> Any:
+    """The integer that stands for missing values in an encoding; None if there is none."""
+    fill = decoding.get("_FillValue", decoding.get("missing_value"))
+    kind = datatype.numpy_of(form.dtype)
+    if kind.kind not in "iu" or not isinstance(fill, int | np.integer):
+        return None
+    return int(fill) if np.iinfo(kind).min <= fill <= np.iinfo(kind).max else None
 
 
 def _as_texts(encoding: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -31,8 +31,8 @@ def reduce(
     """Reduces a variable along dimensions by the engine: tile by tile, on all threads, in bounded memory.
 
     Values, coordinates and names are those of the method of xarray (`ds["t"].mean("time")`); only the result is in
-    memory. It is for variables that are lazy and stored as they are shown: opened, perhaps cut by `isel` or `sel` with
-    single positions and slices, and not changed, loaded or encoded.
+    memory. Means of times are cut to whole units. It is for variables that are lazy and stored as they are shown:
+    opened, perhaps cut by `isel` or `sel` with single positions and slices, and not changed, loaded or encoded.
 
     Args:
         obj: a DataArray of a Dataset that was opened with the engine "gridstone"; or such a Dataset, for all of its
@@ -78,6 +78,8 @@ def reduce(
     stays = obj.drop_vars([name for name, one in obj.coords.items() if not set(gone).isdisjoint(one.dims)])
     shown = stays.isel(dict.fromkeys(gone, 0), drop=True)
     made = shown.copy(data=np.reshape(values, shown.shape))
+    # A sum may not fit the packing of the values that it is of.
+    made.encoding = {}
     if not keep_attrs:
         made.attrs = {}
     return made
@@ -114,6 +116,10 @@ def _stored(given: Any) -> tuple[Array, str, tuple[Any, ...]]:
     if not found.is_reducible:
         raise UnsupportedError(
             f"reduce(): the values of {given.name!r} are shown as another type than they are stored in; {_OTHERWISE}"
+        )
+    if found.dtype.kind == "c":
+        raise UnsupportedError(
+            f"reduce(): {given.name!r} has complex numbers, which the engine has no order of; {_OTHERWISE}"
         )
     whole = tuple(slice(None) for _ in found.shape) if key is None else key
     if not all(

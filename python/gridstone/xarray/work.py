@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..arrays.metadata import encode
 from ..errors import ExistsError, InputError, NotFoundError
 from ..stores.transaction import Transaction
 from . import append, blocks, creation, notes, region
@@ -83,13 +84,13 @@ def _cleared(tx: Transaction, asked: Asked) -> None:
 
 def _fill(tx: Transaction, asked: Asked, plan: Plan, later: list[blocks.Block]) -> None:
     tx.group(plan.path)
-    if asked.append_dim is not None and tx.ls(plan.path):
-        later += append.appended(tx, plan.path, plan.variables, asked.append_dim)
-        return
-    _describe(tx, plan, asked.mode)
     there = creation.there(tx, plan.path)
     if asked.mode == "r+":
         creation.check_there(plan.path, plan.variables, there)
+    _describe(tx, plan, asked.mode)
+    if asked.append_dim is not None and tx.ls(plan.path):
+        later += append.appended(tx, asked.path, plan.path, plan.variables, asked.append_dim)
+        return
     there.above = creation.above(tx, asked.path, plan.path, plan.variables)
     later += creation.created(tx, plan.path, plan.variables, there)
 
@@ -121,4 +122,5 @@ def _noted(plan: Plan, before: Any) -> dict[str, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
+    """Whether two values are stored alike: 1, 1.0 and True, which are equal, are not."""
+    return repr(encode(one, "an attribute")) == repr(encode(other, "an attribute"))

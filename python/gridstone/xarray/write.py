@@ -47,6 +47,7 @@ def to_gridstone(
             block is there once, behind those of the commits before it.
             Variables without it must be as they are there, and those that are new are missing before. Types and
             encodings are those of the group; floats are rounded to shorter ones, other values must not change.
+            Attributes of the Dataset are added or replaced.
         region: where variables that are there are written: a dict of slices by dimension, "auto" for a dimension whose
             place its coordinates tell, or "auto" for all. Regions of several processes need no alignment.
         encoding: by variable, how it is stored: `chunks` or `tile`, `filters` (or `zlib`, `complevel`, `shuffle`); and

@@ -176,3 +176,44 @@ def test_texts_longer_than_the_noted_width(tmp_path, kind, is_lazy):
     with opened(uri) as found:
         assert found.v.values.tolist() == ["ab", "longtext", "e"] and found.v[1].values == "longtext"
         assert opened(uri).v[[0, 2]].values.dtype == "U2"
+
+
+def test_new_packed_variables_with_a_fill_value_are_missing_before(tmp_path):
+    uri = tmp_path / "a.gs"
+    gs.to_gridstone(xr.Dataset({"v": ("x", [1.0])}), uri)
+    more = xr.Dataset({"v": ("x", [4.0]), "n": ("x", [2.5])})
+    encoding = {"n": {"dtype": "int16", "scale_factor": 0.5, "_FillValue": -9}}
+    gs.to_gridstone(more, uri, append_dim="x", encoding=encoding)
+    assert opened(uri).n.values.tolist()[1:] == [2.5] and np.isnan(opened(uri).n.values[0])
+
+
+def test_an_append_adds_no_variable_where_the_mode_has_none(tmp_path):
+    uri = tmp_path / "a.gs"
+    gs.to_gridstone(xr.Dataset({"v": ("x", [1.0])}), uri)
+    more = xr.Dataset({"v": ("x", [4.0]), "n": ("x", [2.5])})
+    version = gs.open(uri).version
+    with pytest.raises(gs.NotFoundError, match="'n'"):
+        gs.to_gridstone(more, uri, append_dim="x", mode="r+")
+    assert gs.open(uri).version == version
+    gs.to_gridstone(more[["v"]], uri, append_dim="x", mode="r+")
+    assert opened(uri).v.values.tolist() == [1, 4]
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_a_tree_grows_with_the_coordinates_above(tmp_path, is_lazy):
+    uri = tmp_path / "a.gs"
+
+    def tree(first, last):
+        below = xr.Dataset({"w": (("t", "y"), np.arange(2.0 * first, 2 * last).reshape(-1, 2))})
+        top = xr.Dataset({"v": ("t", np.arange(first, last))}, {"t": np.arange(first, last) * 1.5})
+        made = xr.DataTree.from_dict({"/": top, "/a": below, "/a/b": below.w[:, 0].to_dataset(name="u")})
+        return made.chunk() if is_lazy else made
+
+    gs.to_gridstone(tree(0, 3), uri)
+    gs.to_gridstone(tree(3, 5), uri, append_dim="t")
+    with xr.open_datatree(uri, engine="gridstone") as found:
+        xr.testing.assert_identical(found.load(), tree(0, 5).load())
+    assert gs.open(uri, path="/a/b/u").dim("t").labels.tolist() == [0, 1.5, 3, 4.5, 6]
+    # A group by itself would be longer than the coordinates that it has from above.
+    alone = tree(5, 6)["a"].to_dataset(inherit=False)
+    _refused(uri, "another group", lambda: gs.to_gridstone(alone, uri, group="/a", append_dim="t"))

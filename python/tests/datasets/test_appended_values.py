@@ -174,3 +174,77 @@ def test_the_name_of_what_has_none_is_refused(tmp_path):
         gs.to_gridstone(xr.Dataset({"__values__": ("x", [1.0])}), tmp_path / "a.gs")
     gs.to_gridstone(xr.Dataset({None: ("x", [1.0])}), tmp_path / "b.gs")
     assert list(opened(tmp_path / "b.gs").variables) == [None]
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+@pytest.mark.parametrize("is_region", [False, True])
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (np.array([b"abc", b"d"]), np.array([b"longer", b"x"], object)),
+        (np.array([b"abc", b"d"]), np.array([b"x\0", b"x"], object)),
+        (np.array([b"abc", b"d"]), np.array([1, 2], object)),
+        (DAYS[:2], np.array([1, 2])),
+        (DAYS[:2], np.array([1, None], object)),
+        (DAYS[:2], np.array(["2001-01-01", "2001-01-02"])),
+        (DAYS[:2] - DAYS[0], np.array([1.5, 2])),
+        (DAYS[:2], _of_calendar((1, 0), (2, 0))),
+        (_of_calendar((1, 0), (2, 0)), DAYS[:2]),
+        (_of_calendar((1, 0), (2, 0)), np.array([*_of_calendar((1, 0)), None], object)),
+        (_of_calendar((1, 0), (2, 0)), np.array([None, *_of_calendar((1, 0))], object)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::xarray.SerializationWarning")
+def test_what_would_be_cut_or_become_a_date_is_refused(tmp_path, first, then, is_lazy, is_region):
+    uri = tmp_path / "a.gs"
+    gs.to_gridstone(xr.Dataset({"v": ("x", first)}), uri)
+    before = opened(uri).load()
+    given = xr.Dataset({"v": ("x", then)})
+    where = {"region": {"x": slice(0, 2)}} if is_region else {"append_dim": "x"}
+    _refused(uri, "'v'", lambda: gs.to_gridstone(given.chunk() if is_lazy else given, uri, **where))
+    xr.testing.assert_identical(before, opened(uri).load())
+
+
+def test_objects_that_are_missing_among_times(tmp_path):
+    uri = tmp_path / "a.gs"
+    gs.to_gridstone(xr.Dataset({"v": ("x", DAYS[:1])}), uri)
+    gs.to_gridstone(xr.Dataset({"v": ("x", np.array([None, np.nan], object))}), uri, append_dim="x")
+    assert opened(uri).v.values.tolist() == [*DAYS[:1].tolist(), None, None]
+
+
+def test_the_variable_of_a_block_is_named(tmp_path):
+    uri = tmp_path / "a.gs"
+    gs.to_gridstone(xr.Dataset({"speed": ("x", np.array(["a"], np.dtypes.StringDType()))}), uri)
+    gaps = np.array(["b", None], np.dtypes.StringDType(na_object=None))
+    more = xr.Dataset({"speed": ("x", gaps)}).chunk({"x": 1})
+    _refused(uri, "'speed' has missing values", lambda: gs.to_gridstone(more, uri, append_dim="x"))
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_labels_of_an_encoded_coordinate_are_what_is_shown(tmp_path, is_lazy):
+    uri = tmp_path / "a.gs"
+    encoding = {"lat": {"dtype": "int16", "scale_factor": 0.5}}
+    first = xr.Dataset({"v": ("lat", [1.0, 2.0])}, {"lat": [1, 2]})
+    gs.to_gridstone(first, uri, encoding=encoding)
+    more = xr.Dataset({"v": ("lat", [3.0, 4.0])}, {"lat": [3.4, 4.1]})
+    gs.to_gridstone(more.chunk() if is_lazy else more, uri, append_dim="lat")
+    labels = gs.open(uri, path="/v").dim("lat").labels
+    assert labels.tolist() == opened(uri).lat.values.tolist() == [1, 2, 3.5, 4]
+    assert labels.dtype == opened(uri).lat.dtype
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_labels_that_the_type_of_those_before_lacks_are_refused(tmp_path, is_lazy):
+    uri = tmp_path / "a.gs"
+    schema = gs.Schema([gs.Dim("x", (0, 1), labels=np.array([1, 2]))], [gs.Attr("v", "float64")])
+    gs.group(uri, mode="a").create("v", schema)
+    more = xr.Dataset({"v": ("x", [3.0, 4.0])}, {"x": [3.5, 4.0]})
+    _refused(
+        uri,
+        "labels along 'x'.*int64.*3.5",
+        lambda: gs.to_gridstone(more.chunk() if is_lazy else more, uri, append_dim="x"),
+    )
+    more["x"] = [3.0, 4.0]
+    gs.to_gridstone(more.chunk() if is_lazy else more, uri, append_dim="x")
+    labels = gs.open(uri, path="/v").dim("x").labels
+    assert labels.dtype == np.int64 and labels.tolist() == [1, 2, 3, 4]

@@ -90,3 +90,15 @@ def test_a_commit_whose_answer_was_lost_is_tried_again(tmp_path, monkeypatch, la
     assert later.compute() == calls[0] == gs.group(uri).version
     with opened(uri) as found:
         xr.testing.assert_identical(found, expected)
+
+
+@pytest.mark.parametrize("key", ["_FillValue", "missing_value"])
+def test_packed_values_are_missing_until_they_are_written(tmp_path, key):
+    uri = tmp_path / "d.gs"
+    given = xr.Dataset({"v": ("x", np.array([1.5, np.nan, 3.0]))}).chunk({"x": 1})
+    later = gs.to_gridstone(given, uri, encoding={"v": {"dtype": "int16", "scale_factor": 0.5, key: -1}}, compute=False)
+    with opened(uri) as found:
+        assert np.isnan(found.v.values).all()
+    later.compute()
+    with opened(uri) as found:
+        xr.testing.assert_equal(found, given)

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import cftime
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +14,8 @@ from hypothesis.extra import numpy as npst
 from xarray_stores import opened, there_and_back
 
 import gridstone as gs
+
+NOLEAP = cftime.DatetimeNoLeap
 
 NAMES = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1, max_size=6).filter(
     lambda name: "/" not in name and name not in (".", "..")
@@ -115,6 +118,7 @@ def test_any_dataset_comes_back_identical(tmp_path_factory, dataset):
         xr.Dataset({"v": ("x", np.array(["ab", None], np.dtypes.StringDType(na_object=None)))}),
         xr.Dataset({"v": ("x", np.array(["ab", ""], np.dtypes.StringDType()))}),
         xr.Dataset({"v": ("x", np.array([2**63, 2**64 - 1], "u8")), "w": ("x", np.array([-(2**63)], "i8").repeat(2))}),
+        xr.Dataset({"v": ("x", np.array([b"a", b"b"])), "w": (("x", "y"), np.array([[b"", b"c"]] * 2))}),
         xr.Dataset({"v": (tuple("abcdefgh"), np.arange(256.0).reshape([2] * 8))}),
     ],
 )  # fmt: skip
@@ -212,6 +216,18 @@ def test_bounds_follow_the_encoding_of_their_times(tmp_path):
         (xr.Dataset({"v": ("x", [1], {"": 1})}), gs.InputError, "text that is not empty"),
         (xr.Dataset({"v": ("x", np.zeros(2, "i4,f8"))}), gs.InputError, "cannot be stored"),
         (xr.Dataset({"v": ("x", np.zeros(2, np.longdouble))}), gs.InputError, "cannot be stored"),
+        (
+            xr.Dataset({"v": ("x", pd.array([1, None], dtype="Int64"))}),
+            gs.InputError,
+            "'v' has a type of pandas, Int64",
+        ),
+        (xr.Dataset({"v": ("x", pd.array(["a", None], dtype="string"))}), gs.InputError, "type of pandas, string"),
+        (xr.Dataset({"v": ("x", pd.Categorical(["a"]))}), gs.InputError, "type of pandas, category"),
+        (xr.Dataset(coords={"t": pd.date_range("2000", periods=2, tz="UTC")}), gs.InputError, "without a zone"),
+        (xr.Dataset({"v": ("x", [NOLEAP(2000, 1, 1), None])}), gs.InputError, "dates of cftime and None"),
+        (xr.Dataset({"v": ("x", [np.nan, NOLEAP(2000, 1, 1)])}), gs.InputError, "dates of cftime and nan"),
+        (xr.Dataset({"v": ("x", [NOLEAP(1, 1, 1, 0, 0, 0, 1), NOLEAP(9000, 1, 1)])}), gs.InputError, "another date"),
+        (xr.Dataset(attrs={"a": np.zeros(2, "i4,f8")}), gs.InputError, "no structured type"),
         (np.zeros(3), gs.InputError, "takes a Dataset"),
     ],
 )
@@ -247,8 +263,6 @@ def test_trees(tmp_path):
 
 
 def test_calendars_of_no_type_come_back_with_their_dates(tmp_path):
-    import cftime
-
     dates = np.array([cftime.Datetime360Day(2000, 2, 30), cftime.Datetime360Day(2000, 3, 1)], object)
     dataset = xr.Dataset({"v": ("t", [1, 2])}, {"t": dates})
     with warnings.catch_warnings():
@@ -272,3 +286,18 @@ def test_a_lazy_dataset_pickles_without_data(tmp_path):
         kept = pickle.dumps(found)
         assert len(kept) < 10_000
         xr.testing.assert_identical(pickle.loads(kept), dataset)
+
+
+@pytest.mark.parametrize("dtype", [object, "U1", np.dtypes.StringDType()])
+def test_coordinates_that_an_encoding_names_are_no_attribute(tmp_path, dtype):
+    dataset = xr.Dataset({"v": ("x", np.array(["a", "b"], dtype))}, {"lat": ("x", [1.0, 2.0])})
+    dataset.v.encoding = {"coordinates": "lat"}
+    with there_and_back(dataset, tmp_path / "d.gs") as found:
+        xr.testing.assert_identical(dataset, found)
+        assert found.v.dtype == dtype and found.v.encoding["coordinates"] == "lat"
+
+
+def test_bytes_of_plain_arrays_are_no_characters(tmp_path):
+    gs.array(tmp_path / "a.gs", np.array([b"a", b"b"]), dims=["x"], name="v")
+    with opened(tmp_path / "a.gs") as found:
+        assert found.v.dims == ("x",) and found.v.values.tolist() == [b"a", b"b"]

@@ -210,3 +210,49 @@ def test_indexing_is_that_of_numpy(tmp_path, seed):
             first, second = expected.v.isel(chosen), found.v.isel(chosen)
             then = {dim: cut for dim, cut in then.items() if dim in first.dims}
             xr.testing.assert_identical(first.isel(then), second.isel(then))
+
+
+def two_attributes(group, name, size=2):
+    schema = gs.Schema([gs.Dim("x", (0, size - 1))], [gs.Attr("u", "int64"), gs.Attr("w", "int64")])
+    group.create(name, schema).write({"u": np.arange(size), "w": np.arange(size) + 10})
+
+
+def test_no_variable_takes_the_place_of_another(tmp_path):
+    group = gs.group(tmp_path / "d.gs", mode="a")
+    two_attributes(group, "a")
+    two_attributes(group, "b")
+    group.create("u", gs.Schema([gs.Dim("x", (0, 1))], [gs.Attr("u", "int64")])).write({"u": [7, 8]})
+    with opened(tmp_path / "d.gs") as found:
+        assert {name: found[name].values.tolist() for name in found.variables} == {
+            "a_u": [0, 1], "w": [10, 11], "b_u": [0, 1], "b_w": [10, 11], "u": [7, 8]
+        }  # fmt: skip
+    group.create("b_u", gs.Schema([gs.Dim("x", (0, 1))], [gs.Attr("v", "int64")]))
+    with pytest.raises(gs.InputError, match="'b_u', and there is one"):
+        opened(tmp_path / "d.gs")
+    with opened(tmp_path / "d.gs", drop_variables="b") as found:
+        assert found["b_u"].values.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_arrays_that_begin_at_different_coordinates(tmp_path, name):
+    """Coordinates of one are not shown for another."""
+    group = gs.group(tmp_path / "d.gs", mode="a")
+    for called, low in ((name, 0), ("m", 5)):
+        group.create(called, gs.Schema([gs.Dim("x", (low, low + 1))], [gs.Attr("v", "int64")]))
+    with pytest.raises(gs.InputError, match=f"'/{name}' others"):
+        opened(tmp_path / "d.gs")
+    with opened(tmp_path / "d.gs", drop_variables=name) as found:
+        assert found.x.values.tolist() == [5, 6]
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_coordinates_beside_a_sparse_array(tmp_path, name):
+    pytest.importorskip("sparse")
+    group = gs.group(tmp_path / "d.gs", mode="a")
+    x = gs.Schema([gs.Dim("x_dim", (0, 4))], [gs.Attr("x", "float64")])
+    group.create("x", x).write({"x": np.arange(5) * 1.5})
+    sparse = gs.Schema([gs.Dim("x", (5, 9))], [gs.Attr("v", "int64")], sparse=True)
+    group.create(name, sparse).write_cells({"x": [6]}, {"v": [1]})
+    with opened(tmp_path / "d.gs", sparse=True) as found:
+        assert found.x.values.tolist() == [0, 1.5, 3, 4.5, 6]
+        assert found[name].data.todense().tolist() == [0, 1, 0, 0, 0]

@@ -154,3 +154,22 @@ def test_times_with_gaps(tmp_path, dim):
                     assert made.dtype.kind == expected.dtype.kind
         first = gs.xarray.reduce(found["t"], "min", dim, skipna=True).values
         assert np.array_equal(first, given["t"].fillna(times[2, 0]).min(dim).where(given["t"].count(dim) > 0), True)
+
+
+def test_a_reduction_has_not_the_packing_of_its_variable(tmp_path):
+    given = xr.Dataset({"v": ("x", np.arange(1000.0))})
+    given.v.encoding = {"dtype": np.dtype("int16"), "scale_factor": 1.0, "_FillValue": np.int16(-1)}
+    gs.to_gridstone(given, tmp_path / "d.gs")
+    with opened(tmp_path / "d.gs", cache=False) as found:
+        total = gs.xarray.reduce(found, "sum", "x")
+        assert total.v.encoding == {} == given.v.sum().encoding
+        gs.to_gridstone(total, tmp_path / "e.gs")
+    with opened(tmp_path / "e.gs", mask_and_scale=False) as shown:
+        assert shown.v == 499_500
+
+
+@pytest.mark.parametrize("func", ["sum", "mean", "max", "count", "all"])
+def test_complex_numbers_are_left_to_xarray(tmp_path, func):
+    gs.to_gridstone(xr.Dataset({"v": ("x", [1j, 2.0])}), tmp_path / "d.gs")
+    with opened(tmp_path / "d.gs", cache=False) as found, pytest.raises(gs.UnsupportedError, match=r"'v'.*complex"):
+        gs.xarray.reduce(found.v, func, "x")

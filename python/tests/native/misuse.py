@@ -22,7 +22,7 @@ FIXED = {
     "size_t": ctypes.c_size_t, "double": ctypes.c_double, "uint8_t": ctypes.c_uint8, "int": ctypes.c_int,
 }  # fmt: skip
 TEXTS = {
-    "uri": ["a.gs", "b.gs", "mem://m", "none.gs", "", "s3:/", "mem://"],
+    "uri": ["mem://m", "mem://n", "mem://m", "mem://n", "a.gs", "none.gs", "", "s3:/", "mem://"],
     "path": ["/", "/a", "/a/b", "a", "", "//", "/..", "/b"],
     "type": ["int64", "float64", "string", "int8", "datetime64[s]", "bytes", "bool", "float32[3]", "nonsense", ""],
     "name": ["x", "y", "v", "w", "s", "", "nothing"],
@@ -78,6 +78,7 @@ class Caller:
 
     def handle(self, kind: str) -> int:
         """Mostly one of the right kind."""
+        kind = self.draw.choice(list(self.handles) or [kind]) if kind == "gridstone_handle" else kind
         own = self.handles.get(kind, [])
         if own and self.chance(0.85):
             return self.draw.choice(own)
@@ -198,6 +199,10 @@ class Caller:
         message = self.library.gridstone_last_error()
         self.statuses[status] = self.statuses.get(status, 0) + 1
         assert 0 <= status <= 17 and (status == 0) == (message == b""), (name, status, message)
+        if name == "gridstone_free" and status == 0 and self.chance(0.9):
+            for own in self.handles.values():
+                if given[0].value in own:
+                    own.remove(given[0].value)
         for kind, out in outs:
             if status == 0 and out.value:
                 self.handles.setdefault(kind, []).append(out.value)
