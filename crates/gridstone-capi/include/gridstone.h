@@ -1121,7 +1121,8 @@ gridstone_status gridstone_array_append(gridstone_array array,
                                         uint64_t *version);
 
 /**
- * The array that the labels of a dimension lie in: of one dimension, a label for each coordinate. It is open for reading.
+ * The array that the labels of a dimension lie in, open for reading. It has one dimension, a label for each coordinate, and one attribute.
+ * Labels may be null in it.
  *
  * @param array the array.
  * @param dimension the dimension.
