@@ -23,28 +23,41 @@
 #![expect(clippy::missing_safety_doc, reason = "one contract for all functions: the first page of the header")]
 #![warn(missing_docs)]
 
+mod aggregate;
 mod array;
+mod arrow;
 mod call;
 mod cell;
+mod condition;
 mod context;
+mod field;
 mod handle;
 mod memory;
+mod points;
 mod read;
 mod region;
+mod result;
 mod schema;
+mod source;
 mod status;
 mod store;
 mod text;
 mod write;
 
+pub use aggregate::*;
 pub use array::*;
+pub use arrow::*;
 pub use call::*;
 pub use cell::*;
+pub use condition::*;
 pub use context::*;
 pub use handle::*;
+pub use points::*;
 pub use read::*;
 pub use region::*;
+pub use result::*;
 pub use schema::*;
+pub use source::*;
 pub use status::*;
 pub use store::*;
 pub use text::*;
