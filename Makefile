@@ -50,7 +50,8 @@ check: $(VENV)/.dev ## format, lints, documentation of the crate, house rules, t
 	@echo "== check: lints of Rust"
 	$(AS_WHEEL) cargo clippy --release --workspace --all-targets -- -D warnings
 	@echo "== check: the header of C"
-	$(AS_WHEEL) cargo run --release --quiet --package gridstone-header -- --check
+	$(AS_WHEEL) cargo build --release --quiet --workspace --bin gridstone-header
+	'$(TARGET)/release/gridstone-header' --check
 	@echo "== check: documentation of the crate"
 	RUSTDOCFLAGS='-D warnings' $(AS_WHEEL) cargo doc --release --no-deps --package gridstone --package gridstone-python
 	@echo "== check: the source archive"

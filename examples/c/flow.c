@@ -155,7 +155,9 @@ int main(int argc, char **argv) {
 
     CHECK(gridstone_array_refresh(image, NULL));
     gridstone_consolidate_options all = {.size = sizeof all, .strategy = "all"};
-    CHECK(gridstone_array_consolidate(image, &all, NULL, NULL));
+    gridstone_text report;
+    CHECK(gridstone_array_consolidate(image, &all, NULL, &report));
+    CHECK(gridstone_free(report));
     read_box(image);
     CHECK(gridstone_array_version(image, &version));
     printf("the image is at version %llu\n", (unsigned long long)version);

@@ -345,6 +345,43 @@ public:
         return Read(read);
     }
 
+    /** Reads all cells, with their coordinates. */
+    Result read_all(const Reading &what = {}, const Call &call = {}) const {
+        gridstone_result result = 0;
+        what.run([&](const auto *options) {
+            call.run([&](const gridstone_call *raw) { return gridstone_array_read_all(get(), options, raw, &result); });
+            return GRIDSTONE_OK;
+        });
+        return Result(result);
+    }
+
+    /** Reads single cells at coordinates; all attributes, unless some are named. */
+    Result points(const std::vector<Column> &coordinates, const std::vector<std::string> &attributes = {}, const Call &call = {}) const {
+        const std::vector<gridstone_column> raws = detail::raws(coordinates);
+        const std::vector<const char *> names = detail::pointers(attributes);
+        gridstone_result result = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_points(get(), raws.data(), raws.size(), names.empty() ? nullptr : names.data(), names.size(), raw, &result);
+        });
+        return Result(result);
+    }
+
+    /** How many cells a region and a condition select. */
+    uint64_t count(const Region &region = {}, const std::string &condition = "", const Call &call = {}) const {
+        uint64_t cells = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_count(get(), region.get(), detail::or_null(condition), raw, &cells);
+        });
+        return cells;
+    }
+
+    /** Aggregates by groups: `auto question = gridstone::sized<gridstone_question>(); …`. */
+    Result aggregate(const gridstone_question &question, const Call &call = {}) const {
+        gridstone_result result = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_array_aggregate(get(), &question, raw, &result); });
+        return Result(result);
+    }
+
     /** Writes a box in one commit, and gives its version. */
     uint64_t write(const Region &region, const std::vector<Column> &columns, const Call &call = {},
                    uint32_t order = GRIDSTONE_ORDER_ROW) {

@@ -135,7 +135,8 @@ pub unsafe extern "C" fn gridstone_array_append(
     })
 }
 
-/// The array that the labels of a dimension lie in: of one dimension, a label for each coordinate. It is open for reading.
+/// The array that the labels of a dimension lie in, open for reading. It has one dimension, a label for each coordinate, and one attribute.
+/// Labels may be null in it.
 ///
 /// @param array the array.
 /// @param dimension the dimension.

@@ -23,22 +23,29 @@
 #![expect(clippy::missing_safety_doc, reason = "one contract for all functions: the first page of the header")]
 #![warn(missing_docs)]
 
+mod aggregate;
 mod array;
+mod arrow;
 mod call;
 mod cell;
+mod condition;
 mod context;
 mod copies;
 mod deletion;
 mod evolution;
+mod field;
 mod group;
 mod handle;
 mod history;
 mod memory;
 mod metadata;
+mod points;
 mod read;
 mod receipt;
 mod region;
+mod result;
 mod schema;
+mod source;
 mod status;
 mod store;
 mod text;
@@ -47,9 +54,12 @@ mod upkeep;
 mod write;
 mod writer;
 
+pub use aggregate::*;
 pub use array::*;
+pub use arrow::*;
 pub use call::*;
 pub use cell::*;
+pub use condition::*;
 pub use context::*;
 pub use copies::*;
 pub use deletion::*;
@@ -58,10 +68,13 @@ pub use group::*;
 pub use handle::*;
 pub use history::*;
 pub use metadata::*;
+pub use points::*;
 pub use read::*;
 pub use receipt::*;
 pub use region::*;
+pub use result::*;
 pub use schema::*;
+pub use source::*;
 pub use status::*;
 pub use store::*;
 pub use text::*;

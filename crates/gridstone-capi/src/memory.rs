@@ -231,6 +231,41 @@ unsafe fn options_at<T: OptionStruct>(pointer: *const T) -> Outcome<T> {
     }
 }
 
+/// A struct of the caller that a call fills once it has succeeded, as far as the struct's `size` goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutStruct<T> {
+    place: *mut T,
+    given: usize,
+}
+
+impl<T: OptionStruct> OutStruct<T> {
+    /// A struct that must be there, with its size set.
+    ///
+    /// # Safety
+    /// A `pointer` that is not null points to a struct as long as its `size` says, which nothing else uses until the call ends.
+    pub(crate) unsafe fn new(pointer: *mut T) -> Outcome<Self> {
+        if pointer.is_null() {
+            return Err(null(T::NAME));
+        }
+        // SAFETY: not null; the rest is the caller's promise.
+        let given = unsafe { size_of_given(pointer.cast_const()) }?;
+        Ok(Self { place: pointer, given })
+    }
+
+    /// Fills all members but the size. Those that this library does not know become 0.
+    pub(crate) fn put(self, value: T) {
+        let (first, known) = (size_of::<usize>(), size_of::<T>());
+        let (to, from) = (self.place.cast::<u8>(), (&raw const value).cast::<u8>());
+        // SAFETY: the caller's struct is `given` bytes long, this one `known`; neither begins with less than a `usize`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.add(first), to.add(first), self.given.min(known) - first);
+            if self.given > known {
+                to.add(known).write_bytes(0, self.given - known);
+            }
+        }
+    }
+}
+
 /// The addresses of the elements of a list of option structs, which lie as far apart as the size of the first.
 ///
 /// # Safety

@@ -3,6 +3,7 @@
 use crate::array::{ArrayObject, gridstone_array};
 use crate::call::{Asked, gridstone_call};
 use crate::cell::{Buffers, gridstone_buffer};
+use crate::field::Field;
 use crate::handle::{Exclusive, Object, get, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, texts};
 use crate::region::{gridstone_region, region_of};
@@ -166,11 +167,20 @@ pub(crate) struct ReadObject {
     /// The dimensions, then the attributes that are read.
     names: Vec<String>,
     schema: Arc<Schema>,
-    portions: Exclusive<Portions>,
+    pub(crate) portions: Exclusive<Portions>,
 }
 
 impl Object for ReadObject {
     const NAME: &'static str = "a read";
+}
+
+impl ReadObject {
+    /// What its columns are.
+    pub(crate) fn fields(&self) -> Outcome<Vec<Field>> {
+        let dims = Field::of_dimensions(&self.schema);
+        let attrs = self.names.get(dims.len()..).unwrap_or_default();
+        Ok(dims.into_iter().chain(Field::of_attributes(&self.schema, attrs)?).collect())
+    }
 }
 
 /// Begins a read that is given in portions as large as the buffers of each call, of sparse and dense arrays. It shows the version that
@@ -287,13 +297,7 @@ pub unsafe extern "C" fn gridstone_read_counters(
         let out = unsafe { Out::new(counters, "counters") }?;
         let read = get::<ReadObject>(read)?;
         let found = read.portions.with(ReadObject::NAME, |portions| Ok(portions.counters()))?;
-        out.put(text_handle(counters_json(&found))?);
+        out.put(text_handle(found.to_json())?);
         Ok(())
     })
-}
-
-/// Counters as an object of JSON.
-pub(crate) fn counters_json(counters: &gridstone::base::CounterSnapshot) -> String {
-    let named = counters.entries().into_iter().map(|(name, value)| (name.to_owned(), serde_json::json!(value)));
-    serde_json::Value::Object(named.collect()).to_string()
 }

@@ -71,6 +71,10 @@ impl Failure {
         self.status
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A wrong argument.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::new(GRIDSTONE_ERROR_INPUT, message)
@@ -125,16 +129,21 @@ thread_local! {
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the body of a function of C: gives its status, and keeps what went wrong as the error of this thread.
-pub(crate) fn guarded(work: impl FnOnce() -> Outcome<()>) -> gridstone_status {
-    let outcome = match IN_CALLBACK.try_with(Cell::get) {
+/// Does work from which no panic comes, unless this thread is in a callback that may not call the library.
+pub(crate) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    match IN_CALLBACK.try_with(Cell::get) {
         Ok(false) => catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(failed(panic.as_ref()))),
         Ok(true) => Err(Failure::new(
             GRIDSTONE_ERROR_BUSY,
             "a log callback may not call the library, as locks may be held meanwhile: keep what it was given, and call later",
         )),
         Err(_) => Err(Failure::new(GRIDSTONE_ERROR_FAILED, "this thread is ending")),
-    };
+    }
+}
+
+/// Runs the body of a function of C: gives its status, and keeps what went wrong as the error of this thread.
+pub(crate) fn guarded(work: impl FnOnce() -> Outcome<()>) -> gridstone_status {
+    let outcome = contained(work);
     let status = outcome.as_ref().map_or_else(|failure| failure.status, |()| GRIDSTONE_OK);
     // A thread that is ending has no error to keep.
     let _ = LAST.try_with(|last| {

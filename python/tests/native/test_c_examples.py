@@ -48,7 +48,7 @@ def test_flow(compiler: str, built: Callable[..., Path], installed: Installed, t
     assert "99800 points in" in said
     store = str(tmp_path / "flow.gs")
     stored = gs.open(store, path="/image")
-    assert np.array_equal(stored.read()["light"], image()) and len(stored.fragments()) == 1
+    assert np.array_equal(stored.read()["light"], image()) and len(stored.fragments) == 1
     assert f"at version {stored.version}\n" in said
     check_points(gs.open(store, path="/points"), nullable=False)
     gs.verify(store)

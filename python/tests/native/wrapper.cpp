@@ -274,6 +274,39 @@ void transactions(const gs::Context &context) {
     REQUIRE(opened.version() == 2 && at(opened, 49) == 7.0);
 }
 
+void results(const gs::Context &context) {
+    gs::Schema schema = gs::Schema::sparse();
+    schema.axis<int64_t>("x", 0, 999).attribute<double>("v", true).attribute<std::string>("t");
+    gs::Array array = gs::Array::create(context, "mem://results", schema);
+    const int64_t x[] = {5, 700, 1};
+    const double v[] = {0.5, 0.0, 0.1};
+    const std::vector<uint8_t> valid{1, 0, 1};
+    const gs::Packed t(std::vector<std::string>{"five", "", "one"});
+    array.write_cells({gs::column("x", x), gs::column("v", v).validity(valid), t.column("t")});
+
+    gs::Result all = array.read_all();
+    REQUIRE(all.rows() == 3 && all.columns() == 3 && all.counters().front() == '{');
+    const gs::View<int64_t> xs = all.values<int64_t>("x");
+    const gs::View<double> vs = all.values<double>("v");
+    const gs::View<std::string> ts = all.values<std::string>("t");
+    REQUIRE(xs[0] == 1 && xs[2] == 700 && xs.end() - xs.begin() == 3);
+    REQUIRE(vs[1] == 0.5 && vs.is_null(2) && !vs.is_null(0) && ts[1] == "five" && ts[2].empty() && !ts.is_null(2));
+    THROWS(InputError, all.values<float>("v"));
+    THROWS(NotFoundError, all.values<float>("nothing"));
+    THROWS(InputError, all.column(3));
+    gs::Result some = array.points({gs::column("x", x, 1)}, {"t"});
+    REQUIRE(some.rows() == 1 && some.values<std::string>("t")[0] == "five");
+    REQUIRE(array.count() == 3 && array.count({}, "v > 0.2") == 1 && array.count(gs::Region{0, 9}) == 2);
+
+    auto question = gs::sized<gridstone_question>();
+    auto sum = gs::sized<gridstone_aggregate>();
+    sum.name = "total";
+    sum.text = "sum(v)";
+    question.aggregates = &sum;
+    question.aggregate_count = 1;
+    REQUIRE(array.aggregate(question).values<double>("total")[0] == 0.6);
+}
+
 #if __cplusplus >= 202002L
 void spans(const gs::Context &context) {
     gs::Array array = gs::Array::create(context, "mem://spans", gs::Schema::sparse().axis<uint32_t>("x", 0, 999).attribute<float>("v"));
@@ -300,6 +333,7 @@ int main() {
             calls(context);
             writers(context);
             transactions(context);
+            results(context);
 #if __cplusplus >= 202002L
             spans(context);
 #endif

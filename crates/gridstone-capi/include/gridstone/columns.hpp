@@ -431,6 +431,69 @@ template <class Function, class... Rooms> void fill(Function function, Rooms &..
 
 }  // namespace detail
 
+/* ---- answers that the library owns ---- */
+
+/** Values of a column of a result, valid as long as the result. */
+template <class T> class View {
+public:
+    View(const gridstone_column &column, size_t rows) : raw_(column), rows_(rows) {}
+
+    size_t size() const { return rows_; }
+    const T *data() const { return static_cast<const T *>(raw_.values); }
+    const T *begin() const { return data(); }
+    const T *end() const { return data() + rows_; }
+    const T &operator[](size_t row) const { return data()[row]; }
+    bool is_null(size_t row) const { return raw_.validity != nullptr && raw_.validity[row] == 0; }
+
+private:
+    gridstone_column raw_;
+    size_t rows_;
+};
+
+/** Texts or bytes of a column of a result, valid as long as the result. */
+template <> class View<std::string> {
+public:
+    View(const gridstone_column &column, size_t rows) : raw_(column), rows_(rows) {}
+
+    size_t size() const { return rows_; }
+    std::string_view operator[](size_t row) const {
+        const uint64_t first = raw_.offsets[row], last = raw_.offsets[row + 1];
+        return std::string_view(static_cast<const char *>(raw_.values) + first, static_cast<size_t>(last - first));
+    }
+    bool is_null(size_t row) const { return raw_.validity != nullptr && raw_.validity[row] == 0; }
+
+private:
+    gridstone_column raw_;
+    size_t rows_;
+};
+
+/** An answer whose columns the library owns. */
+class Result : public Handle {
+public:
+    using Handle::Handle;
+
+    uint64_t rows() const { return detail::made<uint64_t>(gridstone_result_rows, get()); }
+    uint64_t columns() const { return detail::made<uint64_t>(gridstone_result_columns, get()); }
+    std::string counters() const { return detail::text(gridstone_result_counters, get()); }
+
+    /** A column as C has it; its pointers are valid as long as the result. */
+    gridstone_column column(uint64_t index) const {
+        auto column = sized<gridstone_column>();
+        check(gridstone_result_column(get(), index, &column));
+        return column;
+    }
+    gridstone_column column(const std::string &name) const {
+        return column(detail::made<uint64_t>(gridstone_result_find, get(), name.c_str()));
+    }
+
+    /** The values of a column; an InputError unless they are of the type, which may go by another name, as "datetime64[s]" of int64_t. */
+    template <class T> View<T> values(const std::string &name, const std::string &type = type_name<T>::get()) const {
+        const gridstone_column found = column(name);
+        if (type != found.type) throw InputError(0, "the column \"" + name + "\" is " + found.type + ", and was taken for " + type);
+        return View<T>(found, static_cast<size_t>(rows()));
+    }
+};
+
 }  // namespace gridstone
 
 #endif

@@ -55,6 +55,7 @@ fn without_a_region_every_cell_goes_also_those_of_others_beyond_the_domain() {
     let ends = [c"4".as_ptr(), null()];
     // SAFETY: the ends live through the calls.
     let region = Held::of(|out| unsafe { gridstone_region_create(out) });
+    // SAFETY: as above.
     ok(unsafe { gridstone_region_add_texts(region.0, ends.as_ptr(), 2) });
     delete(&store.array, region.0, null());
     assert_eq!(sparse(&store.array), [(3, 3)]);

@@ -134,7 +134,10 @@ fn labels_are_listed_and_continued() {
         let mut buffer: gridstone_buffer = std::mem::zeroed();
         (buffer.size, buffer.name) = (size_of::<gridstone_buffer>(), c"label".as_ptr());
         (buffer.values, buffer.values_bytes) = (found.as_mut_ptr().cast(), size_of_val(&found));
+        let mut validity = [0_u8; 11];
+        (buffer.validity, buffer.validity_count) = (validity.as_mut_ptr(), validity.len());
         ok(gridstone_array_read(listed.0, 0, 0, &raw mut buffer, 1, null()));
+        assert_eq!(validity, [1; 11]);
         assert_eq!(found, [0, 1, 4, 9, 16, 25, 36, 49, 64, 81, 100]);
         let mut out = 7;
         let missing = gridstone_array_labels(store.array.0, c"y".as_ptr(), &raw mut out);

@@ -40,6 +40,7 @@ fn values_come_back_as_they_were_written() {
         let found =
             text_of(|out| unsafe { gridstone_metadata_get(array, null(), c"key \"with\" marks".as_ptr(), out) });
         assert_eq!(found.as_str(), text.to_str().unwrap());
+        // SAFETY: the place is there.
         let found = text_of(|out| unsafe { gridstone_metadata_all(array, null(), out) });
         assert_eq!(found, format!("{{\"key \\\"with\\\" marks\":{}}}", text.to_str().unwrap()));
     }

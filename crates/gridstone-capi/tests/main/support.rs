@@ -123,23 +123,31 @@ pub(crate) fn call() -> gridstone_call {
 }
 
 pub(crate) fn context() -> Held {
-    // SAFETY: the place is there.
-    Held::of(|out| unsafe { gridstone_context_create(null(), out) })
+    context_of(0)
+}
+
+/// A context with a memory budget.
+pub(crate) fn context_of(memory_budget: u64) -> Held {
+    // SAFETY: all zeros are a value of the options, which live through the call.
+    unsafe {
+        let mut options: gridstone_context_options = std::mem::zeroed();
+        (options.size, options.memory_budget) = (size_of::<gridstone_context_options>(), memory_budget);
+        Held::of(|out| gridstone_context_create(&raw const options, out))
+    }
 }
 
 /// A schema of one integer attribute "v" along "x" from 0 to 9 with tiles of 5.
 pub(crate) fn schema(sparse: bool) -> Held {
-    schema_to(9, sparse)
+    schema_to(9, 5, sparse)
 }
 
-/// As [`schema`], from 0 to `high`, in two tiles.
-pub(crate) fn schema_to(high: i64, sparse: bool) -> Held {
+/// As [`schema`], from 0 to `high`, with tiles of `tile`.
+pub(crate) fn schema_to(high: i64, tile: u64, sparse: bool) -> Held {
     // SAFETY: all zeros are a value of both structs; pointers live through the calls.
     unsafe {
         let mut options: gridstone_schema_options = std::mem::zeroed();
         (options.size, options.sparse) = (size_of::<gridstone_schema_options>(), u32::from(sparse));
         let schema = Held::of(|out| gridstone_schema_create(&raw const options, out));
-        let tile = high.unsigned_abs().div_ceil(2);
         ok(gridstone_schema_add_axis(schema.0, c"x".as_ptr(), c"int64".as_ptr(), 0, high, tile));
         let mut attribute: gridstone_attribute = std::mem::zeroed();
         attribute.size = size_of::<gridstone_attribute>();
@@ -177,6 +185,7 @@ impl Store {
 pub(crate) fn boxed(ends: &[i64]) -> Held {
     // SAFETY: the ends live through the calls.
     let region = Held::of(|out| unsafe { gridstone_region_create(out) });
+    // SAFETY: as above.
     ok(unsafe { gridstone_region_add(region.0, ends.as_ptr(), ends.len()) });
     region
 }

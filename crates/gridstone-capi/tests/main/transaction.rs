@@ -200,8 +200,7 @@ fn the_same_transaction_with_the_same_key_is_committed_once() {
     unsafe {
         for _ in 0..2 {
             let transaction = Held::of(|out| gridstone_transaction_begin(context.0, uri.as_ptr(), 0, keyed, out));
-            let group = if versions.is_empty() { c"/g" } else { c"/g" };
-            ok(gridstone_transaction_create_group(transaction.0, group.as_ptr()));
+            ok(gridstone_transaction_create_group(transaction.0, c"/g".as_ptr()));
             versions.push(number_of(|out| gridstone_transaction_commit(transaction.0, null(), out)));
         }
         assert_eq!(versions[0], versions[1]);

@@ -98,9 +98,10 @@ fn wrong_choices_of_a_consolidation_are_refused() {
     fails(refused, GRIDSTONE_ERROR_INPUT, "fragments is a null pointer");
     let refused = try_it(&|o| o.region = store.array.0, &mut out);
     fails(refused, GRIDSTONE_ERROR_HANDLE, "a region is needed");
+    let reading = store.again();
     // SAFETY: null pointers are refused.
     unsafe {
-        let refused = gridstone_array_consolidate(store.again().0, null(), null(), &raw mut out);
+        let refused = gridstone_array_consolidate(reading.0, null(), null(), &raw mut out);
         fails(refused, GRIDSTONE_ERROR_INPUT, "");
         let refused = gridstone_array_consolidate(store.array.0, null(), null(), null_mut());
         fails(refused, GRIDSTONE_ERROR_INPUT, "report is a null pointer");

@@ -37,6 +37,14 @@ impl Cells {
         Ok(())
     }
 
+    /// The cells `from..to`.
+    #[must_use]
+    pub fn part(&self, from: usize, to: usize) -> Self {
+        let (from, to) = (from.min(self.count), to.min(self.count));
+        let cut = |columns: &[Column]| columns.iter().map(|column| column.view().copy_range(from, to)).collect();
+        Self { count: to.saturating_sub(from), dims: cut(&self.dims), attrs: cut(&self.attrs) }
+    }
+
     /// The bytes of memory that they take.
     pub fn size_bytes(&self) -> u64 {
         self.dims.iter().chain(&self.attrs).map(|column| column.size_bytes() as u64).sum()

@@ -88,6 +88,18 @@ impl Portions {
         }
     }
 
+    /// The next cells as columns, first those that the last portion has left; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn next_batch(&mut self) -> Result<Option<Cells>> {
+        match self.held.take() {
+            Some((cells, given)) if given > 0 => Ok(Some(cells.part(given, cells.count))),
+            Some((cells, _)) => Ok(Some(cells)),
+            None => self.next_cells(),
+        }
+    }
+
     /// Nothing is given any more: for who cannot know which cells the last call gave.
     pub fn give_up(&mut self) {
         (self.held, self.failed) = (None, true);
