@@ -20,6 +20,69 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ArrowSchema {
+    const char *format;
+    const char *name;
+    const char *metadata;
+    int64_t flags;
+    int64_t n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ARROW_C_DATA_INTERFACE */
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ARROW_C_STREAM_INTERFACE */
+
 /**
  * Lets the domain grow, in the same commit, to take in what is written.
  */
@@ -54,6 +117,26 @@
  * What somebody should look at.
  */
 #define GRIDSTONE_LOG_WARNING 30
+
+/**
+ * All positions of a dimension.
+ */
+#define GRIDSTONE_POSITIONS_ALL 0
+
+/**
+ * `count` positions from `start` on, each `step` after the one before.
+ */
+#define GRIDSTONE_POSITIONS_STRIDED 1
+
+/**
+ * The positions in `list`, each with every position of the other dimensions.
+ */
+#define GRIDSTONE_POSITIONS_LISTED 2
+
+/**
+ * The positions in `list`, point by point with those of the other paired dimensions.
+ */
+#define GRIDSTONE_POSITIONS_PAIRED 3
 
 /**
  * Cells or tiles in the order of rows: the last dimension varies fastest.
@@ -121,6 +204,180 @@ typedef uint64_t gridstone_handle;
 typedef gridstone_handle gridstone_array;
 
 /**
+ * Boxes of cells. Where a function takes one, 0 means the whole domain.
+ */
+typedef gridstone_handle gridstone_region;
+
+/**
+ * What cells are grouped by.
+ */
+typedef struct gridstone_group_key {
+    /**
+     * `sizeof(gridstone_group_key)`
+     */
+    size_t size;
+    /**
+     * the name of the column in the answer, or NULL: the expression
+     */
+    const char *name;
+    /**
+     * the name of an attribute or a dimension, or an expression, as "abs(lat)"
+     */
+    const char *expression;
+    /**
+     * the width of bins, a whole number; 0: no such bins. A bin begins at a multiple of its width
+     */
+    uint64_t bin;
+    /**
+     * the width of bins, any number above 0; 0: no such bins
+     */
+    double bin_width;
+    /**
+     * the length of bins of times, as "1h", "1D" or "1M"; NULL: no such bins
+     */
+    const char *period;
+} gridstone_group_key;
+
+/**
+ * An aggregate.
+ */
+typedef struct gridstone_aggregate {
+    /**
+     * `sizeof(gridstone_aggregate)`
+     */
+    size_t size;
+    /**
+     * the name of the column in the answer, or NULL: the text
+     */
+    const char *name;
+    /**
+     * what it computes, as "count(*)", "mean(sog * 1.852)", "quantile(sog, 0.9)"
+     */
+    const char *text;
+} gridstone_aggregate;
+
+/**
+ * A question to the cells of an array: aggregates by groups.
+ */
+typedef struct gridstone_question {
+    /**
+     * `sizeof(gridstone_question)`
+     */
+    size_t size;
+    /**
+     * the cells, or 0: the whole domain
+     */
+    gridstone_region region;
+    /**
+     * a condition on cells, or NULL: every cell
+     */
+    const char *condition;
+    /**
+     * what cells are grouped by, or NULL: one group
+     */
+    const struct gridstone_group_key *keys;
+    /**
+     * structs in `keys`
+     */
+    size_t key_count;
+    /**
+     * the aggregates of each group
+     */
+    const struct gridstone_aggregate *aggregates;
+    /**
+     * structs in `aggregates`
+     */
+    size_t aggregate_count;
+    /**
+     * a condition on the columns of the answer, or NULL: every group
+     */
+    const char *having;
+    /**
+     * names of columns of the answer, each with " desc" behind it or without, or NULL: groups ascend by their keys
+     */
+    const char *const *order;
+    /**
+     * texts in `order`
+     */
+    size_t order_count;
+    /**
+     * so many groups at most; 0: all
+     */
+    uint64_t limit;
+    /**
+     * not 0: groups come in any order, which is quickest; `order` is NULL then
+     */
+    uint32_t any_order;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+} gridstone_question;
+
+/**
+ * A way to stop calls from another thread or from a signal's loop.
+ */
+typedef gridstone_handle gridstone_cancel;
+
+/**
+ * Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
+ * may be called from any thread, by one at a time, and must return normally: neither `longjmp` nor an exception may leave it.
+ */
+typedef int32_t (*gridstone_progress)(void *user, uint64_t done, uint64_t total);
+
+/**
+ * What goes with a call; all of it may be 0. Where a function takes it, NULL means none of it.
+ */
+typedef struct gridstone_call {
+    /**
+     * `sizeof(gridstone_call)`
+     */
+    size_t size;
+    /**
+     * stops the call when it is set, or 0
+     */
+    gridstone_cancel cancel;
+    /**
+     * receives how far the call is, or NULL
+     */
+    gridstone_progress progress;
+    /**
+     * is passed to `progress`
+     */
+    void *user;
+    /**
+     * the message of the commit, or NULL
+     */
+    const char *message;
+    /**
+     * a key of 1 to 64 bytes, or NULL: a commit that is repeated with the same key and content is done once
+     */
+    const uint8_t *commit_key;
+    /**
+     * bytes of `commit_key`
+     */
+    size_t commit_key_bytes;
+    /**
+     * `GRIDSTONE_CALL_GROW`, or 0
+     */
+    uint32_t flags;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+} gridstone_call;
+
+/**
+ * Columns of cells or of groups. They never change; many threads may use one.
+ */
+typedef gridstone_handle gridstone_result;
+
+/**
+ * An answer that is given in batches.
+ */
+typedef gridstone_handle gridstone_answers;
+
+/**
  * A text of the library, in UTF-8.
  */
 typedef gridstone_handle gridstone_text;
@@ -160,9 +417,32 @@ typedef struct gridstone_open_options {
 } gridstone_open_options;
 
 /**
- * A way to stop calls from another thread or from a signal's loop.
+ * A read that is given in portions.
  */
-typedef gridstone_handle gridstone_cancel;
+typedef gridstone_handle gridstone_read;
+
+/**
+ * How cells are written; 0 everywhere: they come in any order, and two at one place are an error.
+ */
+typedef struct gridstone_cells_options {
+    /**
+     * `sizeof(gridstone_cells_options)`
+     */
+    size_t size;
+    /**
+     * `GRIDSTONE_DEDUP_ERROR`, `_FIRST` or `_LAST`
+     */
+    uint32_t dedup;
+    /**
+     * not 0: the cells come in global order, which is checked
+     */
+    uint32_t sorted;
+} gridstone_cells_options;
+
+/**
+ * Written cells that no commit refers to yet: nobody sees them.
+ */
+typedef gridstone_handle gridstone_staged;
 
 /**
  * Is called with what happens: the level, the topic as "commit", what happened in words, and its values as an object of JSON. It may be
@@ -250,9 +530,125 @@ typedef struct gridstone_context_options {
 typedef gridstone_handle gridstone_context;
 
 /**
- * Boxes of cells. Where a function takes one, 0 means the whole domain.
+ * What is read; 0 everywhere: all attributes of all cells, in row order.
  */
-typedef gridstone_handle gridstone_region;
+typedef struct gridstone_read_options {
+    /**
+     * `sizeof(gridstone_read_options)`
+     */
+    size_t size;
+    /**
+     * the cells, or 0: the whole domain
+     */
+    gridstone_region region;
+    /**
+     * the names of attributes, or NULL: all
+     */
+    const char *const *attributes;
+    /**
+     * texts in `attributes`
+     */
+    size_t attribute_count;
+    /**
+     * a condition, as "sog > 3 and kind = 'tug'", or NULL: every cell
+     */
+    const char *condition;
+    /**
+     * `GRIDSTONE_ORDER_ROW`, `_COLUMN`, `_GLOBAL` or `_ANY`
+     */
+    uint32_t order;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+    /**
+     * bytes of a batch that the library holds meanwhile; 0: 8 MiB
+     */
+    uint64_t batch_bytes;
+} gridstone_read_options;
+
+/**
+ * Values of one attribute or dimension, a value for each cell.
+ *
+ * Values of fixed width lie side by side. Values that vary in length, texts and bytes, lie one behind the other, and `offsets` says where
+ * each begins and where the last ends.
+ */
+typedef struct gridstone_column {
+    /**
+     * `sizeof(gridstone_column)`
+     */
+    size_t size;
+    /**
+     * the name of the attribute or dimension
+     */
+    const char *name;
+    /**
+     * the type of the values, as "float32" or "datetime64[s]", which must be that of the schema; or NULL: it is not compared
+     */
+    const char *type;
+    /**
+     * the values
+     */
+    const void *values;
+    /**
+     * bytes of `values`
+     */
+    size_t values_bytes;
+    /**
+     * where each value begins in `values`, and where the last ends; NULL if values are of fixed width
+     */
+    const uint64_t *offsets;
+    /**
+     * numbers in `offsets`: one more than cells
+     */
+    size_t offset_count;
+    /**
+     * for each cell 1 if there is a value, 0 if it is null; NULL: none is null
+     */
+    const uint8_t *validity;
+    /**
+     * bytes of `validity`: as many as cells
+     */
+    size_t validity_count;
+} gridstone_column;
+
+/**
+ * What is chosen along one dimension. Positions are counted from the low end of its domain.
+ */
+typedef struct gridstone_positions {
+    /**
+     * `sizeof(gridstone_positions)`
+     */
+    size_t size;
+    /**
+     * `GRIDSTONE_POSITIONS_ALL`, `_STRIDED`, `_LISTED` or `_PAIRED`
+     */
+    uint32_t kind;
+    /**
+     * 0
+     */
+    uint32_t reserved;
+    /**
+     * the first position, of `_STRIDED`
+     */
+    uint64_t start;
+    /**
+     * how many positions, of `_STRIDED`
+     */
+    uint64_t count;
+    /**
+     * from one position to the next, of `_STRIDED`; below 0: downwards
+     */
+    int64_t step;
+    /**
+     * positions in any order, each as often as it is wanted, of `_LISTED` and `_PAIRED`
+     */
+    const uint64_t *list;
+    /**
+     * numbers in `list`
+     */
+    size_t list_count;
+} gridstone_positions;
 
 /**
  * Room for values of one attribute or dimension.
@@ -299,97 +695,6 @@ typedef struct gridstone_buffer {
      */
     size_t filled_bytes;
 } gridstone_buffer;
-
-/**
- * Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
- * may be called from any thread, by one at a time, and must return normally: neither `longjmp` nor an exception may leave it.
- */
-typedef int32_t (*gridstone_progress)(void *user, uint64_t done, uint64_t total);
-
-/**
- * What goes with a call; all of it may be 0. Where a function takes it, NULL means none of it.
- */
-typedef struct gridstone_call {
-    /**
-     * `sizeof(gridstone_call)`
-     */
-    size_t size;
-    /**
-     * stops the call when it is set, or 0
-     */
-    gridstone_cancel cancel;
-    /**
-     * receives how far the call is, or NULL
-     */
-    gridstone_progress progress;
-    /**
-     * is passed to `progress`
-     */
-    void *user;
-    /**
-     * the message of the commit, or NULL
-     */
-    const char *message;
-    /**
-     * a key of 1 to 64 bytes, or NULL: a commit that is repeated with the same key and content is done once
-     */
-    const uint8_t *commit_key;
-    /**
-     * bytes of `commit_key`
-     */
-    size_t commit_key_bytes;
-    /**
-     * `GRIDSTONE_CALL_GROW`, or 0
-     */
-    uint32_t flags;
-    /**
-     * 0
-     */
-    uint32_t reserved;
-} gridstone_call;
-
-/**
- * What is read; 0 everywhere: all attributes of all cells, in row order.
- */
-typedef struct gridstone_read_options {
-    /**
-     * `sizeof(gridstone_read_options)`
-     */
-    size_t size;
-    /**
-     * the cells, or 0: the whole domain
-     */
-    gridstone_region region;
-    /**
-     * the names of attributes, or NULL: all
-     */
-    const char *const *attributes;
-    /**
-     * texts in `attributes`
-     */
-    size_t attribute_count;
-    /**
-     * a condition, as "sog > 3 and kind = 'tug'", or NULL: every cell
-     */
-    const char *condition;
-    /**
-     * `GRIDSTONE_ORDER_ROW`, `_COLUMN`, `_GLOBAL` or `_ANY`
-     */
-    uint32_t order;
-    /**
-     * 0
-     */
-    uint32_t reserved;
-    /**
-     * bytes of a batch that the library holds meanwhile; 0: 8 MiB
-     */
-    uint64_t batch_bytes;
-} gridstone_read_options;
-
-/**
- * A read that is given in portions.
- */
-typedef gridstone_handle gridstone_read;
 
 /**
  * What an array is like, beside its dimensions and attributes; 0 everywhere: dense, in row order.
@@ -507,74 +812,6 @@ typedef struct gridstone_attribute {
 } gridstone_attribute;
 
 /**
- * Values of one attribute or dimension, a value for each cell.
- *
- * Values of fixed width lie side by side. Values that vary in length, texts and bytes, lie one behind the other, and `offsets` says where
- * each begins and where the last ends.
- */
-typedef struct gridstone_column {
-    /**
-     * `sizeof(gridstone_column)`
-     */
-    size_t size;
-    /**
-     * the name of the attribute or dimension
-     */
-    const char *name;
-    /**
-     * the type of the values, as "float32" or "datetime64[s]", which must be that of the schema; or NULL: it is not compared
-     */
-    const char *type;
-    /**
-     * the values
-     */
-    const void *values;
-    /**
-     * bytes of `values`
-     */
-    size_t values_bytes;
-    /**
-     * where each value begins in `values`, and where the last ends; NULL if values are of fixed width
-     */
-    const uint64_t *offsets;
-    /**
-     * numbers in `offsets`: one more than cells
-     */
-    size_t offset_count;
-    /**
-     * for each cell 1 if there is a value, 0 if it is null; NULL: none is null
-     */
-    const uint8_t *validity;
-    /**
-     * bytes of `validity`: as many as cells
-     */
-    size_t validity_count;
-} gridstone_column;
-
-/**
- * How cells are written; 0 everywhere: they come in any order, and two at one place are an error.
- */
-typedef struct gridstone_cells_options {
-    /**
-     * `sizeof(gridstone_cells_options)`
-     */
-    size_t size;
-    /**
-     * `GRIDSTONE_DEDUP_ERROR`, `_FIRST` or `_LAST`
-     */
-    uint32_t dedup;
-    /**
-     * not 0: the cells come in global order, which is checked
-     */
-    uint32_t sorted;
-} gridstone_cells_options;
-
-/**
- * Written cells that no commit refers to yet: nobody sees them.
- */
-typedef gridstone_handle gridstone_staged;
-
-/**
  * The call did what it was asked for.
  */
 #define GRIDSTONE_OK 0
@@ -674,6 +911,97 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * Answers a question: a row for each group, its keys first, then the aggregates. Nulls are left out of aggregates, and are a group of
+ * their own as keys.
+ *
+ * @param array the array.
+ * @param question the question.
+ * @param call what goes with the call, or NULL.
+ * @param result where the handle goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_BUDGET`: the answer does not fit into the memory budget: take it in batches, or with a limit.
+ */
+gridstone_status gridstone_array_aggregate(gridstone_array array,
+                                           const struct gridstone_question *question,
+                                           const struct gridstone_call *call,
+                                           gridstone_result *result);
+
+/**
+ * Answers a question in batches, in bounded memory. All cells are read before this returns.
+ *
+ * @param array the array.
+ * @param question the question.
+ * @param call what goes with the call, or NULL.
+ * @param answers where the handle goes; free it with `gridstone_free`, also before the end. One thread at a time may use it.
+ */
+gridstone_status gridstone_answers_create(gridstone_array array,
+                                          const struct gridstone_question *question,
+                                          const struct gridstone_call *call,
+                                          gridstone_answers *answers);
+
+/**
+ * The next groups of an answer.
+ *
+ * @param answers the answers.
+ * @param call what goes with the call, or NULL.
+ * @param result where the handle goes, to be freed with `gridstone_free`; 0 after the last group.
+ *
+ * After an error the answer is over, as it is not known which groups were given.
+ */
+gridstone_status gridstone_answers_next(gridstone_answers answers,
+                                        const struct gridstone_call *call,
+                                        gridstone_result *result);
+
+/**
+ * What was done for an answer so far, as JSON: names of counters and their values. Free the text.
+ *
+ * @param answers the answers.
+ * @param counters where the handle of the text goes.
+ */
+gridstone_status gridstone_answers_counters(gridstone_answers answers, gridstone_text *counters);
+
+/**
+ * Reduces a box of a dense array along all dimensions but those that remain: a row for each place along these, in row order of the shape
+ * that `gridstone_result_shape` gives, and a column for each aggregate.
+ *
+ * @param array a dense array.
+ * @param region one box, or 0: the whole domain.
+ * @param condition a condition on cells, or NULL: every cell.
+ * @param aggregates_given what is computed.
+ * @param aggregate_count how many.
+ * @param kept the dimensions that remain, by their number from 0, ascending; or NULL: none.
+ * @param kept_count how many.
+ * @param call what goes with the call, or NULL.
+ * @param result where the handle goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_UNSUPPORTED`: the array is sparse.
+ */
+gridstone_status gridstone_array_reduce(gridstone_array array,
+                                        gridstone_region region,
+                                        const char *condition,
+                                        const struct gridstone_aggregate *aggregates_given,
+                                        size_t aggregate_count,
+                                        const uint64_t *kept,
+                                        size_t kept_count,
+                                        const struct gridstone_call *call,
+                                        gridstone_result *result);
+
+/**
+ * Counts cells; of a dense array also those that were not written, which are what they read as.
+ *
+ * @param array the array.
+ * @param region the cells, or 0: the whole domain.
+ * @param condition a condition on cells, or NULL: every cell.
+ * @param call what goes with the call, or NULL.
+ * @param cells where the number goes.
+ */
+gridstone_status gridstone_array_count(gridstone_array array,
+                                       gridstone_region region,
+                                       const char *condition,
+                                       const struct gridstone_call *call,
+                                       uint64_t *cells);
+
+/**
  * The version of its store that an array shows.
  */
 gridstone_status gridstone_array_version(gridstone_array array, uint64_t *version);
@@ -727,6 +1055,88 @@ gridstone_status gridstone_array_at(gridstone_array array,
                                     gridstone_array *other);
 
 /**
+ * A result as an array of Arrow: a struct with a child for each column, over the memory of the result, which stays as long as the array
+ * is not released. The result may be freed before.
+ *
+ * @param result the result.
+ * @param schema where the type goes; release it.
+ * @param array where the values go; release it.
+ */
+gridstone_status gridstone_result_to_arrow(gridstone_result result,
+                                           struct ArrowSchema *schema,
+                                           struct ArrowArray *array);
+
+/**
+ * Moves a read into a stream of Arrow, whose batches are as large as `batch_bytes` of the read says, about: what the read has not given
+ * yet. The read's handle is used up, and is still to be freed.
+ *
+ * @param read the read.
+ * @param stream where the stream goes; release it, also before its end. One thread at a time may use it.
+ */
+gridstone_status gridstone_read_to_arrow(gridstone_read read,
+                                         struct ArrowArrayStream *stream);
+
+/**
+ * Moves an answer into a stream of Arrow: what it has not given yet. The handle of the answers is used up, and is still to be freed.
+ *
+ * @param answers the answers.
+ * @param stream where the stream goes; release it, also before its end. One thread at a time may use it.
+ */
+gridstone_status gridstone_answers_to_arrow(gridstone_answers answers,
+                                            struct ArrowArrayStream *stream);
+
+/**
+ * Writes the cells of a stream of Arrow, in one commit and in bounded memory: its structs have a column for each dimension and for
+ * attributes, by name. A column of another type is taken if nothing is lost by it: wider or narrower numbers, other units of times, texts
+ * with short offsets, dictionaries. The stream is released in any case, also after an error, unless its pointer is null.
+ *
+ * @param array an array that is open for writing.
+ * @param stream the stream; it is moved away.
+ * @param how in which order cells come, and what becomes of several at one place, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: a column or a value does not fit, which the message names, or the stream failed. Nothing was written then.
+ */
+gridstone_status gridstone_array_write_arrow(gridstone_array array,
+                                             struct ArrowArrayStream *stream,
+                                             const struct gridstone_cells_options *how,
+                                             const struct gridstone_call *call,
+                                             uint64_t *version);
+
+/**
+ * As `gridstone_array_write_arrow`, without the commit.
+ *
+ * @param array an array that is open for writing.
+ * @param stream the stream; it is moved away.
+ * @param how in which order cells come, and what becomes of several at one place, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param staged where the handle goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_stage_arrow(gridstone_array array,
+                                       struct ArrowArrayStream *stream,
+                                       const struct gridstone_cells_options *how,
+                                       const struct gridstone_call *call,
+                                       gridstone_staged *staged);
+
+/**
+ * As `gridstone_array_write_arrow`, of one struct array. Both structs are released in any case, unless a pointer is null.
+ *
+ * @param array an array that is open for writing.
+ * @param schema the type; it is moved away.
+ * @param batch the values; they are moved away.
+ * @param how in which order cells come, and what becomes of several at one place, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on.
+ */
+gridstone_status gridstone_array_write_arrow_batch(gridstone_array array,
+                                                   struct ArrowSchema *schema,
+                                                   struct ArrowArray *batch,
+                                                   const struct gridstone_cells_options *how,
+                                                   const struct gridstone_call *call,
+                                                   uint64_t *version);
+
+/**
  * Makes a way to stop calls: give it to calls as `gridstone_call.cancel`. Free it with `gridstone_free`.
  */
 gridstone_status gridstone_cancel_create(gridstone_cancel *cancel);
@@ -736,6 +1146,20 @@ gridstone_status gridstone_cancel_create(gridstone_cancel *cancel);
  * committed. A commit that has begun is brought to its end. Safe to call from any thread, and from a callback of progress.
  */
 gridstone_status gridstone_cancel_set(gridstone_cancel cancel);
+
+/**
+ * What a condition means for an array, as JSON: the `columns` that decide it, the `box` that it confines cells to, and whether it is
+ * the same for every cell (`constant`). No cell is read. Free the text.
+ *
+ * @param array the array.
+ * @param condition the condition, as "sog > 3 and kind = 'tug'".
+ * @param meaning where the handle of the text goes.
+ *
+ * `GRIDSTONE_ERROR_INPUT`: it is no condition, or does not fit the array; the message says where.
+ */
+gridstone_status gridstone_array_check_condition(gridstone_array array,
+                                                 const char *condition,
+                                                 gridstone_text *meaning);
 
 /**
  * Makes a context. Free it with `gridstone_free`; what was opened with it goes on.
@@ -763,6 +1187,65 @@ gridstone_status gridstone_free(gridstone_handle handle);
  * Handles that are open in this process, for tests that look for leaks.
  */
 uint64_t gridstone_open_handles(void);
+
+/**
+ * Reads any number of cells at once, with their coordinates in front, of sparse and dense arrays. A read in portions takes less memory.
+ *
+ * @param array the array.
+ * @param options_given what is read, or NULL: all attributes of all cells, in row order; `batch_bytes` is not looked at.
+ * @param call what goes with the call, or NULL.
+ * @param result where the handle goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_array_read_all(gridstone_array array,
+                                          const struct gridstone_read_options *options_given,
+                                          const struct gridstone_call *call,
+                                          gridstone_result *result);
+
+/**
+ * Reads single cells by their coordinates, which may come in any order and repeat. A dense array gives a row for each point, without
+ * coordinates: a cell that was not written is the fill. A sparse array gives the cells that exist, with theirs in front, in the order of
+ * the points.
+ *
+ * @param array the array.
+ * @param points the coordinates of every dimension, a column for each.
+ * @param point_count how many columns.
+ * @param attributes_given the names of attributes, or NULL: all.
+ * @param attribute_count how many.
+ * @param call what goes with the call, or NULL.
+ * @param result where the handle goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_BOUNDS`: a point lies outside of the domain; the message names its row.
+ */
+gridstone_status gridstone_array_points(gridstone_array array,
+                                        const struct gridstone_column *points,
+                                        size_t point_count,
+                                        const char *const *attributes_given,
+                                        size_t attribute_count,
+                                        const struct gridstone_call *call,
+                                        gridstone_result *result);
+
+/**
+ * Reads the cells at chosen positions, one choice for each dimension. A dense array gives a row for each combination, in row order of
+ * the shape that `gridstone_result_shape` gives: the points, if some dimensions are paired, then each other dimension. A sparse array
+ * gives the cells that exist, with their coordinates, each once and in row order.
+ *
+ * @param array the array.
+ * @param axes a choice for each dimension.
+ * @param axis_count how many.
+ * @param attributes_given the names of attributes, or NULL: all.
+ * @param attribute_count how many.
+ * @param call what goes with the call, or NULL.
+ * @param result where the handle goes; free it with `gridstone_free`.
+ *
+ * `GRIDSTONE_ERROR_BOUNDS`: a dimension does not have a position.
+ */
+gridstone_status gridstone_array_positions(gridstone_array array,
+                                           const struct gridstone_positions *axes,
+                                           size_t axis_count,
+                                           const char *const *attributes_given,
+                                           size_t attribute_count,
+                                           const struct gridstone_call *call,
+                                           gridstone_result *result);
 
 /**
  * Reads a box of a dense array, whole, into buffers of the caller.
@@ -852,6 +1335,73 @@ gridstone_status gridstone_region_add_texts(gridstone_region region,
                                             size_t count);
 
 /**
+ * The number of rows of a result: cells, or groups.
+ *
+ * @param result the result.
+ * @param rows where the number goes.
+ */
+gridstone_status gridstone_result_rows(gridstone_result result, uint64_t *rows);
+
+/**
+ * The number of columns of a result.
+ *
+ * @param result the result.
+ * @param columns where the number goes.
+ */
+gridstone_status gridstone_result_columns(gridstone_result result, uint64_t *columns);
+
+/**
+ * A column of a result: its name, its type, its values, their offsets and their validity. All pointers are the library's, to be read
+ * only, and valid until the result is freed.
+ *
+ * @param result the result.
+ * @param index which column, from 0.
+ * @param column where it goes; set its `size` before. `offsets` is NULL if values are of fixed width, `validity` if none is null. Values
+ * of an attribute with categories are codes, and `type` is that of the codes.
+ */
+gridstone_status gridstone_result_column(gridstone_result result,
+                                         uint64_t index,
+                                         struct gridstone_column *column);
+
+/**
+ * The index of the column of a name. `GRIDSTONE_ERROR_NOT_FOUND`: there is none.
+ *
+ * @param result the result.
+ * @param name the name.
+ * @param index where the index goes.
+ */
+gridstone_status gridstone_result_find(gridstone_result result, const char *name, uint64_t *index);
+
+/**
+ * The categories of a column, by code, as a JSON array of texts; `null` if its values are no codes. Free the text.
+ *
+ * @param result the result.
+ * @param index which column, from 0.
+ * @param categories where the handle of the text goes.
+ */
+gridstone_status gridstone_result_categories(gridstone_result result, uint64_t index, gridstone_text *categories);
+
+/**
+ * The sides of a result whose rows are an array of several axes in row order, as positions and reductions give it; of any other result
+ * the number of its rows.
+ *
+ * @param result the result.
+ * @param sides where the pointer goes; it is valid until the result is freed.
+ * @param count where the number of axes goes.
+ */
+gridstone_status gridstone_result_shape(gridstone_result result,
+                                        const uint64_t **sides,
+                                        size_t *count);
+
+/**
+ * What was done for a result, as JSON: names of counters and their values. Free the text.
+ *
+ * @param result the result.
+ * @param counters where the handle of the text goes.
+ */
+gridstone_status gridstone_result_counters(gridstone_result result, gridstone_text *counters);
+
+/**
  * Begins a schema: add its dimensions and attributes, then create an array with it. Free it with `gridstone_free`.
  *
  * @param options_given what the array is like, or NULL: dense.
@@ -894,6 +1444,98 @@ gridstone_status gridstone_schema_from_json(const char *json_given, gridstone_sc
  */
 gridstone_status gridstone_schema_json(gridstone_handle schema,
                                        gridstone_text *json);
+
+/**
+ * The groups, datasets and attributes of a file of HDF5, NetCDF or NumPy, or of a folder of Zarr, as JSON. Free the text.
+ *
+ * @param path the file or folder.
+ * @param tree_out where the handle of the text goes.
+ *
+ * `GRIDSTONE_ERROR_STORAGE`: it cannot be read. `GRIDSTONE_ERROR_INPUT`: it is of another format.
+ */
+gridstone_status gridstone_tree(const char *path,
+                                gridstone_text *tree_out);
+
+/**
+ * The state of a file now, as an array that it is attached to records it, as JSON: `uri`, `size`, `time_us`, `etag`. Free the text.
+ *
+ * @param array the array.
+ * @param uri the file.
+ * @param state where the handle of the text goes.
+ *
+ * `GRIDSTONE_ERROR_SOURCE_CHANGED`: there is no such file. `GRIDSTONE_ERROR_ACCESS`: the context does not allow it.
+ */
+gridstone_status gridstone_array_look_at_source(gridstone_array array,
+                                                const char *uri,
+                                                gridstone_text *state);
+
+/**
+ * Attaches files of another format, in one commit: their cells become those of a box of the array, and stay where they are.
+ *
+ * @param array an array that is open for writing.
+ * @param spec what is attached, and where its chunks lie, as JSON.
+ * @param call what goes with the call, or NULL.
+ * @param version where the version of the commit goes, or NULL; the array shows it from now on.
+ */
+gridstone_status gridstone_array_attach(gridstone_array array,
+                                        const char *spec,
+                                        const struct gridstone_call *call,
+                                        uint64_t *version);
+
+/**
+ * As `gridstone_array_attach`, without the commit.
+ *
+ * @param array an array that is open for writing.
+ * @param spec what is attached, and where its chunks lie, as JSON.
+ * @param call what goes with the call, or NULL.
+ * @param staged where the handle goes; free it with `gridstone_free`.
+ */
+gridstone_status gridstone_stage_attached(gridstone_array array,
+                                          const char *spec,
+                                          const struct gridstone_call *call,
+                                          gridstone_staged *staged);
+
+/**
+ * The files of other formats that cells of an array lie in, each once, with their state now, as a JSON array. Free the text.
+ *
+ * @param array the array.
+ * @param call what goes with the call, or NULL.
+ * @param sources where the handle of the text goes.
+ */
+gridstone_status gridstone_array_sources(gridstone_array array,
+                                         const struct gridstone_call *call,
+                                         gridstone_text *sources);
+
+/**
+ * The boxes of an array whose cells lie in files of other formats, oldest first, as a JSON array. Free the text.
+ *
+ * @param array the array.
+ * @param call what goes with the call, or NULL.
+ * @param boxes where the handle of the text goes.
+ */
+gridstone_status gridstone_array_attached(gridstone_array array,
+                                          const struct gridstone_call *call,
+                                          gridstone_text *boxes);
+
+/**
+ * Puts staged cells of files in the place of attached boxes whose files have changed, in one commit. What was written over these stays
+ * over the new ones. The handles of what was staged are used up, and are still to be freed.
+ *
+ * @param array the array that they were staged for.
+ * @param staged the handles.
+ * @param staged_count how many.
+ * @param replaced the ids of the attached boxes.
+ * @param replaced_count how many.
+ * @param version where the version goes, or NULL; the array shows it from now on.
+ *
+ * `GRIDSTONE_ERROR_CONFLICT`: one of the boxes is no attached one any more.
+ */
+gridstone_status gridstone_array_replace_attached(gridstone_array array,
+                                                  const gridstone_staged *staged,
+                                                  size_t staged_count,
+                                                  const char *const *replaced,
+                                                  size_t replaced_count,
+                                                  uint64_t *version);
 
 /**
  * The message of the last call of this thread, in UTF-8; empty if it gave `GRIDSTONE_OK`. It says what was asked, what was found
