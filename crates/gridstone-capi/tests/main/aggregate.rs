@@ -1,6 +1,6 @@
 //! Questions, answers in batches, reductions, counts, and conditions by themselves.
 
-use crate::fixture::*;
+use super::fixture::*;
 use gridstone_capi::*;
 use std::ffi::CString;
 use std::ptr::{null, null_mut};

@@ -1,7 +1,7 @@
 //! Cells of Arrow, as any producer may lay them out, into arrays.
 
-use crate::fixture::{Found, Handle, columns, fails, message, ok, read_all, sparse};
-use crate::producer::*;
+use super::fixture::{Found, Handle, columns, fails, message, ok, read_all, sparse};
+use super::producer::*;
 use gridstone_capi::*;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn write(array: &Handle, columns: Vec<Column>) {
 #[track_caller]
 fn refuses(array: &Handle, columns: Vec<Column>, part: &str) {
     fails(written(array.0, vec![rows(columns)], null()), GRIDSTONE_ERROR_INPUT, part);
-    assert_eq!(crate::fixture::rows(&read_all(array)), 0, "nothing was written");
+    assert_eq!(super::fixture::rows(&read_all(array)), 0, "nothing was written");
 }
 
 fn found(array: &Handle) -> Vec<Found> {
@@ -148,7 +148,7 @@ fn dictionaries_become_texts_and_codes() {
     let nullable = sparse(r#"{"name":"s","dtype":"string","nullable":true}"#);
     let entries = ships().with_nulls(&[0b101], 1);
     write(&nullable, vec![x(), indices("s", &[1, 0, 2]).with_dictionary(entries)]);
-    assert_eq!(self::found(&nullable)[1].cells(), [None, text("ferry"), text("tug")]);
+    assert_eq!(columns(&read_all(&nullable))[1].cells(), [None, text("ferry"), text("tug")]);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_stream_that_fails_writes_nothing_and_is_released() {
     let status = unsafe { gridstone_array_write_arrow(array.0, &mut stream, null(), null(), null_mut()) };
     fails(status, GRIDSTONE_ERROR_INPUT, "the line was cut");
     assert_eq!(counts.now(), (3, 3, 1));
-    assert_eq!(crate::fixture::rows(&read_all(&array)), 0);
+    assert_eq!(super::fixture::rows(&read_all(&array)), 0);
     fails(written(array.0, vec![], null()), GRIDSTONE_ERROR_INPUT, "the line was cut");
 }
 

@@ -1,6 +1,6 @@
 //! Results, reads and answers as arrays of Arrow, and back.
 
-use crate::fixture::*;
+use super::fixture::*;
 use gridstone_capi::*;
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};

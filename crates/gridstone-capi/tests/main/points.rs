@@ -1,6 +1,6 @@
 //! Reads of cells, points and positions as results.
 
-use crate::fixture::*;
+use super::fixture::*;
 use gridstone_capi::*;
 use std::ptr::{null, null_mut};
 

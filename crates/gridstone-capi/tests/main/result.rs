@@ -1,6 +1,6 @@
 //! Results: columns of the library.
 
-use crate::fixture::*;
+use super::fixture::*;
 use gridstone_capi::*;
 use std::ptr::{null, null_mut};
 

@@ -1,6 +1,6 @@
 //! Files of other formats.
 
-use crate::fixture::*;
+use super::fixture::*;
 use gridstone_capi::*;
 use std::ptr::{null, null_mut};
 

@@ -2,8 +2,8 @@
 
 use crate::base::{CounterSnapshot, Error, ErrorKind, ForeignObject, Id};
 use crate::engine::{
-    AffectedCells, ArrayUsage, CellChange, Change, ConditionListing, ConsolidateReport, CopyReport, Damage,
-    FragmentListing, Holder, LostVersion, MergeListing, RepairAction, RepairReport, SkippedCells, SourceState,
+    AffectedCells, ArrayUsage, AttachedBox, CellChange, Change, ConditionListing, ConsolidateReport, CopyReport,
+    Damage, FragmentListing, Holder, LostVersion, MergeListing, RepairAction, RepairReport, SkippedCells, SourceState,
     StoreDamage, StoreReport, StoreUsage, Tally, VacuumReport, VerifyReport, VersionListing,
 };
 
@@ -377,4 +377,20 @@ fn counters_have_the_names_of_their_fields() {
         r#""overlay_entries":3}"#,
     );
     assert_eq!(counted.to_json(), text);
+}
+
+#[test]
+fn an_attached_box_counts_from_the_low_edge_of_the_domain() {
+    use crate::schema::{KeyRange, Schema, Subarray};
+    let schema = r#"{"dims":[{"name":"x","dtype":"int64","domain":["-5","94"],"tile":"10"}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
+    let schema = Schema::from_json(schema).unwrap();
+    let low = schema.domain().ranges()[0].lo;
+    let source = ForeignObject { uri: "run.h5".to_owned(), size: None, time_us: Some(-1), etag: None };
+    assert_eq!(source.to_json(), r#"{"uri":"run.h5","size":null,"time_us":-1,"etag":null}"#);
+    let bounds = Subarray::new(vec![KeyRange::new(low + 3, low + 6)]);
+    let known = schema.attrs()[0].id();
+    let attached = AttachedBox { id: ID, bounds, attrs: vec![known, known + 7], sources: vec![source] };
+    let text =
+        r#"{"id":"000102030405060708090a0b0c0d0eff","position":[3],"shape":[4],"attrs":["v",null],"uris":["run.h5"]}"#;
+    assert_eq!(attached.to_json(&schema), text);
 }
