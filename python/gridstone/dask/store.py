@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import uuid
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from ..base.extras import needed
 from ..base.printable import brief
 from ..column import datatype
 from ..context.settings import Context, default
-from ..errors import ConflictError, ExistsError, InputError, NotFoundError
+from ..errors import ExistsError, InputError, NotFoundError
 from ..query.box import BoxLike, Room, box_of
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
@@ -26,6 +25,7 @@ from ..stores import store as stores
 from ..stores.transaction import commit
 from ..version.receipt import CommitKey, Message
 from .blocks import check_sizes, is_in_threads, receipts_of, write_blocks
+from .once import commit_once
 from .unborn import Unborn
 
 
@@ -248,11 +248,4 @@ def _commit(computed: Any, target: _Target, message: Message, key: CommitKey) ->
 
 
 def _commit_once(computed: Any, target: _Target, message: Message, key: str) -> int:
-    """The version that has the blocks of a graph, whose own key this is. Where that was committed already its blocks
-    were written again, so that their receipts are others: the version is what the refusal tells."""
-    try:
-        return _commit(computed, target, message, key)
-    except ConflictError as error:
-        if known := re.search(rf"{key}\W+was given to another commit, version (\d+)", str(error)):
-            return int(known[1])
-        raise
+    return commit_once(target.uri, receipts_of(computed), message, target.context, key)

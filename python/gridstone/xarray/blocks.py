@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,10 @@ import numpy as np
 from ..arrays.array import Array
 from ..base.extras import needed
 from ..context.settings import Context
+from ..dask.once import commit_once, version_of
 from ..dask.place import Place, place_of
 from ..errors import ConflictError, NotFoundError
-from ..stores.transaction import Transaction, commit
+from ..stores.transaction import Transaction
 from ..version.receipt import Receipt
 from .asked import Asked
 from .boxes import box_of
@@ -198,21 +198,9 @@ def committed(
         # A commit of receipts reads nothing, so that coordinates that change between these two lines go unseen.
         for one in seen:
             one.check()
-        version = commit(uri, list(receipts), message, context, commit_key=key)
     except ConflictError:
-        known = _known(uri, context, key)
+        known = version_of(uri, context, key)
         if known is None:
             raise
         return known
-    return version
-
-
-def _known(uri: str, context: Context, key: str) -> int | None:
-    """The version of the commit that had a key."""
-    try:
-        # A commit of nothing makes no version, and one with a known key is refused.
-        commit(uri, [], context=context, commit_key=key)
-    except ConflictError as error:
-        found = re.search(r"was given to another commit, version (\d+)", str(error))
-        return None if found is None else int(found[1])
-    return None
+    return commit_once(uri, receipts, message, context, key)
