@@ -4,7 +4,7 @@ use crate::array::{ArrayObject, gridstone_array};
 use crate::call::{Asked, gridstone_call};
 use crate::handle::get;
 use crate::memory::{Out, text, texts};
-use crate::status::{Outcome, gridstone_status, guarded};
+use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
 use crate::write::{gridstone_staged, staged_handle, take_all};
 use gridstone::base::Id;
@@ -177,7 +177,8 @@ pub unsafe extern "C" fn gridstone_array_replace_attached(
         let array = get::<ArrayObject>(array)?;
         // SAFETY: the contract of the header.
         let (out, ids) = unsafe { (Out::optional(version, "version")?, texts(replaced, replaced_count, "replaced")?) };
-        let ids = ids.into_iter().map(Id::parse).collect::<gridstone::base::Result<Vec<Id>>>()?;
+        let id = |text: &str| Id::parse(text).map_err(|e| Failure::input(format!("replaced: {}", e.message())));
+        let ids = ids.into_iter().map(id).collect::<Outcome<Vec<Id>>>()?;
         // SAFETY: the contract of the header.
         let staged = unsafe { take_all(&array.0, staged, staged_count) }?;
         out.put(array.0.replace_attached(staged, &ids)?);

@@ -142,7 +142,7 @@ fn wrong_questions_are_named() {
     (asked.keys[0].bin_width, asked.question.any_order) = (0.0, 1);
     wrong(&asked, GRIDSTONE_ERROR_INPUT, "order");
     wrong(&ask(&["kind"], &[("n", "count(*)")], None, &["nothing"]), GRIDSTONE_ERROR_INPUT, "nothing");
-    wrong(&ask(&["kind"], &[("n", "sum(nothing)")], None, &[]), GRIDSTONE_ERROR_NOT_FOUND, "nothing");
+    wrong(&ask(&["kind"], &[("n", "sum(nothing)")], None, &[]), GRIDSTONE_ERROR_INPUT, "nothing");
     fails(unsafe { gridstone_array_aggregate(array.0, null(), null(), &mut 0) }, GRIDSTONE_ERROR_INPUT, "question");
 }
 
@@ -239,7 +239,7 @@ fn a_condition_says_what_it_means() {
     let wrong = c("nothing > 1");
     fails(
         unsafe { gridstone_array_check_condition(array.0, wrong.as_ptr(), &mut 0) },
-        GRIDSTONE_ERROR_NOT_FOUND,
+        GRIDSTONE_ERROR_INPUT,
         "nothing",
     );
     fails(unsafe { gridstone_array_check_condition(array.0, null(), &mut 0) }, GRIDSTONE_ERROR_INPUT, "condition");

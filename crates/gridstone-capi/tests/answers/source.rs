@@ -24,7 +24,7 @@ fn attachable(name: &str) -> (std::path::PathBuf, Handle, String) {
     let state = told(|out| unsafe { gridstone_array_look_at_source(array.0, uri.as_ptr(), out) });
     let spec = format!(
         r#"{{"position":[2],"shape":[6],"lead":[0],"sides":[3],"ranks":[0],"padded":false,"sources":[{state}],
-        "attrs":["v"],"fields":[{{"attr":0,"list":0,"offset":0,"step":4,"value":{{"kind":"signed","width":4,"count":1}}}}],
+        "attrs":["v"],"fields":[{{"attr":0,"list":0,"offset":0,"step":4,"value":{{"kind":"int","width":4,"count":1}}}}],
         "fills":["00000000"],"lists":[{{"kind":"strided","source":0,"offset":8,"strides":[4],"step":4,"record":4}}]}}"#
     );
     (folder, array, spec)
@@ -77,7 +77,7 @@ fn what_cannot_be_attached_is_named() {
     unsafe {
         fails(gridstone_array_attach(array.0, bad.as_ptr(), null(), null_mut()), GRIDSTONE_ERROR_INPUT, "JSON");
         fails(gridstone_array_attach(array.0, null(), null(), null_mut()), GRIDSTONE_ERROR_INPUT, "spec");
-        fails(gridstone_stage_attached(array.0, other.as_ptr(), null(), &mut 0), GRIDSTONE_ERROR_NOT_FOUND, "w");
+        fails(gridstone_stage_attached(array.0, other.as_ptr(), null(), &mut 0), GRIDSTONE_ERROR_INPUT, "\"w\"");
         fails(gridstone_tree(missing.as_ptr(), &mut 0), GRIDSTONE_ERROR_STORAGE, "all.h5");
         fails(gridstone_tree(null(), &mut 0), GRIDSTONE_ERROR_INPUT, "path");
         fails(gridstone_array_look_at_source(array.0, missing.as_ptr(), &mut 0), GRIDSTONE_ERROR_ACCESS, "");
