@@ -80,7 +80,11 @@ fn what_cannot_be_attached_is_named() {
         fails(gridstone_stage_attached(array.0, other.as_ptr(), null(), &mut 0), GRIDSTONE_ERROR_INPUT, "\"w\"");
         fails(gridstone_tree(missing.as_ptr(), &mut 0), GRIDSTONE_ERROR_STORAGE, "all.h5");
         fails(gridstone_tree(null(), &mut 0), GRIDSTONE_ERROR_INPUT, "path");
-        fails(gridstone_array_look_at_source(array.0, missing.as_ptr(), &mut 0), GRIDSTONE_ERROR_ACCESS, "");
+        fails(
+            gridstone_array_look_at_source(array.0, missing.as_ptr(), &mut 0),
+            GRIDSTONE_ERROR_SOURCE_CHANGED,
+            "gone",
+        );
     }
     assert_eq!(told(|out| unsafe { gridstone_array_sources(array.0, null(), out) }), "[]");
     assert_eq!(told(|out| unsafe { gridstone_array_attached(array.0, null(), out) }), "[]");
