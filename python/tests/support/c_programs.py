@@ -31,7 +31,9 @@ def tool(name: str) -> str:
     return found
 
 
-def run(command: Sequence[str | Path], cwd: Path | None = None, **more: object) -> subprocess.CompletedProcess[bytes]:
+def run(
+    command: Sequence[str | Path | int], cwd: Path | None = None, **more: object
+) -> subprocess.CompletedProcess[bytes]:
     """Runs a command and returns what it printed; the test fails with it if the command does."""
     done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, **more)  # type: ignore[call-overload]
     if done.returncode != 0:
