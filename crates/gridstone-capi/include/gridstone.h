@@ -1269,8 +1269,8 @@ gridstone_status gridstone_array_at(gridstone_array array,
  * @param array where the values go; release it.
  */
 gridstone_status gridstone_result_to_arrow(gridstone_result result,
-                                           ArrowSchema *schema,
-                                           ArrowArray *array);
+                                           struct ArrowSchema *schema,
+                                           struct ArrowArray *array);
 
 /**
  * Moves a read into a stream of Arrow, whose batches are as large as `batch_bytes` of the read says, about: what the read has not given
@@ -1280,7 +1280,7 @@ gridstone_status gridstone_result_to_arrow(gridstone_result result,
  * @param stream where the stream goes; release it, also before its end. One thread at a time may use it.
  */
 gridstone_status gridstone_read_to_arrow(gridstone_read read,
-                                         ArrowArrayStream *stream);
+                                         struct ArrowArrayStream *stream);
 
 /**
  * Moves an answer into a stream of Arrow: what it has not given yet. The handle of the answers is used up, and is still to be freed.
@@ -1289,7 +1289,7 @@ gridstone_status gridstone_read_to_arrow(gridstone_read read,
  * @param stream where the stream goes; release it, also before its end. One thread at a time may use it.
  */
 gridstone_status gridstone_answers_to_arrow(gridstone_answers answers,
-                                            ArrowArrayStream *stream);
+                                            struct ArrowArrayStream *stream);
 
 /**
  * Writes the cells of a stream of Arrow, in one commit and in bounded memory: its structs have a column for each dimension and for
@@ -1305,7 +1305,7 @@ gridstone_status gridstone_answers_to_arrow(gridstone_answers answers,
  * `GRIDSTONE_ERROR_INPUT`: a column or a value does not fit, which the message names, or the stream failed. Nothing was written then.
  */
 gridstone_status gridstone_array_write_arrow(gridstone_array array,
-                                             ArrowArrayStream *stream,
+                                             struct ArrowArrayStream *stream,
                                              const struct gridstone_cells_options *how,
                                              const struct gridstone_call *call,
                                              uint64_t *version);
@@ -1320,7 +1320,7 @@ gridstone_status gridstone_array_write_arrow(gridstone_array array,
  * @param staged where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_stage_arrow(gridstone_array array,
-                                       ArrowArrayStream *stream,
+                                       struct ArrowArrayStream *stream,
                                        const struct gridstone_cells_options *how,
                                        const struct gridstone_call *call,
                                        gridstone_staged *staged);
@@ -1336,8 +1336,8 @@ gridstone_status gridstone_stage_arrow(gridstone_array array,
  * @param version where the version of the commit goes, or NULL; the array shows it from now on.
  */
 gridstone_status gridstone_array_write_arrow_batch(gridstone_array array,
-                                                   ArrowSchema *schema,
-                                                   ArrowArray *batch,
+                                                   struct ArrowSchema *schema,
+                                                   struct ArrowArray *batch,
                                                    const struct gridstone_cells_options *how,
                                                    const struct gridstone_call *call,
                                                    uint64_t *version);
