@@ -34,6 +34,9 @@ TEXTS = {
     "isolation": ["snapshot", "serializable", "x"],
     "key": ["k", "title", ""], "value": ["1", '"a"', "null", "[1, 2]", "{"],
 }  # fmt: skip
+DIMS = b'"dims":[{"name":"x","dtype":"int64","domain":["0","9"]},{"name":"y","dtype":"int64","domain":["0","9"]}]'
+DENSE = b'{%s,"attrs":[{"name":"v","dtype":"float64"}]}' % DIMS
+SPARSE = b'{"sparse":true,%s,"attrs":[{"name":"s","dtype":"string","nullable":true}]}' % DIMS
 ODD = ["\x01", "é", "x" * 5000, "0", "count(*)", "sum(v)", "ends", "\n"]
 NEVER = {"gridstone_last_error", "gridstone_status_name", "gridstone_version"}
 
@@ -61,6 +64,11 @@ def split(declared: str) -> tuple[str, str]:
     found = re.fullmatch(r"\s*(.*?)(\w+)\s*", " ".join(declared.split()))
     assert found is not None, declared
     return found[1].replace("struct ", "").strip(), found[2]
+
+
+def target_of(kind: str) -> str:
+    """What a pointer of this type points to."""
+    return kind.replace("const", "").replace("*", "").strip() if "*" in kind else ""
 
 
 class Caller:
@@ -107,7 +115,7 @@ class Caller:
 
     def struct(self, name: str, space: int) -> None:
         """Writes a struct at an address."""
-        offset, fields = 0, self.header.structs[name]
+        offset, before, fields = 0, "", self.header.structs[name]
         total = sum(
             8
             if "*" in kind or kind in self.header.callbacks
@@ -127,8 +135,11 @@ class Caller:
                 made = ctypes.c_uint64(self.pointer(kind, field))
             elif kind in self.header.handles:
                 made = ctypes.c_uint64(0 if self.chance(0.4) else self.handle(kind))
+            elif kind == "size_t" and before in self.header.structs:
+                made = ctypes.c_size_t(self.draw.randrange(4))
             else:
                 made = FIXED[kind](self.integer(kind, field) if kind != "double" else self.draw.uniform(-9, 9))
+            before = target_of(kind)
             width = ctypes.sizeof(made)
             offset = -(-offset // width) * width
             ctypes.memmove(space + offset, ctypes.addressof(made), width)
@@ -170,9 +181,8 @@ class Caller:
 
     def count_for(self, given: list[Any], kinds: list[tuple[str, str]]) -> int:
         """A count behind a pointer to structs is small: so many there are."""
-        kind = kinds[len(given) - 1][0] if given else ""
-        target = kind.replace("const", "").replace("*", "").strip()
-        return self.draw.randrange(4) if target in self.header.structs else self.integer("size_t", "count")
+        before = target_of(kinds[len(given) - 1][0]) if given else ""
+        return self.draw.randrange(4) if before in self.header.structs else self.integer("size_t", "count")
 
     def call(self, name: str) -> None:
         """Calls a function once."""
@@ -208,6 +218,38 @@ class Caller:
                 self.handles.setdefault(kind, []).append(out.value)
             assert status == 0 or out.value == 0, f"{name} put a handle and failed"
 
+    def make(self, kind: str, name: str, *given: Any) -> int:
+        """A handle that a call makes of good arguments; it goes to the pool. 0: the call has failed."""
+        out = ctypes.c_uint64(0)
+        if getattr(self.library, name)(*given, ctypes.byref(out)) == 0:
+            self.handles.setdefault(kind, []).append(out.value)
+        return out.value
+
+    def refill(self) -> None:
+        """Makes a handle of each kind, so that there are always some."""
+        none = ctypes.c_void_p(None)
+
+        def handle(value: int) -> ctypes.c_uint64:
+            return ctypes.c_uint64(value)
+
+        context = handle(self.make("gridstone_context", "gridstone_context_create", none))
+        uri = self.draw.choice([b"mem://m", b"mem://n"])
+        self.make("gridstone_group", "gridstone_group_create", context, uri, b"/g")
+        self.make("gridstone_group", "gridstone_group_open", context, uri, none)
+        for path, text in ((b"/a", DENSE), (b"/b", SPARSE)):
+            schema = handle(self.make("gridstone_schema", "gridstone_schema_from_json", text))
+            array = handle(self.make("gridstone_array", "gridstone_array_create", context, uri, path, schema, 1))
+            self.make("gridstone_read", "gridstone_read_create", array, none, none)
+            self.make("gridstone_writer", "gridstone_writer_create", array, none, none)
+            self.make("gridstone_result", "gridstone_array_read_all", array, none, none)
+            self.make("gridstone_upkeep", "gridstone_array_consolidate_begin", array, none)
+            staged = handle(self.make("gridstone_staged", "gridstone_stage_delete", array, handle(0), none, none))
+            self.make("gridstone_text", "gridstone_receipt", array, ctypes.byref(staged), ctypes.c_size_t(1))
+            self.make("gridstone_staged", "gridstone_stage_delete", array, handle(0), none, none)
+        self.make("gridstone_transaction", "gridstone_transaction_begin", context, uri, 0, none)
+        region = handle(self.make("gridstone_region", "gridstone_region_create"))
+        self.library.gridstone_region_add(region, (ctypes.c_int64 * 4)(0, 3, 0, 3), ctypes.c_size_t(4))
+
     def forget_some(self) -> None:
         """Keeps the pool small; handles that were freed stay in it for a while."""
         for kind, own in list(self.handles.items()):
@@ -225,7 +267,9 @@ def run(library: ctypes.CDLL, header: Header, seed: int, calls: int, handles: di
         if name not in NEVER and result == "gridstone_status"
     ]
     names += [name for name in names if "create" in name or "open" in name or "add" in name or "write" in name] * 2
-    for _ in range(calls):
+    for place in range(calls):
+        if place % 50 == 0:
+            caller.refill()
         caller.call(caller.draw.choice(names))
         caller.forget_some()
     return caller
