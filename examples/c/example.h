@@ -7,13 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* How a program ends after an error; a child process or a rank of MPI ends in its own way. */
+#ifndef GIVE_UP
+#define GIVE_UP exit(EXIT_FAILURE)
+#endif
+
 /* Runs a call of the library; its result is a status. */
 #define CHECK(call)                                                                                              \
     do {                                                                                                         \
         const gridstone_status status_ = (call);                                                                 \
         if (status_ != GRIDSTONE_OK) {                                                                           \
             fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, gridstone_status_name(status_), gridstone_last_error()); \
-            exit(EXIT_FAILURE);                                                                                  \
+            GIVE_UP;                                                                                             \
         }                                                                                                        \
     } while (0)
 
@@ -22,7 +27,7 @@
     do {                                                                               \
         if (!(holds)) {                                                                \
             fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #holds);        \
-            exit(EXIT_FAILURE);                                                        \
+            GIVE_UP;                                                                   \
         }                                                                              \
     } while (0)
 

@@ -83,6 +83,7 @@ int main(int argc, char **argv) {
     const int64_t last = atoll(argv[2]), stop = argc > 3 ? atoll(argv[3]) : -1;
     gridstone_context context;
     gridstone_array array;
+    uint64_t version;
     int64_t step = 0;
     int32_t exists;
     CHECK(gridstone_context_create(NULL, &context));
@@ -90,9 +91,14 @@ int main(int argc, char **argv) {
     if (exists) {
         gridstone_open_options options = {.size = sizeof options, .mode = GRIDSTONE_OPEN_WRITE};
         CHECK(gridstone_array_open(context, argv[1], &options, &array));
-        step = restart(array);
     } else {
         array = create(context, argv[1]);
+    }
+    /* The first version is the empty array: a run that was stopped behind it has no checkpoint to go on from. */
+    CHECK(gridstone_array_version(array, &version));
+    if (version > 1) {
+        step = restart(array);
+    } else {
         begin();
         checkpoint(array, 0);
     }

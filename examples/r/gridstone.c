@@ -5,6 +5,7 @@
  */
 
 #include <gridstone.h>
+#include <limits.h>
 #include <R.h>
 #include <Rinternals.h>
 #include <R_ext/Rdynload.h>
@@ -47,8 +48,14 @@ static SEXP write_matrix(SEXP uri, SEXP matrix) {
 static SEXP read_matrix(SEXP uri, SEXP box) {
     if (!Rf_isReal(box) || XLENGTH(box) != 4) Rf_error("a box is first and last row, first and last column");
     int64_t ends[4];
-    for (int i = 0; i < 4; i++) ends[i] = (int64_t)REAL(box)[i] - 1;
+    for (int i = 0; i < 4; i++) {
+        const double end = REAL(box)[i];
+        /* NA and NaN are not at least 1. Numbers up to 2^53 are exact. */
+        if (!(end >= 1 && end <= 9007199254740992.0)) Rf_error("rows and columns of a box are numbers from 1 on");
+        ends[i] = (int64_t)end - 1;
+    }
     if (ends[1] < ends[0] || ends[3] < ends[2]) Rf_error("the box ends before it begins");
+    if (ends[1] - ends[0] >= INT_MAX || ends[3] - ends[2] >= INT_MAX) Rf_error("the box has more rows or columns than a matrix of R");
     SEXP found = PROTECT(Rf_allocMatrix(REALSXP, (int)(ends[1] - ends[0] + 1), (int)(ends[3] - ends[2] + 1)));
     gridstone_buffer buffer = {.size = sizeof buffer, .name = "value", .type = "float64", .values = REAL(found),
                                .values_bytes = (size_t)XLENGTH(found) * sizeof(double)};

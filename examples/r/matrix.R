@@ -13,4 +13,8 @@ stopifnot(identical(read_matrix("matrix.gs", 11:20, 101:150), m[11:20, 101:150])
 # An error of the library is one of R.
 message <- tryCatch(read_matrix("nothing.gs", 1:2, 1:2), error = conditionMessage)
 stopifnot(grepl("nothing.gs", message))
+for (rows in list(0:1, c(1, NA), c(1, 1e300), c(1, 301), c(1, 4e9))) {
+  message <- tryCatch(read_matrix("matrix.gs", rows, 1:2), error = conditionMessage)
+  stopifnot(is.character(message))
+}
 cat("a matrix of", nrow(m), "x", ncol(m), "\n")

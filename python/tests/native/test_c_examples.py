@@ -90,6 +90,11 @@ def test_stencil(compiler: str, built: Callable[..., Path], installed: Installed
     whole, stopped_once = (gs.open(str(tmp_path / name)).read() for name in ("whole.gs", "stopped.gs"))
     assert whole["heat"].tobytes() == stopped_once["heat"].tobytes() and (whole["step"] == 100).all()
     assert np.allclose(whole["heat"], heat(100), rtol=1e-12, atol=0)
+    # A run that was stopped before its first checkpoint left an empty array.
+    made = gs.open(str(tmp_path / "whole.gs"), version=1)
+    gs.create(str(tmp_path / "empty.gs"), made.schema)
+    assert step("empty.gs", "100") == "from step 0\nat step 100\n"
+    assert gs.open(str(tmp_path / "empty.gs")).read()["heat"].tobytes() == whole["heat"].tobytes()
 
 
 def heat(steps: int) -> np.ndarray:
