@@ -198,7 +198,7 @@ unsafe fn engine_options(given: &gridstone_context_options) -> Outcome<Options> 
 
 /// Makes a context. Free it with `gridstone_free`; what was opened with it goes on.
 ///
-/// @param options its choices, or NULL for the usual ones.
+/// @param options_given its choices, or NULL for the usual ones.
 /// @param context where the handle goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_context_create(

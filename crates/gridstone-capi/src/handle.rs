@@ -165,6 +165,11 @@ fn remove(handle: gridstone_handle) -> Outcome<Held> {
     Ok(held)
 }
 
+/// Frees a handle that no caller was given.
+pub(crate) fn forget(handle: gridstone_handle) {
+    let _ = remove(handle);
+}
+
 /// Gives a handle back, of any kind; 0 does nothing. Calls of other threads that are using it go on. A writer that was not finished is
 /// aborted by it, a transaction that was not committed too, and what was staged and not committed is deleted.
 ///

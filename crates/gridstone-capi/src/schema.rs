@@ -91,7 +91,8 @@ pub struct gridstone_attribute {
     pub fill: *const c_char,
     /// filters, as "auto", "shuffle,zstd:3", "none"; NULL: "auto"
     pub filters: *const c_char,
-    /// the texts that values can be, which are stored as codes; or NULL
+    /// the texts that values can be, which are stored as codes, or NULL. `type` is that of the texts, "string"; columns and buffers
+    /// carry codes, the place in this list, of type "uint8" for up to 128, "uint16" for up to 32,768, "uint32" for more
     pub categories: *const *const c_char,
     /// texts in `categories`
     pub category_count: usize,

@@ -9,6 +9,7 @@
 mod aggregate;
 mod arrow_in;
 mod arrow_out;
+mod call;
 mod deletion;
 mod evolution;
 mod fixture;
