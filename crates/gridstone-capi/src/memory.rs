@@ -182,6 +182,9 @@ impl<T> Out<T> {
     }
 }
 
+/// No struct of C is larger, in any version: a size beyond is one that was never set.
+const STRUCT_BYTES_MAX: usize = 4096;
+
 /// The first member of an option struct.
 ///
 /// # Safety
@@ -190,7 +193,7 @@ unsafe fn size_of_given<T: OptionStruct>(pointer: *const T) -> Outcome<usize> {
     check(pointer, 1, T::NAME)?;
     // SAFETY: not null, as its callers have looked, and aligned; the size is the first member.
     let size = unsafe { pointer.cast::<usize>().read() };
-    if size < size_of::<usize>() {
+    if !(size_of::<usize>()..=STRUCT_BYTES_MAX).contains(&size) {
         return Err(Failure::input(format!("{0}.size is {size}; set it to sizeof({0})", T::NAME)));
     }
     Ok(size)
