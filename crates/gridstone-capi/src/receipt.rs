@@ -104,7 +104,7 @@ pub unsafe extern "C" fn gridstone_receipt_info(
 /// @param uri the store.
 /// @param receipts the texts.
 /// @param count how many; 0 commits nothing and gives the newest version.
-/// @param call its `message` and `commit_key`, or NULL.
+/// @param call its `message`, its `commit_key`, and its `cancel` until the commit begins, or NULL.
 /// @param version where the version goes, or NULL. Arrays that are open show it after `gridstone_array_refresh`.
 ///
 /// `GRIDSTONE_ERROR_CONFLICT`: one was committed before, or its array was removed. `GRIDSTONE_ERROR_NOT_FOUND`: its file is gone. After an
@@ -128,6 +128,7 @@ pub unsafe extern "C" fn gridstone_commit_receipts(
                 Asked::new(call)?,
             )
         };
+        asked.check_begin()?;
         let context = get::<Context>(context)?;
         let parse = |(place, text): (usize, &&str)| {
             Receipt::from_json(text).map_err(|e| e.context(format!("receipts[{place}]")))

@@ -48,6 +48,10 @@ pub struct gridstone_consolidate_options {
 // SAFETY: it begins with its size; zeros are the usual values.
 unsafe impl OptionStruct for gridstone_consolidate_options {
     const NAME: &'static str = "gridstone_consolidate_options";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 /// What a vacuum leaves; 0 everywhere: the versions of the last hour, and files of a day that no version names.
@@ -73,6 +77,10 @@ pub struct gridstone_vacuum_options {
 // SAFETY: as above.
 unsafe impl OptionStruct for gridstone_vacuum_options {
     const NAME: &'static str = "gridstone_vacuum_options";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 /// A consolidation that goes on in the background.

@@ -82,6 +82,7 @@ pub unsafe extern "C" fn gridstone_read_to_arrow(
         let mut portions = read.portions.take(ReadObject::NAME)?;
         // That of the last call may be one whose callback is gone.
         portions.set_cancel(Arc::new(gridstone::base::NeverCancel));
+        portions.set_progress(Arc::new(gridstone::base::Silent));
         out.put(stream_of(fields, Batches::Read(Box::new(portions))));
         Ok(())
     })
@@ -110,6 +111,7 @@ pub unsafe extern "C" fn gridstone_answers_to_arrow(
         let mut taken = answers.0.take(AnswersObject::NAME)?;
         let never: Arc<dyn gridstone::base::Cancel> = Arc::new(gridstone::base::NeverCancel);
         taken.set_cancel(&never);
+        taken.set_progress(Arc::new(gridstone::base::Silent));
         out.put(stream_of(fields, Batches::Answer(Box::new(taken))));
         Ok(())
     })
