@@ -11,81 +11,21 @@
 #define GRIDSTONE_HPP
 
 #include "gridstone.h"
+#include "gridstone/calls.hpp"
 #include "gridstone/columns.hpp"
 
+#include <chrono>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace gridstone {
 
-/* ---- calls ---- */
-
-/** Stops the calls that it is given to, from any thread. */
-class Cancel : public Handle {
-public:
-    Cancel() : Handle(detail::made<gridstone_cancel>(gridstone_cancel_create)) {}
-    void set() const { check(gridstone_cancel_set(get())); }
-};
-
-/** What goes with a call: all of it may be left out. One call at a time uses it. */
-class Call {
-public:
-    /** The message of the commit. */
-    std::string message;
-    /** A key of 1 to 64 bytes: a commit that is repeated with the same key and content is done once. */
-    std::string commit_key;
-    /** Lets the domain grow to take in what is written. */
-    bool grow = false;
-    /** Stops the call when it is set. */
-    const Cancel *cancel = nullptr;
-    /** Receives the cells that are done and those in all, from any thread; what it throws stops the call, which then throws it. */
-    std::function<void(uint64_t done, uint64_t total)> progress;
-
-    Call() = default;
-    Call(std::string text) : message(std::move(text)) {}
-    Call(const char *text) : message(text) {}
-
-    /** Runs `work` with these choices as C has them. */
-    template <class Work> void run(Work work) const {
-        gridstone_call raw = sized<gridstone_call>();
-        Reported reported{&progress, nullptr};
-        raw.cancel = cancel == nullptr ? 0 : cancel->get();
-        raw.message = detail::or_null(message);
-        if (!commit_key.empty()) raw.commit_key = reinterpret_cast<const uint8_t *>(commit_key.data());
-        raw.commit_key_bytes = commit_key.size();
-        raw.flags = grow ? GRIDSTONE_CALL_GROW : 0;
-        if (progress) {
-            raw.progress = report;
-            raw.user = &reported;
-        }
-        const gridstone_status status = work(&raw);
-        if (reported.thrown) std::rethrow_exception(reported.thrown);
-        check(status);
-    }
-
-private:
-    struct Reported {
-        const std::function<void(uint64_t, uint64_t)> *progress;
-        std::exception_ptr thrown;
-    };
-
-    /* The library calls it by one thread at a time, and not again once it gave 1. */
-    static int32_t report(void *user, uint64_t done, uint64_t total) {
-        Reported &reported = *static_cast<Reported *>(user);
-        try {
-            (*reported.progress)(done, total);
-            return 0;
-        } catch (...) {
-            reported.thrown = std::current_exception();
-            return 1;
-        }
-    }
-};
+/* ---- contexts ---- */
 
 /** Threads, a memory budget and a cache. One is enough for a program. */
 class Context : public Handle {
@@ -99,6 +39,14 @@ public:
     uint64_t peak_bytes() const { return detail::made<uint64_t>(gridstone_context_peak_bytes, get()); }
     bool exists(const std::string &uri) const { return detail::made<int32_t>(gridstone_store_exists, get(), uri.c_str()) != 0; }
     void remove(const std::string &uri) const { check(gridstone_store_delete(get(), uri.c_str())); }
+
+    /** Gives a version a name, which keeps it from being vacuumed; 0 is the newest. Gives the version. */
+    uint64_t tag(const std::string &uri, const std::string &name, uint64_t version = 0, bool replace = false) const {
+        return detail::made<uint64_t>(gridstone_store_tag, get(), uri.c_str(), name.c_str(), version, static_cast<int32_t>(replace));
+    }
+    uint64_t untag(const std::string &uri, const std::string &name) const {
+        return detail::made<uint64_t>(gridstone_store_untag, get(), uri.c_str(), name.c_str());
+    }
 
     /** Commits receipts, texts that `Array::receipt` made in any process, in one version. */
     uint64_t commit(const std::string &uri, const std::vector<std::string> &receipts, const Call &call = {}) const {
@@ -214,6 +162,8 @@ struct Open {
     bool write = false;
     uint64_t version = 0;
     std::string tag = "";
+    /** The newest version that was committed by then. */
+    std::optional<std::chrono::system_clock::time_point> time = std::nullopt;
 
     gridstone_open_options raw() const {
         auto raw = sized<gridstone_open_options>();
@@ -221,6 +171,8 @@ struct Open {
         raw.mode = write ? GRIDSTONE_OPEN_WRITE : GRIDSTONE_OPEN_READ;
         raw.version = version;
         raw.tag = detail::or_null(tag);
+        raw.by_time = time.has_value();
+        if (time) raw.time_us = std::chrono::floor<std::chrono::microseconds>(time->time_since_epoch()).count();
         return raw;
     }
 };
@@ -258,11 +210,14 @@ public:
     using Handle::Handle;
 
     /** Fills the rooms with the next cells, and gives how many they are: 0 after the last one. */
-    template <class... Rooms> uint64_t next(Rooms &...rooms) {
+    template <class First, class... Rooms, class = detail::if_room<First>> uint64_t next(First &first, Rooms &...rooms) {
+        return next(Call(), first, rooms...);
+    }
+    template <class First, class... Rooms> uint64_t next(const Call &call, First &first, Rooms &...rooms) {
         uint64_t cells = 0;
         detail::fill(
-            [&](gridstone_buffer *raw, size_t count) { return gridstone_read_next(get(), raw, count, nullptr, &cells, &complete_); },
-            rooms...);
+            call, [&](auto *raw, size_t count, auto *with) { return gridstone_read_next(get(), raw, count, with, &cells, &complete_); },
+            first, rooms...);
         return cells;
     }
 
@@ -317,6 +272,16 @@ public:
     std::string schema_json() const { return detail::text(gridstone_schema_json, get()); }
     std::string nonempty_domain_json() const { return detail::text(gridstone_array_nonempty_domain, get()); }
 
+    std::string fragments_json() const { return detail::text(gridstone_array_fragments, get()); }
+    std::string history_json(const Call &call = {}) const { return detail::history(*this, call); }
+    std::string tags_json() const { return detail::text(gridstone_tags, get()); }
+
+    /** When its version was committed. */
+    std::chrono::system_clock::time_point time() const {
+        const std::chrono::microseconds since(detail::made<int64_t>(gridstone_array_time_us, get()));
+        return std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(since));
+    }
+
     /** Moves on to the newest version, and gives it. */
     uint64_t refresh() { return detail::made<uint64_t>(gridstone_array_refresh, get()); }
 
@@ -327,12 +292,17 @@ public:
     }
 
     /** Reads a box of a dense array into rooms as large as the box. */
-    template <class... Rooms> void read(const Region &region, Rooms &...rooms) const {
+    template <class First, class... Rooms, class = detail::if_room<First>>
+    void read(const Region &region, First &first, Rooms &...rooms) const {
+        read(region, Call(), first, rooms...);
+    }
+    template <class First, class... Rooms> void read(const Region &region, const Call &call, First &first, Rooms &...rooms) const {
         detail::fill(
-            [&](gridstone_buffer *raw, size_t count) {
-                return gridstone_array_read(get(), region.get(), GRIDSTONE_ORDER_ROW, raw, count, nullptr);
+            call,
+            [&](auto *raw, size_t count, auto *with) {
+                return gridstone_array_read(get(), region.get(), GRIDSTONE_ORDER_ROW, raw, count, with);
             },
-            rooms...);
+            first, rooms...);
     }
 
     /** Begins a read in portions. */
@@ -428,20 +398,18 @@ public:
         return Staged(staged);
     }
 
-    /** Commits what was staged in one version, all of it or none. */
-    uint64_t commit(std::vector<Staged> staged, const Call &call = {}) {
-        std::vector<gridstone_staged> raws;
-        for (const Staged &one : staged) raws.push_back(one.get());
+    /** Commits what was staged in one version, all of it or none. Nothing is left in `staged` to commit then. */
+    uint64_t commit(const std::vector<Staged> &staged, const Call &call = {}) {
+        const std::vector<gridstone_staged> raws = detail::handles(staged);
         uint64_t version = 0;
         call.run([&](const gridstone_call *raw) { return gridstone_commit(get(), raws.data(), raws.size(), raw, &version); });
         return version;
     }
 
     /** A text that another process or machine commits, with `Context::commit`. */
-    std::string receipt(std::vector<Staged> staged) const {
-        std::vector<gridstone_staged> raws;
-        for (const Staged &one : staged) raws.push_back(one.get());
-        return detail::text(gridstone_receipt, get(), static_cast<const gridstone_staged *>(raws.data()), raws.size());
+    std::string receipt(const std::vector<Staged> &staged) const {
+        const std::vector<gridstone_staged> raws = detail::handles(staged);
+        return detail::text(gridstone_receipt, get(), raws.data(), raws.size());
     }
 
     /** Starts a write in global order, of a box or the whole domain, whose values come a portion at a time. */
@@ -472,6 +440,16 @@ public:
         return version;
     }
 
+    /** Deletes the cells at coordinates, in one commit. */
+    uint64_t remove_cells(const std::vector<Column> &coordinates, const Call &call = {}) {
+        const std::vector<gridstone_column> raws = detail::raws(coordinates);
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_delete_cells(get(), raws.data(), raws.size(), raw, &version);
+        });
+        return version;
+    }
+
     /** Merges fragments: "tiered", "all", "updates" or "manifest". Gives a report as JSON. */
     std::string consolidate(const std::string &strategy = "tiered", const Call &call = {}) {
         auto how = sized<gridstone_consolidate_options>();
@@ -496,6 +474,66 @@ public:
     void set_metadata_json(const std::string &key, const std::string &json) {
         const char *keys[] = {key.c_str()}, *values[] = {json.c_str()};
         check(gridstone_metadata_set(get(), nullptr, keys, values, 1, nullptr));
+    }
+};
+
+/* ---- groups ---- */
+
+/** A group at one version of its store. Many threads may use one. */
+class Group : public Handle {
+public:
+    using Handle::Handle;
+
+    /** Creates a group, or opens the one that is there, for writing. */
+    static Group create(const Context &context, const std::string &uri, const std::string &path = "/") {
+        return Group(detail::made<gridstone_group>(gridstone_group_create, context.get(), uri.c_str(), path.c_str()));
+    }
+    static Group open(const Context &context, const std::string &uri, const Open &how = {}) {
+        const gridstone_open_options raw = how.raw();
+        return Group(detail::made<gridstone_group>(gridstone_group_open, context.get(), uri.c_str(), &raw));
+    }
+
+    uint64_t version() const { return detail::made<uint64_t>(gridstone_group_version, get()); }
+    uint64_t refresh() { return detail::made<uint64_t>(gridstone_group_refresh, get()); }
+    std::string path() const { return detail::text(gridstone_group_path, get()); }
+    std::string children_json() const { return detail::text(gridstone_group_children, get()); }
+    std::string walk_json() const { return detail::text(gridstone_group_walk, get()); }
+    std::string history_json(const Call &call = {}) const { return detail::history(*this, call); }
+    std::string tags_json() const { return detail::text(gridstone_tags, get()); }
+    bool contains(const std::string &name) const { return detail::made<int32_t>(gridstone_group_contains, get(), name.c_str()) != 0; }
+
+    /** What is called so in the group, at the group's version; an InputError if it is of the other kind. */
+    Array array(const std::string &name) const { return Array(child(name, GRIDSTONE_KIND_ARRAY, "an array").release()); }
+    Group group(const std::string &name) const { return Group(child(name, GRIDSTONE_KIND_GROUP, "a group").release()); }
+
+    Array create_array(const std::string &name, const Schema &schema, bool overwrite = false) {
+        return Array(detail::made<gridstone_array>(gridstone_group_create_array, get(), name.c_str(), schema.get(),
+                                                   static_cast<int32_t>(overwrite)));
+    }
+    Group create_group(const std::string &name) {
+        return Group(detail::made<gridstone_group>(gridstone_group_create_group, get(), name.c_str()));
+    }
+
+    /** Removes or moves what is called so with all below it, in one commit, and gives its version. */
+    uint64_t remove(const std::string &name, const Call &call = {}) {
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_group_remove(get(), name.c_str(), raw, &version); });
+        return version;
+    }
+    uint64_t move(const std::string &name, const std::string &target, const Call &call = {}) {
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_group_move(get(), name.c_str(), target.c_str(), raw, &version); });
+        return version;
+    }
+
+private:
+    Handle child(const std::string &name, uint32_t wanted, const char *kind) const {
+        gridstone_handle raw = 0;
+        uint32_t found = GRIDSTONE_KIND_NONE;
+        check(gridstone_group_open_child(get(), name.c_str(), &raw, &found));
+        Handle child(raw);
+        if (found != wanted) throw InputError(0, "\"" + name + "\" is not " + kind);
+        return child;
     }
 };
 

@@ -14,6 +14,7 @@ import gridstone as gs
 FILES = {
     "include/gridstone.h",
     "include/gridstone.hpp",
+    "include/gridstone/calls.hpp",
     "include/gridstone/columns.hpp",
     "lib/libgridstone.a",
     "lib/libgridstone.so",
@@ -63,7 +64,7 @@ def test_the_prefix_holds_what_it_should(installed: Installed) -> None:
     found = {str(path.relative_to(installed.prefix)) for path in installed.prefix.rglob("*") if not path.is_dir()}
     assert found == FILES
     assert os.readlink(installed.prefix / "lib" / "libgridstone.so") == "libgridstone.so.0"
-    for header in ("gridstone.h", "gridstone.hpp", "gridstone/columns.hpp"):
+    for header in ("gridstone.h", "gridstone.hpp", "gridstone/calls.hpp", "gridstone/columns.hpp"):
         assert (installed.prefix / "include" / header).read_bytes() == (CRATE / "include" / header).read_bytes()
 
 

@@ -10,6 +10,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <ratio>
 #include <stdexcept>
@@ -196,9 +197,17 @@ template <> struct type_name<std::string> {
     static std::string get() { return "string"; }
 };
 
-/** A vector in each cell. */
+/** A vector in each cell, as "float32[3]". */
 template <class T, size_t N> struct type_name<std::array<T, N>> {
     static std::string get() { return type_name<T>::get() + "[" + std::to_string(N) + "]"; }
+};
+
+/** A matrix in each cell: the type of N rows of M columns is "float32[N,M]". */
+template <class T, size_t M, size_t N> struct type_name<std::array<std::array<T, M>, N>> {
+    static std::string get() {
+        std::string rows = type_name<std::array<T, M>>::get();
+        return rows.insert(rows.rfind('[') + 1, std::to_string(N) + ",");
+    }
 };
 
 namespace detail {
@@ -230,6 +239,24 @@ template <class Rep, class Period> struct type_name<std::chrono::duration<Rep, P
 template <class Duration> struct type_name<std::chrono::time_point<std::chrono::system_clock, Duration>> {
     static std::string get() { return detail::in_unit<Duration>("datetime64"); }
 };
+
+namespace detail {
+
+/** Bytes of a value of a type as "int8", "datetime64[s]" or "float32[2,3]"; 0 of one that varies in length. */
+inline size_t width_of(const std::string &type) {
+    const std::string name = type.substr(0, type.find('['));
+    const size_t digits = name.find_first_of("0123456789");
+    size_t bytes = name == "bool" || name == "bytes" ? 1 : digits == std::string::npos ? 0 : std::strtoul(&name[digits], nullptr, 10) / 8;
+    for (const char *rest = type.c_str() + name.size(); *rest != '\0';) {
+        char *end = nullptr;
+        const unsigned long count = *rest >= '0' && *rest <= '9' ? std::strtoul(rest, &end, 10) : 1;
+        bytes *= count;
+        rest = end == nullptr ? rest + 1 : end;
+    }
+    return type == "bytes" ? 0 : bytes;
+}
+
+}  // namespace detail
 
 /* ---- columns that are written ---- */
 
@@ -372,6 +399,12 @@ template <class T> class Values : public Room {
 public:
     Values(std::string name, size_t cells, bool nullable = false) : Values(std::move(name), std::vector<Stored>(cells), nullable) {}
 
+    /** The type under another name than that of the C++ type, as "datetime64[s]" of int64_t; an InputError if it is not as wide. */
+    void type(std::string name) {
+        if (detail::width_of(name) != sizeof(T)) throw InputError(0, "values of the type " + name + " are not as wide as the C++ type");
+        Room::type(std::move(name));
+    }
+
     size_t size() const { return filled_bytes() / sizeof(T); }
     const T *data() const { return reinterpret_cast<const T *>(values_.data()); }
     const T *begin() const { return data(); }
@@ -417,19 +450,6 @@ private:
     std::vector<uint64_t> offsets_;
     std::vector<uint8_t> valid_;
 };
-
-namespace detail {
-
-/** Runs a call that fills rooms, and notes in each what was filled. */
-template <class Function, class... Rooms> void fill(Function function, Rooms &...rooms) {
-    static_assert(sizeof...(Rooms) > 0, "name at least one room to fill");
-    gridstone_buffer raw[] = {rooms.raw()...};
-    check(function(raw, sizeof...(Rooms)));
-    size_t place = 0;
-    (rooms.filled(raw[place++].filled_bytes), ...);
-}
-
-}  // namespace detail
 
 /* ---- answers that the library owns ---- */
 
@@ -486,11 +506,19 @@ public:
         return column(detail::made<uint64_t>(gridstone_result_find, get(), name.c_str()));
     }
 
-    /** The values of a column; an InputError unless they are of the type, which may go by another name, as "datetime64[s]" of int64_t. */
+    /**
+     * The values of a column. An InputError unless they are of the type and as wide as T. The type may go by another name than T's, as
+     * "datetime64[s]" of int64_t.
+     */
     template <class T> View<T> values(const std::string &name, const std::string &type = type_name<T>::get()) const {
         const gridstone_column found = column(name);
         if (type != found.type) throw InputError(0, "the column \"" + name + "\" is " + found.type + ", and was taken for " + type);
-        return View<T>(found, static_cast<size_t>(rows()));
+        const size_t count = static_cast<size_t>(rows());
+        constexpr bool varies = std::is_same_v<T, std::string>;
+        if (varies != (found.offsets != nullptr) || (!varies && found.values_bytes != count * sizeof(T))) {
+            throw InputError(0, "values of the column \"" + name + "\", which is " + found.type + ", are not as wide as the C++ type");
+        }
+        return View<T>(found, count);
     }
 };
 
