@@ -11,6 +11,10 @@
  * - Contexts, arrays, groups, schemas, regions, results and texts may be used by many threads at once. Reads, writers, staged writes,
  *   streams and transactions serve one thread at a time: a second one gets GRIDSTONE_ERROR_BUSY.
  * - A process that forks goes on using its handles in the child, but not reads, writers and transactions that the parent began.
+ * - Callbacks of progress belong to one call and are not used after it. They may call gridstone_cancel_set() and what tells the last
+ *   error; log callbacks may call nothing. Any other function gives GRIDSTONE_ERROR_BUSY there.
+ * - Functions that take a gridstone_call can be cancelled, a commit until it begins. Those that take none cannot, though some of them
+ *   read or write a store: creating and opening, refreshing, tags, metadata, children of groups, fragments, receipts of staged writes.
  * - No C++ exception and no panic crosses this interface.
  */
 
@@ -361,7 +365,9 @@ typedef gridstone_handle gridstone_cancel;
 
 /**
  * Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
- * may be called from any thread, by one at a time, and must return normally: neither `longjmp` nor an exception may leave it.
+ * may be called from any thread of the library, by one at a time, until the call returns and not after it. While it is called, other
+ * reports are left out. It may call `gridstone_cancel_set` and what tells the last error; any other function gives
+ * `GRIDSTONE_ERROR_BUSY`. It must return normally: neither `longjmp` nor an exception may leave it.
  */
 typedef int32_t (*gridstone_progress)(void *user, uint64_t done, uint64_t total);
 
@@ -925,7 +931,8 @@ typedef struct gridstone_attribute {
      */
     const char *filters;
     /**
-     * the texts that values can be, which are stored as codes; or NULL
+     * the texts that values can be, which are stored as codes, or NULL. `type` is that of the texts, "string"; columns and buffers
+     * carry codes, the place in this list, of type "uint8" for up to 128, "uint16" for up to 32,768, "uint32" for more
      */
     const char *const *categories;
     /**
@@ -1103,7 +1110,7 @@ typedef gridstone_handle gridstone_writer;
 #define GRIDSTONE_ERROR_HANDLE 16
 
 /**
- * Another thread is using the handle, which serves one at a time; or a log callback has called the library.
+ * Another thread is using the handle, which serves one at a time; or a callback has called the library.
  */
 #define GRIDSTONE_ERROR_BUSY 17
 
@@ -1173,7 +1180,7 @@ gridstone_status gridstone_answers_counters(gridstone_answers answers, gridstone
  * @param array a dense array.
  * @param region one box, or 0: the whole domain.
  * @param condition a condition on cells, or NULL: every cell.
- * @param aggregates_given what is computed.
+ * @param aggregates what is computed.
  * @param aggregate_count how many.
  * @param kept the dimensions that remain, by their number from 0, ascending; or NULL: none.
  * @param kept_count how many.
@@ -1185,7 +1192,7 @@ gridstone_status gridstone_answers_counters(gridstone_answers answers, gridstone
 gridstone_status gridstone_array_reduce(gridstone_array array,
                                         gridstone_region region,
                                         const char *condition,
-                                        const struct gridstone_aggregate *aggregates_given,
+                                        const struct gridstone_aggregate *aggregates,
                                         size_t aggregate_count,
                                         const uint64_t *kept,
                                         size_t kept_count,
@@ -1253,11 +1260,11 @@ gridstone_status gridstone_array_refresh(gridstone_array array, uint64_t *versio
  * The same array at another version, for reading.
  *
  * @param array the array.
- * @param options_given the version, tag or time; `path` and `mode` are not looked at; NULL: the newest version.
+ * @param options the version, tag or time; `path` and `mode` are not looked at; NULL: the newest version.
  * @param other where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_array_at(gridstone_array array,
-                                    const struct gridstone_open_options *options_given,
+                                    const struct gridstone_open_options *options,
                                     gridstone_array *other);
 
 /**
@@ -1293,7 +1300,7 @@ gridstone_status gridstone_answers_to_arrow(gridstone_answers answers,
 
 /**
  * Writes the cells of a stream of Arrow, in one commit and in bounded memory: its structs have a column for each dimension and for
- * attributes, by name. A column of another type is taken if nothing is lost by it: wider or narrower numbers, other units of times, texts
+ * attributes, by name. A column of another type is taken if nothing is lost by it, but that float64 is rounded to float32: wider or narrower numbers, other units of times, texts
  * with short offsets, dictionaries. The stream is released in any case, also after an error, unless its pointer is null.
  *
  * @param array an array that is open for writing.
@@ -1373,7 +1380,7 @@ gridstone_status gridstone_array_check_condition(gridstone_array array,
  * @param options its choices, or NULL for the usual ones.
  * @param context where the handle goes.
  */
-gridstone_status gridstone_context_create(const struct gridstone_context_options *options_given,
+gridstone_status gridstone_context_create(const struct gridstone_context_options *options,
                                           gridstone_context *context);
 
 /**
@@ -1388,7 +1395,7 @@ gridstone_status gridstone_context_peak_bytes(gridstone_context context, uint64_
  * @param uri the source.
  * @param target_context the context of the target, with its key and its options; 0: that of the source.
  * @param target the target, which is made if there is none.
- * @param options_given what is copied, or NULL: the newest version of the whole store.
+ * @param options what is copied, or NULL: the newest version of the whole store.
  * @param call what goes with the call, or NULL.
  * @param report where the text goes, an object of JSON that says what was copied; free it with `gridstone_free`.
  *
@@ -1398,7 +1405,7 @@ gridstone_status gridstone_store_copy(gridstone_context context,
                                       const char *uri,
                                       gridstone_context target_context,
                                       const char *target,
-                                      const struct gridstone_copy_options *options_given,
+                                      const struct gridstone_copy_options *options,
                                       const struct gridstone_call *call,
                                       gridstone_text *report);
 
@@ -1472,7 +1479,7 @@ gridstone_status gridstone_stage_delete(gridstone_array array,
  * Deletes the cells at coordinates in one commit; where no cell lies, nothing is deleted.
  *
  * @param array an array that is open for writing.
- * @param given the coordinates of every dimension, a value for each cell.
+ * @param columns the coordinates of every dimension, a value for each cell.
  * @param count how many columns.
  * @param call what goes with the call, or NULL.
  * @param version where the version of the commit goes, or NULL; the array shows it from now on.
@@ -1480,7 +1487,7 @@ gridstone_status gridstone_stage_delete(gridstone_array array,
  * `GRIDSTONE_ERROR_BOUNDS`: a coordinate lies outside of the domain.
  */
 gridstone_status gridstone_array_delete_cells(gridstone_array array,
-                                              const struct gridstone_column *given,
+                                              const struct gridstone_column *columns,
                                               size_t count,
                                               const struct gridstone_call *call,
                                               uint64_t *version);
@@ -1489,7 +1496,7 @@ gridstone_status gridstone_array_delete_cells(gridstone_array array,
  * As `gridstone_array_delete_cells`, without the commit.
  */
 gridstone_status gridstone_stage_delete_cells(gridstone_array array,
-                                              const struct gridstone_column *given,
+                                              const struct gridstone_column *columns,
                                               size_t count,
                                               const struct gridstone_call *call,
                                               gridstone_staged *staged);
@@ -1528,7 +1535,7 @@ gridstone_status gridstone_array_alter(gridstone_array array,
  * @param dimension the dimension that becomes longer; along the others the block is as long as the domain.
  * @param length coordinates of the block along the dimension.
  * @param order how the values of the block lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
- * @param given the attributes, a value for each cell of the block.
+ * @param columns the attributes, a value for each cell of the block.
  * @param count how many.
  * @param labels the labels of its coordinates along the dimension, with their type, if the dimension has listed ones; or NULL.
  * @param call what goes with the call, or NULL.
@@ -1538,7 +1545,7 @@ gridstone_status gridstone_array_append(gridstone_array array,
                                         const char *dimension,
                                         uint64_t length,
                                         uint32_t order,
-                                        const struct gridstone_column *given,
+                                        const struct gridstone_column *columns,
                                         size_t count,
                                         const struct gridstone_column *labels,
                                         const struct gridstone_call *call,
@@ -1577,13 +1584,13 @@ gridstone_status gridstone_array_shared_labels(gridstone_array array,
  *
  * @param context the context.
  * @param uri the store.
- * @param options_given path, version and mode, or NULL: "/", the newest version, for reading.
+ * @param options path, version and mode, or NULL: "/", the newest version, for reading.
  * @param node where the handle of the array or group goes; free it with `gridstone_free`.
  * @param kind where `GRIDSTONE_KIND_ARRAY` or `GRIDSTONE_KIND_GROUP` goes.
  */
 gridstone_status gridstone_open(gridstone_context context,
                                 const char *uri,
-                                const struct gridstone_open_options *options_given,
+                                const struct gridstone_open_options *options,
                                 gridstone_handle *node,
                                 uint32_t *kind);
 
@@ -1608,14 +1615,14 @@ gridstone_status gridstone_group_create(gridstone_context context,
  *
  * @param context the context.
  * @param uri the store.
- * @param options_given path, version and mode, or NULL: "/", the newest version, for reading.
+ * @param options path, version and mode, or NULL: "/", the newest version, for reading.
  * @param group where the handle goes; free it with `gridstone_free`.
  *
  * `GRIDSTONE_ERROR_NOT_FOUND`: nothing lies there, or an array.
  */
 gridstone_status gridstone_group_open(gridstone_context context,
                                       const char *uri,
-                                      const struct gridstone_open_options *options_given,
+                                      const struct gridstone_open_options *options,
                                       gridstone_group *group);
 
 /**
@@ -1826,14 +1833,14 @@ gridstone_status gridstone_store_untag(gridstone_context context, const char *ur
  *
  * @param context the context.
  * @param uri the store.
- * @param options_given those of the vacuum, or NULL; `dry_run` is not looked at.
+ * @param options those of the vacuum, or NULL; `dry_run` is not looked at.
  * @param call what goes with the call, or NULL.
  * @param taken where a text of JSON goes: versions, bytes, and those of each array; free it with `gridstone_free`.
  * @param freed where a text goes as `gridstone_vacuum` gives it, or NULL; free it with `gridstone_free`.
  */
 gridstone_status gridstone_store_usage(gridstone_context context,
                                        const char *uri,
-                                       const struct gridstone_vacuum_options *options_given,
+                                       const struct gridstone_vacuum_options *options,
                                        const struct gridstone_call *call,
                                        gridstone_text *taken,
                                        gridstone_text *freed);
@@ -1914,12 +1921,12 @@ gridstone_status gridstone_metadata_remove(gridstone_handle node,
  * Reads any number of cells at once, with their coordinates in front, of sparse and dense arrays. A read in portions takes less memory.
  *
  * @param array the array.
- * @param options_given what is read, or NULL: all attributes of all cells, in row order; `batch_bytes` is not looked at.
+ * @param options what is read, or NULL: all attributes of all cells, in row order; `batch_bytes` is not looked at.
  * @param call what goes with the call, or NULL.
  * @param result where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_array_read_all(gridstone_array array,
-                                          const struct gridstone_read_options *options_given,
+                                          const struct gridstone_read_options *options,
                                           const struct gridstone_call *call,
                                           gridstone_result *result);
 
@@ -1931,7 +1938,7 @@ gridstone_status gridstone_array_read_all(gridstone_array array,
  * @param array the array.
  * @param points the coordinates of every dimension, a column for each.
  * @param point_count how many columns.
- * @param attributes_given the names of attributes, or NULL: all.
+ * @param attributes the names of attributes, or NULL: all.
  * @param attribute_count how many.
  * @param call what goes with the call, or NULL.
  * @param result where the handle goes; free it with `gridstone_free`.
@@ -1941,7 +1948,7 @@ gridstone_status gridstone_array_read_all(gridstone_array array,
 gridstone_status gridstone_array_points(gridstone_array array,
                                         const struct gridstone_column *points,
                                         size_t point_count,
-                                        const char *const *attributes_given,
+                                        const char *const *attributes,
                                         size_t attribute_count,
                                         const struct gridstone_call *call,
                                         gridstone_result *result);
@@ -1954,7 +1961,7 @@ gridstone_status gridstone_array_points(gridstone_array array,
  * @param array the array.
  * @param axes a choice for each dimension.
  * @param axis_count how many.
- * @param attributes_given the names of attributes, or NULL: all.
+ * @param attributes the names of attributes, or NULL: all.
  * @param attribute_count how many.
  * @param call what goes with the call, or NULL.
  * @param result where the handle goes; free it with `gridstone_free`.
@@ -1964,7 +1971,7 @@ gridstone_status gridstone_array_points(gridstone_array array,
 gridstone_status gridstone_array_positions(gridstone_array array,
                                            const struct gridstone_positions *axes,
                                            size_t axis_count,
-                                           const char *const *attributes_given,
+                                           const char *const *attributes,
                                            size_t attribute_count,
                                            const struct gridstone_call *call,
                                            gridstone_result *result);
@@ -1994,14 +2001,14 @@ gridstone_status gridstone_array_read(gridstone_array array,
  * the array shows now, whatever is committed meanwhile.
  *
  * @param array the array.
- * @param options_given what is read, or NULL: all attributes of all cells.
+ * @param options what is read, or NULL: all attributes of all cells.
  * @param call what goes with the call, or NULL.
- * @param read_out where the handle goes; free it with `gridstone_free`, also before the end.
+ * @param read where the handle goes; free it with `gridstone_free`, also before the end.
  */
 gridstone_status gridstone_read_create(gridstone_array array,
-                                       const struct gridstone_read_options *options_given,
+                                       const struct gridstone_read_options *options,
                                        const struct gridstone_call *call,
-                                       gridstone_read *read_out);
+                                       gridstone_read *read);
 
 /**
  * Fills buffers from their start with the next cells, as many whole cells as fit into all of them. No cell comes twice, and none is left
@@ -2032,8 +2039,8 @@ gridstone_status gridstone_read_counters(gridstone_read read, gridstone_text *co
 
 /**
  * A receipt for staged writes: a text of JSON that other processes and machines commit with `gridstone_commit_receipts`. The cells lie
- * in files of the store, and nothing shows them before. The handles of the writes are used up, also if it fails, and are still to be
- * freed. Files of receipts that are never committed are deleted by a vacuum.
+ * in files of the store, and nothing shows them before. The handles of the writes are used up, as by
+ * `gridstone_commit`, also where a receipt cannot be made of them, and are still to be freed. Files of receipts that are never committed are deleted by a vacuum.
  *
  * @param array the array that they were staged for.
  * @param staged the handles.
@@ -2086,7 +2093,7 @@ gridstone_status gridstone_receipt_info(const char *receipt, uint64_t *cells, ui
  * @param uri the store.
  * @param receipts the texts.
  * @param count how many; 0 commits nothing and gives the newest version.
- * @param call its `message` and `commit_key`, or NULL.
+ * @param call its `message`, its `commit_key`, and its `cancel` until the commit begins, or NULL.
  * @param version where the version goes, or NULL. Arrays that are open show it after `gridstone_array_refresh`.
  *
  * `GRIDSTONE_ERROR_CONFLICT`: one was committed before, or its array was removed. `GRIDSTONE_ERROR_NOT_FOUND`: its file is gone. After an
@@ -2195,10 +2202,10 @@ gridstone_status gridstone_result_counters(gridstone_result result, gridstone_te
 /**
  * Begins a schema: add its dimensions and attributes, then create an array with it. Free it with `gridstone_free`.
  *
- * @param options_given what the array is like, or NULL: dense.
+ * @param options what the array is like, or NULL: dense.
  * @param schema where the handle goes.
  */
-gridstone_status gridstone_schema_create(const struct gridstone_schema_options *options_given,
+gridstone_status gridstone_schema_create(const struct gridstone_schema_options *options,
                                          gridstone_schema *schema);
 
 /**
@@ -2212,7 +2219,7 @@ gridstone_status gridstone_schema_add_dimension(gridstone_schema schema, const s
  */
 gridstone_status gridstone_schema_add_axis(gridstone_schema schema,
                                            const char *name,
-                                           const char *type_given,
+                                           const char *type,
                                            int64_t low,
                                            int64_t high,
                                            uint64_t tile);
@@ -2225,7 +2232,7 @@ gridstone_status gridstone_schema_add_attribute(gridstone_schema schema, const s
 /**
  * A schema of its JSON, as `gridstone_schema_json` gives it. Free it with `gridstone_free`.
  */
-gridstone_status gridstone_schema_from_json(const char *json_given, gridstone_schema *schema);
+gridstone_status gridstone_schema_from_json(const char *json, gridstone_schema *schema);
 
 /**
  * A schema as an object of JSON, with every option written out. `GRIDSTONE_ERROR_SCHEMA`: it is contradictory. Free the text.
@@ -2240,12 +2247,12 @@ gridstone_status gridstone_schema_json(gridstone_handle schema,
  * The groups, datasets and attributes of a file of HDF5, NetCDF or NumPy, or of a folder of Zarr, as JSON. Free the text.
  *
  * @param path the file or folder.
- * @param tree_out where the handle of the text goes.
+ * @param tree where the handle of the text goes.
  *
  * `GRIDSTONE_ERROR_STORAGE`: it cannot be read. `GRIDSTONE_ERROR_INPUT`: it is of another format.
  */
 gridstone_status gridstone_tree(const char *path,
-                                gridstone_text *tree_out);
+                                gridstone_text *tree);
 
 /**
  * The state of a file now, as an array that it is attached to records it, as JSON: `uri`, `size`, `time_us`, `etag`. Free the text.
@@ -2310,7 +2317,8 @@ gridstone_status gridstone_array_attached(gridstone_array array,
 
 /**
  * Puts staged cells of files in the place of attached boxes whose files have changed, in one commit. What was written over these stays
- * over the new ones. The handles of what was staged are used up, and are still to be freed.
+ * over the new ones. The handles of what was staged are used up, as by
+ * `gridstone_commit`, and are still to be freed.
  *
  * @param array the array that they were staged for.
  * @param staged the handles.
@@ -2376,12 +2384,12 @@ gridstone_status gridstone_array_create(gridstone_context context,
  *
  * @param context the context.
  * @param uri the store.
- * @param options_given path, version and mode, or NULL: "/", the newest version, for reading.
+ * @param options path, version and mode, or NULL: "/", the newest version, for reading.
  * @param array where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_array_open(gridstone_context context,
                                       const char *uri,
-                                      const struct gridstone_open_options *options_given,
+                                      const struct gridstone_open_options *options,
                                       gridstone_array *array);
 
 /**
@@ -2541,10 +2549,11 @@ gridstone_status gridstone_transaction_add_receipts(gridstone_transaction transa
                                                     size_t count);
 
 /**
- * Commits a transaction in one version: all of it, or nothing. It has ended afterwards, also if that fails.
+ * Commits a transaction in one version: all of it, or nothing. It has ended afterwards, also if that fails; one whose `call` was
+ * cancelled before the commit began goes on.
  *
  * @param transaction the transaction.
- * @param call the `message` of the commit, or NULL. The key was given at the beginning.
+ * @param call the `message` of the commit, and its `cancel` until the commit begins, or NULL. The key was given at the beginning.
  * @param version where the version goes, or NULL; without changes that which was read.
  *
  * `GRIDSTONE_ERROR_CONFLICT`: another commit has changed what this one rests on; begin again.
@@ -2581,14 +2590,14 @@ gridstone_status gridstone_transaction_version(gridstone_transaction transaction
  * Merges fragments of an array, in commits of their own; what it reads as stays. Readers and writers go on meanwhile.
  *
  * @param array an array that is open for writing.
- * @param options_given what is merged, or NULL.
+ * @param options what is merged, or NULL.
  * @param call what goes with the call, or NULL.
- * @param report where the text goes, an object of JSON that says what was merged; free it with `gridstone_free`.
+ * @param report where the text goes, an object of JSON that says what was merged, or NULL; free it with `gridstone_free`.
  *
  * `GRIDSTONE_ERROR_CANCELLED`: merges that were committed by then stay.
  */
 gridstone_status gridstone_array_consolidate(gridstone_array array,
-                                             const struct gridstone_consolidate_options *options_given,
+                                             const struct gridstone_consolidate_options *options,
                                              const struct gridstone_call *call,
                                              gridstone_text *report);
 
@@ -2596,13 +2605,13 @@ gridstone_status gridstone_array_consolidate(gridstone_array array,
  * Starts a consolidation that goes on in the background. The array stays at its version.
  *
  * @param array an array that is open for writing.
- * @param options_given what is merged, or NULL.
+ * @param options what is merged, or NULL.
  * @param upkeep where the handle goes; free it with `gridstone_free`, which does not stop it.
  *
  * `GRIDSTONE_ERROR_INPUT`: the array is being consolidated in the background already.
  */
 gridstone_status gridstone_array_consolidate_begin(gridstone_array array,
-                                                   const struct gridstone_consolidate_options *options_given,
+                                                   const struct gridstone_consolidate_options *options,
                                                    gridstone_upkeep *upkeep);
 
 /**
@@ -2641,12 +2650,12 @@ gridstone_status gridstone_upkeep_cancel(gridstone_upkeep upkeep);
  * stay, and so does everything after the oldest of them.
  *
  * @param node an array or group of the store that is open for writing.
- * @param options_given what stays, or NULL.
+ * @param options what stays, or NULL.
  * @param call what goes with the call, or NULL.
- * @param report where the text goes, an object of JSON that says what was deleted; free it with `gridstone_free`.
+ * @param report where the text goes, an object of JSON that says what was deleted, or NULL; free it with `gridstone_free`.
  */
 gridstone_status gridstone_vacuum(gridstone_handle node,
-                                  const struct gridstone_vacuum_options *options_given,
+                                  const struct gridstone_vacuum_options *options,
                                   const struct gridstone_call *call,
                                   gridstone_text *report);
 
@@ -2655,13 +2664,13 @@ gridstone_status gridstone_vacuum(gridstone_handle node,
  *
  * @param context the context.
  * @param uri a store that `gridstone_store_copy` made with `history`.
- * @param options_given what stays, or NULL.
+ * @param options what stays, or NULL.
  * @param call what goes with the call, or NULL.
  * @param report where the text goes, as that of `gridstone_vacuum`; free it with `gridstone_free`.
  */
 gridstone_status gridstone_store_forget(gridstone_context context,
                                         const char *uri,
-                                        const struct gridstone_vacuum_options *options_given,
+                                        const struct gridstone_vacuum_options *options,
                                         const struct gridstone_call *call,
                                         gridstone_text *report);
 
@@ -2707,12 +2716,12 @@ gridstone_status gridstone_store_repair(gridstone_context context,
                                         gridstone_text *report);
 
 /**
- * Writes a box, or cells of a dense array at coordinates, in one commit.
+ * Writes a box of a dense array, in one commit. Cells at coordinates are for `gridstone_array_write_cells`.
  *
  * @param array an array that is open for writing.
  * @param region the box, or 0: the whole domain.
  * @param order how the values of the box lie: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
- * @param given the attributes, a value for each cell of the box; those that are left out keep what they are.
+ * @param columns the attributes, a value for each cell of the box; those that are left out keep what they are.
  * @param count how many.
  * @param call what goes with the call, or NULL.
  * @param version where the version of the commit goes, or NULL; the array shows it from now on.
@@ -2720,7 +2729,7 @@ gridstone_status gridstone_store_repair(gridstone_context context,
 gridstone_status gridstone_array_write(gridstone_array array,
                                        gridstone_region region,
                                        uint32_t order,
-                                       const struct gridstone_column *given,
+                                       const struct gridstone_column *columns,
                                        size_t count,
                                        const struct gridstone_call *call,
                                        uint64_t *version);
@@ -2729,14 +2738,14 @@ gridstone_status gridstone_array_write(gridstone_array array,
  * Writes cells at coordinates, in one commit; into sparse and dense arrays.
  *
  * @param array an array that is open for writing.
- * @param given the coordinates of every dimension, and attributes, each with a value for each cell.
+ * @param columns the coordinates of every dimension, and attributes, each with a value for each cell.
  * @param count how many.
  * @param how in which order they come, and what becomes of several at one place, or NULL.
  * @param call what goes with the call, or NULL.
  * @param version where the version of the commit goes, or NULL; the array shows it from now on.
  */
 gridstone_status gridstone_array_write_cells(gridstone_array array,
-                                             const struct gridstone_column *given,
+                                             const struct gridstone_column *columns,
                                              size_t count,
                                              const struct gridstone_cells_options *how,
                                              const struct gridstone_call *call,
@@ -2749,7 +2758,7 @@ gridstone_status gridstone_array_write_cells(gridstone_array array,
 gridstone_status gridstone_stage(gridstone_array array,
                                  gridstone_region region,
                                  uint32_t order,
-                                 const struct gridstone_column *given,
+                                 const struct gridstone_column *columns,
                                  size_t count,
                                  const struct gridstone_call *call,
                                  gridstone_staged *staged);
@@ -2758,7 +2767,7 @@ gridstone_status gridstone_stage(gridstone_array array,
  * As `gridstone_array_write_cells`, without the commit.
  */
 gridstone_status gridstone_stage_cells(gridstone_array array,
-                                       const struct gridstone_column *given,
+                                       const struct gridstone_column *columns,
                                        size_t count,
                                        const struct gridstone_cells_options *how,
                                        const struct gridstone_call *call,
@@ -2767,10 +2776,15 @@ gridstone_status gridstone_stage_cells(gridstone_array array,
 /**
  * Commits staged writes in one version: all of them, or none. Their handles are used up, and are still to be freed.
  *
+ * Handles of writes for another array, of which one is used up or in use by another thread, and those of a commit that was cancelled
+ * before it began stay as they are. After any other error they are used up, and what they wrote is deleted, unless
+ * `GRIDSTONE_ERROR_COMMIT_UNKNOWN` says that the commit may have happened.
+ *
  * @param array the array that they were staged for.
  * @param staged the handles.
  * @param count how many; 0 commits nothing.
- * @param call its `message` and `commit_key` of the writes, or NULL.
+ * @param call its `message`, and its `cancel` until the commit begins, or NULL. A `commit_key` and `GRIDSTONE_CALL_GROW` belong to the
+ * calls that stage, and are refused here.
  * @param version where the version goes, or NULL; the array shows it from now on.
  */
 gridstone_status gridstone_commit(gridstone_array array,
@@ -2784,12 +2798,12 @@ gridstone_status gridstone_commit(gridstone_array array,
  * thread at a time. Freed before its end it is aborted, and its files are gone.
  *
  * @param array an array that is open for writing.
- * @param options_given what is written, and in which order it comes, or NULL: all attributes of the domain in global order.
+ * @param options what is written, and in which order it comes, or NULL: all attributes of the domain in global order.
  * @param call the `commit_key` of its commit and `GRIDSTONE_CALL_GROW`, or NULL.
  * @param writer where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_writer_create(gridstone_array array,
-                                         const struct gridstone_writer_options *options_given,
+                                         const struct gridstone_writer_options *options,
                                          const struct gridstone_call *call,
                                          gridstone_writer *writer);
 
@@ -2797,7 +2811,7 @@ gridstone_status gridstone_writer_create(gridstone_array array,
  * Appends cells to a writer.
  *
  * @param writer the writer.
- * @param given the writer's attributes, each with a value for each cell, and the coordinates of every dimension. A writer of a dense
+ * @param columns the writer's attributes, each with a value for each cell, and the coordinates of every dimension. A writer of a dense
  * array in global order takes no coordinates: the cells are those behind the last ones.
  * @param count how many.
  * @param call what goes with the call, or NULL.
@@ -2806,7 +2820,7 @@ gridstone_status gridstone_writer_create(gridstone_array array,
  * is closed and what it wrote is gone. `GRIDSTONE_ERROR_BUSY`: another thread is using it.
  */
 gridstone_status gridstone_writer_append(gridstone_writer writer,
-                                         const struct gridstone_column *given,
+                                         const struct gridstone_column *columns,
                                          size_t count,
                                          const struct gridstone_call *call);
 

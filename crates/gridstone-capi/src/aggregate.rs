@@ -9,11 +9,13 @@ use crate::region::{gridstone_region, region_of};
 use crate::result::{ResultObject, gridstone_result};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
+use gridstone::base::Silent;
 use gridstone::engine::{
     Aggregate, AggregateCall, AnswerStream, Array, Branch, By, Condition, Counted, Ending, Expression, Question, Width,
 };
 use gridstone::schema::{Region, Schema};
 use std::ffi::c_char;
+use std::sync::Arc;
 
 /// An answer that is given in batches.
 pub type gridstone_answers = gridstone_handle;
@@ -93,6 +95,10 @@ pub struct gridstone_question {
 // SAFETY: as above.
 unsafe impl OptionStruct for gridstone_question {
     const NAME: &'static str = "gridstone_question";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 /// A name as expressions have it: in quotes, since some words are no names without them.
@@ -307,7 +313,10 @@ pub unsafe extern "C" fn gridstone_answers_next(
             None => Err(Failure::input("the stream of answers was moved, or an error has ended it; ask again")),
             Some(stream) => {
                 stream.set_cancel(&asked.call.cancel);
-                asked.run(|_| stream.next_batch()).map(|batch| (batch, stream.schema().clone(), stream.counters()))
+                stream.set_progress(Arc::clone(&asked.call.progress));
+                let batch = asked.run(|_| stream.next_batch());
+                stream.set_progress(Arc::new(Silent));
+                batch.map(|batch| (batch, stream.schema().clone(), stream.counters()))
             }
         };
         if outcome.is_err() {

@@ -2,7 +2,7 @@
 
 use crate::handle::{Object, get, get_optional, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, slice};
-use crate::status::{Failure, Outcome, gridstone_status, guarded};
+use crate::status::{Callback, Failure, Outcome, gridstone_status, guarded, guarded_also_in_progress, in_callback};
 use gridstone::base::{Cancel, Progress};
 use gridstone::engine::Call;
 use gridstone::engine::{CancelFlag, CommitKey};
@@ -13,7 +13,9 @@ use std::sync::Arc;
 pub type gridstone_cancel = gridstone_handle;
 
 /// Is called with the cells that are done and those in all, 0 while that is not known. Gives 0 to go on, anything else to cancel. It
-/// may be called from any thread, by one at a time, and must return normally: neither `longjmp` nor an exception may leave it.
+/// may be called from any thread of the library, by one at a time, until the call returns and not after it. While it is called, other
+/// reports are left out. It may call `gridstone_cancel_set` and what tells the last error; any other function gives
+/// `GRIDSTONE_ERROR_BUSY`. It must return normally: neither `longjmp` nor an exception may leave it.
 pub type gridstone_progress = Option<unsafe extern "C" fn(user: *mut c_void, done: u64, total: u64) -> i32>;
 
 /// Lets the domain grow, in the same commit, to take in what is written.
@@ -46,6 +48,10 @@ pub struct gridstone_call {
 // SAFETY: it begins with its size; zeros are none of it; an optional function has a value for each pattern of bits.
 unsafe impl OptionStruct for gridstone_call {
     const NAME: &'static str = "gridstone_call";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 pub(crate) struct Flag(CancelFlag);
@@ -59,7 +65,8 @@ struct Reporter {
     report: unsafe extern "C" fn(*mut c_void, u64, u64) -> i32,
     user: *mut c_void,
     flag: CancelFlag,
-    lock: std::sync::Mutex<()>,
+    /// Whether the call goes on: nothing is reported after it.
+    lock: std::sync::Mutex<bool>,
 }
 
 // SAFETY: the header says that it is called from any thread.
@@ -69,12 +76,13 @@ unsafe impl Sync for Reporter {}
 
 impl Progress for Reporter {
     fn report(&self, done: u64, total: u64) {
-        let _one = self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if self.flag.cancelled() {
+        // No thread waits for a callback: one that comes while another is under way is left out.
+        let Ok(goes_on) = self.lock.try_lock() else { return };
+        if !*goes_on || self.flag.cancelled() {
             return;
         }
-        // SAFETY: the caller gave both, and keeps them valid during the call.
-        if unsafe { (self.report)(self.user, done, total) } != 0 {
+        // SAFETY: the caller gave both, and keeps them valid during the call, which has not ended: its end takes the lock.
+        if in_callback(Callback::Progress, || unsafe { (self.report)(self.user, done, total) }) != 0 {
             self.flag.cancel();
         }
     }
@@ -93,6 +101,18 @@ impl Cancel for Either {
 pub(crate) struct Asked {
     pub(crate) call: Call,
     pub(crate) message: Option<String>,
+    _ends: Ends,
+}
+
+/// Ends the reports of a call with it: its callback may be gone then, whatever holds the reporter still.
+struct Ends(Option<Arc<Reporter>>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(reporter) = &self.0 {
+            *reporter.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = false;
+        }
+    }
 }
 
 impl Asked {
@@ -103,9 +123,9 @@ impl Asked {
     pub(crate) unsafe fn new(given: *const gridstone_call) -> Outcome<Self> {
         // SAFETY: passed on.
         let Some(given) = (unsafe { options(given) })? else {
-            return Ok(Self { call: Call::default(), message: None });
+            return Ok(Self { call: Call::default(), message: None, _ends: Ends(None) });
         };
-        if given.flags & !GRIDSTONE_CALL_GROW != 0 || given.reserved != 0 {
+        if given.flags & !GRIDSTONE_CALL_GROW != 0 {
             return Err(Failure::input(format!(
                 "gridstone_call.flags is {}; there is GRIDSTONE_CALL_GROW",
                 given.flags
@@ -121,15 +141,18 @@ impl Asked {
             call.commit_key = Some(CommitKey::new(key)?);
         }
         let outer = get_optional::<Flag>(given.cancel)?.map(|flag| flag.0.clone());
+        let mut reporter = None;
         if let Some(report) = given.progress {
             let flag = CancelFlag::new();
-            let reporter = Reporter { report, user: given.user, flag: flag.clone(), lock: std::sync::Mutex::default() };
-            call.progress = Arc::new(reporter);
+            let lock = std::sync::Mutex::new(true);
+            let made = Arc::new(Reporter { report, user: given.user, flag: flag.clone(), lock });
+            call.progress = Arc::clone(&made) as Arc<dyn Progress>;
+            reporter = Some(made);
             call.cancel = Arc::new(Either(outer.unwrap_or_default(), flag));
         } else if let Some(outer) = outer {
             call.cancel = Arc::new(outer);
         }
-        Ok(Self { call, message })
+        Ok(Self { call, message, _ends: Ends(reporter) })
     }
 
     /// Refuses a commit key, for changes that take none.
@@ -138,6 +161,26 @@ impl Asked {
             Some(_) => Err(Failure::input("this change takes no commit key; leave gridstone_call.commit_key NULL")),
             None => Ok(()),
         }
+    }
+
+    /// Refuses what belongs to the calls that staged the writes of a commit, and a commit that is cancelled before it begins.
+    pub(crate) fn check_commit(&self) -> Outcome<()> {
+        if self.call.commit_key.is_some() {
+            return Err(Failure::input(
+                "a commit of staged writes takes no commit key: give gridstone_call.commit_key to the calls that stage them",
+            ));
+        }
+        self.check_begin()
+    }
+
+    /// Refuses growth, and a commit that is cancelled before it begins.
+    pub(crate) fn check_begin(&self) -> Outcome<()> {
+        if self.call.grows {
+            return Err(Failure::input(
+                "GRIDSTONE_CALL_GROW was given to a commit of staged writes: give it to the calls that stage them",
+            ));
+        }
+        Ok(self.call.cancel.check()?)
     }
 
     /// Does `work`, whose waits for a network end once the call is cancelled.
@@ -161,7 +204,7 @@ pub unsafe extern "C" fn gridstone_cancel_create(cancel: *mut gridstone_cancel) 
 /// committed. A commit that has begun is brought to its end. Safe to call from any thread, and from a callback of progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn gridstone_cancel_set(cancel: gridstone_cancel) -> gridstone_status {
-    guarded(|| {
+    guarded_also_in_progress(|| {
         get::<Flag>(cancel)?.0.cancel();
         Ok(())
     })

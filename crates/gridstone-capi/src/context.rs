@@ -2,7 +2,7 @@
 
 use crate::handle::{Object, get, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, options, slice, texts};
-use crate::status::{Failure, Outcome, gridstone_status, guarded, in_callback};
+use crate::status::{Callback, Failure, Outcome, gridstone_status, guarded, in_callback};
 use gridstone::base::{Key, Keys};
 use gridstone::engine::{AutoConsolidate, Context, Detail, Durability, Event, Events, Level, Options, StorageOptions};
 use serde_json::{Map, Value, json};
@@ -82,6 +82,10 @@ pub struct gridstone_context_options {
 // SAFETY: it begins with its size; zeros are the usual values.
 unsafe impl OptionStruct for gridstone_context_options {
     const NAME: &'static str = "gridstone_context_options";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 impl Object for Context {
@@ -134,7 +138,7 @@ impl Events for Log {
     fn take(&self, event: Event) {
         let text = |text: &str| CString::new(text).unwrap_or_default();
         let (topic, what, details) = (text(event.topic), text(event.what), text(&details_json(&event)));
-        in_callback(|| {
+        in_callback(Callback::Log, || {
             // SAFETY: the caller gave the function and its argument, and keeps both valid; the texts outlive the call.
             unsafe { (self.log)(self.user, number(event.level), topic.as_ptr(), what.as_ptr(), details.as_ptr()) };
         });
@@ -194,7 +198,7 @@ unsafe fn engine_options(given: &gridstone_context_options) -> Outcome<Options> 
 
 /// Makes a context. Free it with `gridstone_free`; what was opened with it goes on.
 ///
-/// @param options its choices, or NULL for the usual ones.
+/// @param options_given its choices, or NULL for the usual ones.
 /// @param context where the handle goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_context_create(

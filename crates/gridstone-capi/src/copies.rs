@@ -39,6 +39,10 @@ pub struct gridstone_copy_options {
 // SAFETY: it begins with its size; zeros are the usual values.
 unsafe impl OptionStruct for gridstone_copy_options {
     const NAME: &'static str = "gridstone_copy_options";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 /// Copies a version of a store, or what lies in it, or its whole history, to another store.

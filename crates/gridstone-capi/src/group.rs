@@ -3,7 +3,7 @@
 use crate::array::{ArrayObject, gridstone_array};
 use crate::call::{Asked, gridstone_call};
 use crate::context::gridstone_context;
-use crate::handle::{Object, get, gridstone_handle, insert};
+use crate::handle::{Brief, Object, get, gridstone_handle, insert};
 use crate::memory::{Out, optional_text, options, text};
 use crate::schema::{Parts, gridstone_schema};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
@@ -14,13 +14,12 @@ use crate::text::{gridstone_text, text_handle};
 use gridstone::engine::{self, At, Context, Group, Opened};
 use serde_json::json;
 use std::ffi::c_char;
-use std::sync::{PoisonError, RwLock};
 
 /// A group at one version of its store. Many threads may use one.
 pub type gridstone_group = gridstone_handle;
 
 pub(crate) struct GroupObject {
-    group: RwLock<Group>,
+    group: Brief<Group>,
     writable: bool,
     /// Whether it was opened at a version.
     pinned: bool,
@@ -32,12 +31,12 @@ impl Object for GroupObject {
 
 impl GroupObject {
     fn new(group: Group, writable: bool, pinned: bool) -> Self {
-        Self { group: RwLock::new(group), writable, pinned }
+        Self { group: Brief::new(group), writable, pinned }
     }
 
     /// The group at the version that it shows now.
     pub(crate) fn shown(&self) -> Group {
-        self.group.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.group.with(|group| group.clone())
     }
 
     pub(crate) fn pinned(&self) -> bool {
@@ -55,12 +54,14 @@ impl GroupObject {
     /// Moves on to the newest version.
     fn refresh(&self) -> gridstone::base::Result<u64> {
         let newer = self.shown().refreshed()?;
-        let mut shown = self.group.write().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have moved it further.
-        if newer.version() > shown.version() {
-            *shown = newer;
-        }
-        Ok(shown.version())
+        let (version, older) = self.group.with(|shown| {
+            // Another thread may have moved it further.
+            let older = (newer.version() > shown.version()).then(|| std::mem::replace(shown, newer));
+            (shown.version(), older)
+        });
+        // Dropping it may take locks of the engine.
+        drop(older);
+        Ok(version)
     }
 
     /// Moves on after a change of its own, which is done whatever becomes of this.

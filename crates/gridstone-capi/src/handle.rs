@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The table is one for the process. Its lock is held for moments; what a handle names is counted, so that a call goes on with it
-//! though another thread frees it. A fork waits for the lock, so that the child's table is whole.
+//! though another thread frees it. A fork waits for the lock, so that the child's table is whole; and for [`Brief`] ones.
 
 use crate::status::{Failure, GRIDSTONE_ERROR_BUSY, GRIDSTONE_ERROR_HANDLE, Outcome, gridstone_status, guarded};
 use std::any::Any;
@@ -54,17 +54,25 @@ fn write() -> RwLockWriteGuard<'static, Table> {
     TABLE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Is read-locked as long as a [`Brief`] is locked.
+static BRIEF: RwLock<()> = RwLock::new(());
+
+/// Both locks while a thread forks: that of what is locked briefly, and the table's.
+type Forking = (RwLockWriteGuard<'static, ()>, RwLockWriteGuard<'static, Table>);
+
 thread_local! {
-    /// The table's lock while this thread forks.
-    static FORKING: RefCell<Option<RwLockWriteGuard<'static, Table>>> = const { RefCell::new(None) };
+    static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
 }
 
-/// Takes the lock for a fork.
+/// Takes the locks for a fork.
 extern "C" fn before_fork() {
-    let _ = FORKING.try_with(|held| held.replace(Some(write())));
+    let _ = FORKING.try_with(|held| {
+        let brief = BRIEF.write().unwrap_or_else(PoisonError::into_inner);
+        held.replace(Some((brief, write())))
+    });
 }
 
-/// Gives it back, in the parent and in the child.
+/// Gives them back, in the parent and in the child.
 extern "C" fn after_fork() {
     let _ = FORKING.try_with(|held| drop(held.take()));
 }
@@ -157,6 +165,11 @@ fn remove(handle: gridstone_handle) -> Outcome<Held> {
     Ok(held)
 }
 
+/// Frees a handle that no caller was given.
+pub(crate) fn forget(handle: gridstone_handle) {
+    let _ = remove(handle);
+}
+
 /// Gives a handle back, of any kind; 0 does nothing. Calls of other threads that are using it go on. A writer that was not finished is
 /// aborted by it, a transaction that was not committed too, and what was staged and not committed is deleted.
 ///
@@ -170,6 +183,22 @@ pub extern "C" fn gridstone_free(handle: gridstone_handle) -> gridstone_status {
 #[unsafe(no_mangle)]
 pub extern "C" fn gridstone_open_handles() -> u64 {
     read().slots.iter().filter(|slot| slot.held.is_some()).count() as u64
+}
+
+/// What many threads use, each for a moment. A fork waits for them, so that it is not locked in the child.
+#[derive(Debug, Default)]
+pub(crate) struct Brief<T>(Mutex<T>);
+
+impl<T> Brief<T> {
+    pub(crate) fn new(inner: T) -> Self {
+        Self(Mutex::new(inner))
+    }
+
+    /// Does `work` with it, which is short, takes no other lock and calls nothing of the caller.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        let _no_fork = BRIEF.read().unwrap_or_else(PoisonError::into_inner);
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// What serves one thread at a time, until it is used up.
@@ -189,6 +218,11 @@ impl<T> Exclusive<T> {
     /// Takes it out.
     pub(crate) fn take(&self, name: &str) -> Outcome<T> {
         self.held(name)?.take().ok_or_else(|| used_up(name))
+    }
+
+    /// Puts back what [`Self::take`] took, once no other thread looks.
+    pub(crate) fn put_back(&self, inner: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner);
     }
 
     /// The slot itself, for a moment.

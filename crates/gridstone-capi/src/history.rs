@@ -4,7 +4,7 @@ use crate::array::{ArrayObject, gridstone_array, told};
 use crate::call::{Asked, gridstone_call};
 use crate::context::gridstone_context;
 use crate::group::GroupObject;
-use crate::handle::{get, get_either, gridstone_handle};
+use crate::handle::{forget, get, get_either, gridstone_handle};
 use crate::memory::{Out, text};
 use crate::status::{gridstone_status, guarded};
 use crate::text::{gridstone_text, json_list, text_handle};
@@ -156,7 +156,11 @@ pub unsafe extern "C" fn gridstone_store_usage(
         let (taken, freed) = asked.run(|call| engine::store_usage(&context, uri, &options, call))?;
         let taken = text_handle(taken.to_json())?;
         if wants_freed {
-            freed_out.put(text_handle(freed.to_json())?);
+            let freed = text_handle(freed.to_json());
+            if freed.is_err() {
+                forget(taken);
+            }
+            freed_out.put(freed?);
         }
         taken_out.put(taken);
         Ok(())

@@ -30,6 +30,11 @@ unsafe impl<T> Plain for *const T {}
 pub(crate) unsafe trait OptionStruct: Copy {
     /// Its name in C.
     const NAME: &'static str;
+
+    /// The member that is for later, if it has one: 0.
+    fn reserved(&self) -> u32 {
+        0
+    }
 }
 
 fn null(name: &str) -> Failure {
@@ -82,9 +87,12 @@ pub(crate) unsafe fn slice_mut<'a, T: Plain>(pointer: *mut T, count: usize, name
 
 /// Refuses buffers of one call that share bytes; each is its first address and its length in bytes.
 pub(crate) fn check_apart(mut spans: Vec<(usize, usize)>) -> Outcome<()> {
-    spans.retain(|(_, bytes)| *bytes > 0);
+    spans.retain(|(first, bytes)| *first != 0 && *bytes > 0);
     spans.sort_unstable();
-    if spans.windows(2).any(|pair| matches!(pair, [(first, bytes), (second, _)] if first + bytes > *second)) {
+    if spans
+        .windows(2)
+        .any(|pair| matches!(pair, [(first, bytes), (second, _)] if first.saturating_add(*bytes) > *second))
+    {
         return Err(Failure::input("two buffers to be filled overlap; give each its own memory"));
     }
     Ok(())
@@ -182,6 +190,9 @@ impl<T> Out<T> {
     }
 }
 
+/// No struct of C is larger, in any version: a size beyond is one that was never set.
+const STRUCT_BYTES_MAX: usize = 4096;
+
 /// The first member of an option struct.
 ///
 /// # Safety
@@ -190,7 +201,7 @@ unsafe fn size_of_given<T: OptionStruct>(pointer: *const T) -> Outcome<usize> {
     check(pointer, 1, T::NAME)?;
     // SAFETY: not null, as its callers have looked, and aligned; the size is the first member.
     let size = unsafe { pointer.cast::<usize>().read() };
-    if size < size_of::<usize>() {
+    if !(size_of::<usize>()..=STRUCT_BYTES_MAX).contains(&size) {
         return Err(Failure::input(format!("{0}.size is {size}; set it to sizeof({0})", T::NAME)));
     }
     Ok(size)
@@ -225,9 +236,13 @@ unsafe fn options_at<T: OptionStruct>(pointer: *const T) -> Outcome<T> {
     }
     let mut made = std::mem::MaybeUninit::<T>::zeroed();
     // SAFETY: both are at least so long; all bits, and all zeros, are a value of an option struct.
-    unsafe {
+    let made = unsafe {
         std::ptr::copy_nonoverlapping(bytes, made.as_mut_ptr().cast::<u8>(), given.min(known));
-        Ok(made.assume_init())
+        made.assume_init()
+    };
+    match made.reserved() {
+        0 => Ok(made),
+        other => Err(Failure::input(format!("{}.reserved is {other}; set it to 0", T::NAME))),
     }
 }
 

@@ -46,6 +46,10 @@ pub struct gridstone_positions {
 // SAFETY: it begins with its size; numbers and a pointer have a value for each pattern of bits.
 unsafe impl OptionStruct for gridstone_positions {
     const NAME: &'static str = "gridstone_positions";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 /// The attributes of these names, or all for a null pointer.

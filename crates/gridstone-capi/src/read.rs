@@ -10,7 +10,8 @@ use crate::region::{gridstone_region, region_of};
 use crate::schema::{GRIDSTONE_ORDER_ANY, GRIDSTONE_ORDER_COLUMN, GRIDSTONE_ORDER_GLOBAL, GRIDSTONE_ORDER_ROW};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
-use gridstone::base::{Error, ErrorKind};
+use crate::write::layout;
+use gridstone::base::{Error, ErrorKind, NeverCancel, Silent};
 use gridstone::engine::{Condition, ReadOrder};
 use gridstone::engine::{OutColumn, Portions, PortionsOf};
 use gridstone::schema::Schema;
@@ -45,6 +46,10 @@ pub struct gridstone_read_options {
 // SAFETY: it begins with its size; zeros are the usual values.
 unsafe impl OptionStruct for gridstone_read_options {
     const NAME: &'static str = "gridstone_read_options";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 const BATCH_BYTES: u64 = 8 << 20;
@@ -134,7 +139,9 @@ pub unsafe extern "C" fn gridstone_array_read(
         let schema = array.0.schema()?;
         // SAFETY: the contract of the header.
         let (mut out, asked) = unsafe { (Buffers::new(&schema, buffers, buffer_count)?, Asked::new(call)?) };
-        let (region, order) = (region_of(&array.0, region)?, read_order(order)?);
+        let region = region_of(&array.0, region)?;
+        layout(order)?;
+        let order = read_order(order)?;
         if schema.sparse() {
             return Err(Failure::input("the array is sparse: read its cells in portions, with gridstone_read_create"));
         }
@@ -211,7 +218,11 @@ pub unsafe extern "C" fn gridstone_read_create(
             order: what.order,
             bytes: what.batch_bytes,
         };
-        let portions = Exclusive::new(asked.run(|call| array.0.portions(&wanted, call))?);
+        let mut portions = asked.run(|call| array.0.portions(&wanted, call))?;
+        // Each call has its own, and this one ends here.
+        portions.set_cancel(Arc::new(NeverCancel));
+        portions.set_progress(Arc::new(Silent));
+        let portions = Exclusive::new(portions);
         let dims = schema.coordinates().map(|dim| dim.name().to_owned());
         let names = dims.chain(what.attrs.iter().cloned()).collect();
         out.put(insert(ReadObject { names, schema, portions })?);
@@ -251,10 +262,12 @@ pub unsafe extern "C" fn gridstone_read_next(
         if given.columns.is_empty() {
             return Err(Failure::input("no buffer was given: the cells would be lost"));
         }
+        let mut columns = placed(&read.names, std::mem::take(&mut given.columns))?;
         let (filled, is_complete) = read.portions.with(ReadObject::NAME, |portions| {
             portions.set_cancel(Arc::clone(&asked.call.cancel));
-            let mut columns = placed(&read.names, std::mem::take(&mut given.columns))?;
+            portions.set_progress(Arc::clone(&asked.call.progress));
             let outcome = asked.run(|_| portions.fill(&mut columns));
+            portions.set_progress(Arc::new(Silent));
             let goes_on = [ErrorKind::Budget, ErrorKind::Input].map(crate::status::status_of);
             if outcome.as_ref().is_err_and(|failure| !goes_on.contains(&failure.status())) {
                 portions.give_up();

@@ -14,8 +14,8 @@ use gridstone::engine::{self, Context, Receipt};
 use std::ffi::c_char;
 
 /// A receipt for staged writes: a text of JSON that other processes and machines commit with `gridstone_commit_receipts`. The cells lie
-/// in files of the store, and nothing shows them before. The handles of the writes are used up, also if it fails, and are still to be
-/// freed. Files of receipts that are never committed are deleted by a vacuum.
+/// in files of the store, and nothing shows them before. The handles of the writes are used up, as by
+/// `gridstone_commit`, also where a receipt cannot be made of them, and are still to be freed. Files of receipts that are never committed are deleted by a vacuum.
 ///
 /// @param array the array that they were staged for.
 /// @param staged the handles.
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn gridstone_receipt_info(
 /// @param uri the store.
 /// @param receipts the texts.
 /// @param count how many; 0 commits nothing and gives the newest version.
-/// @param call its `message` and `commit_key`, or NULL.
+/// @param call its `message`, its `commit_key`, and its `cancel` until the commit begins, or NULL.
 /// @param version where the version goes, or NULL. Arrays that are open show it after `gridstone_array_refresh`.
 ///
 /// `GRIDSTONE_ERROR_CONFLICT`: one was committed before, or its array was removed. `GRIDSTONE_ERROR_NOT_FOUND`: its file is gone. After an
@@ -128,6 +128,7 @@ pub unsafe extern "C" fn gridstone_commit_receipts(
                 Asked::new(call)?,
             )
         };
+        asked.check_begin()?;
         let context = get::<Context>(context)?;
         let parse = |(place, text): (usize, &&str)| {
             Receipt::from_json(text).map_err(|e| e.context(format!("receipts[{place}]")))

@@ -1,18 +1,17 @@
 //! Regions: the boxes that a read, a write or a deletion is about.
 
-use crate::handle::{Object, get, get_optional, gridstone_handle, insert};
+use crate::handle::{Brief, Object, get, get_optional, gridstone_handle, insert};
 use crate::memory::{Out, optional_texts, slice};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use gridstone::engine::{Array, End, Span};
 use std::ffi::c_char;
-use std::sync::{Mutex, PoisonError};
 
 /// Boxes of cells. Where a function takes one, 0 means the whole domain.
 pub type gridstone_region = gridstone_handle;
 
 /// Boxes as they were added; each array gives them its own meaning.
 #[derive(Default)]
-pub(crate) struct Region(Mutex<Vec<Vec<Span>>>);
+pub(crate) struct Region(Brief<Vec<Vec<Span>>>);
 
 impl Object for Region {
     const NAME: &'static str = "a region";
@@ -20,11 +19,11 @@ impl Object for Region {
 
 impl Region {
     fn add(&self, spans: Vec<Span>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(spans);
+        self.0.with(|boxes| boxes.push(spans));
     }
 
     pub(crate) fn boxes(&self) -> Vec<Vec<Span>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.with(|boxes| boxes.clone())
     }
 }
 

@@ -1,14 +1,13 @@
 //! Schemas: dimensions, attributes, and how cells are laid out.
 
 use crate::array::ArrayObject;
-use crate::handle::{Object, get, gridstone_handle, insert};
+use crate::handle::{Brief, Object, get, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, text, texts};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
 use gridstone::schema::Schema;
 use serde_json::{Value, json};
 use std::ffi::c_char;
-use std::sync::{Mutex, PoisonError};
 
 /// A schema that is being described, or that of an array.
 pub type gridstone_schema = gridstone_handle;
@@ -92,7 +91,8 @@ pub struct gridstone_attribute {
     pub fill: *const c_char,
     /// filters, as "auto", "shuffle,zstd:3", "none"; NULL: "auto"
     pub filters: *const c_char,
-    /// the texts that values can be, which are stored as codes; or NULL
+    /// the texts that values can be, which are stored as codes, or NULL. `type` is that of the texts, "string"; columns and buffers
+    /// carry codes, the place in this list, of type "uint8" for up to 128, "uint16" for up to 32,768, "uint32" for more
     pub categories: *const *const c_char,
     /// texts in `categories`
     pub category_count: usize,
@@ -104,7 +104,7 @@ unsafe impl OptionStruct for gridstone_attribute {
 }
 
 /// The parts of a schema as they are added.
-pub(crate) struct Parts(Mutex<Value>);
+pub(crate) struct Parts(Brief<Value>);
 
 impl Object for Parts {
     const NAME: &'static str = "a schema";
@@ -112,14 +112,15 @@ impl Object for Parts {
 
 impl Parts {
     fn push(&self, list: &str, part: Value) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(list) = all.get_mut(list).and_then(Value::as_array_mut) {
-            list.push(part);
-        }
+        self.0.with(|all| {
+            if let Some(list) = all.get_mut(list).and_then(Value::as_array_mut) {
+                list.push(part);
+            }
+        });
     }
 
     fn json(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).to_string()
+        self.0.with(|all| all.to_string())
     }
 
     pub(crate) fn schema(&self) -> Outcome<Schema> {
@@ -163,7 +164,7 @@ pub unsafe extern "C" fn gridstone_schema_create(
                 parts["coord_filters"] = json!(filters);
             }
         }
-        out.put(insert(Parts(Mutex::new(parts)))?);
+        out.put(insert(Parts(Brief::new(parts)))?);
         Ok(())
     })
 }
@@ -266,7 +267,7 @@ pub unsafe extern "C" fn gridstone_schema_from_json(
         let checked = Schema::from_json(json)?.to_json();
         let parts =
             serde_json::from_str(&checked).map_err(|e| Failure::input(format!("the schema is no JSON: {e}")))?;
-        out.put(insert(Parts(Mutex::new(parts)))?);
+        out.put(insert(Parts(Brief::new(parts)))?);
         Ok(())
     })
 }

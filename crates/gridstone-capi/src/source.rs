@@ -5,17 +5,12 @@ use crate::call::{Asked, gridstone_call};
 use crate::handle::get;
 use crate::memory::{Out, text, texts};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
-use crate::text::{gridstone_text, text_handle};
+use crate::text::{gridstone_text, json_list, text_handle};
 use crate::write::{gridstone_staged, staged_handle, take_all};
 use gridstone::base::Id;
 use gridstone::engine::{Array, Staged};
 use gridstone_attach::{Attached, stage, tree};
 use std::ffi::c_char;
-
-/// Texts of JSON as an array of JSON.
-fn array_of(texts: impl Iterator<Item = String>) -> String {
-    format!("[{}]", texts.collect::<Vec<_>>().join(","))
-}
 
 /// The groups, datasets and attributes of a file of HDF5, NetCDF or NumPy, or of a folder of Zarr, as JSON. Free the text.
 ///
@@ -49,6 +44,9 @@ pub unsafe extern "C" fn gridstone_array_look_at_source(
     guarded(|| {
         // SAFETY: the contract of the header.
         let (out, uri) = unsafe { (Out::new(state, "state")?, text(uri, "uri")?) };
+        if uri.is_empty() {
+            return Err(Failure::input("uri is empty; name the file, as its path or URL"));
+        }
         out.put(text_handle(get::<ArrayObject>(array)?.0.look_at_source(uri)?.to_json())?);
         Ok(())
     })
@@ -127,7 +125,7 @@ pub unsafe extern "C" fn gridstone_array_sources(
         // SAFETY: the contract of the header.
         let (out, asked) = unsafe { (Out::new(sources, "sources")?, Asked::new(call)?) };
         let found = asked.run(|call| array.0.sources(call))?;
-        out.put(text_handle(array_of(found.iter().map(|source| source.to_json())))?);
+        out.put(text_handle(json_list(found.iter().map(|source| source.to_json())))?);
         Ok(())
     })
 }
@@ -148,13 +146,14 @@ pub unsafe extern "C" fn gridstone_array_attached(
         // SAFETY: the contract of the header.
         let (out, asked) = unsafe { (Out::new(boxes, "boxes")?, Asked::new(call)?) };
         let (schema, found) = (array.0.schema()?, asked.run(|call| array.0.attached(call))?);
-        out.put(text_handle(array_of(found.iter().map(|one| one.to_json(&schema))))?);
+        out.put(text_handle(json_list(found.iter().map(|one| one.to_json(&schema))))?);
         Ok(())
     })
 }
 
 /// Puts staged cells of files in the place of attached boxes whose files have changed, in one commit. What was written over these stays
-/// over the new ones. The handles of what was staged are used up, and are still to be freed.
+/// over the new ones. The handles of what was staged are used up, as by
+/// `gridstone_commit`, and are still to be freed.
 ///
 /// @param array the array that they were staged for.
 /// @param staged the handles.

@@ -46,7 +46,7 @@ pub const GRIDSTONE_ERROR_UNSUPPORTED: gridstone_status = 14;
 pub const GRIDSTONE_ERROR_CANCELLED: gridstone_status = 15;
 /// A handle is 0, was freed, or is of another kind.
 pub const GRIDSTONE_ERROR_HANDLE: gridstone_status = 16;
-/// Another thread is using the handle, which serves one at a time; or a log callback has called the library.
+/// Another thread is using the handle, which serves one at a time; or a callback has called the library.
 pub const GRIDSTONE_ERROR_BUSY: gridstone_status = 17;
 /// The library failed, by a mistake in it; please report the message.
 pub const GRIDSTONE_ERROR_FAILED: gridstone_status = 18;
@@ -125,25 +125,53 @@ struct Last {
 
 thread_local! {
     static LAST: RefCell<Last> = const { RefCell::new(Last { status: GRIDSTONE_OK, message: None, os_error: None }) };
-    /// Whether this thread is in a callback that may not call the library.
-    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+    /// The callback that this thread is in, which may not call the library.
+    static IN_CALLBACK: Cell<Callback> = const { Cell::new(Callback::None) };
+}
+
+/// Callbacks of the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callback {
+    None,
+    Log,
+    Progress,
 }
 
 /// Does work from which no panic comes, unless this thread is in a callback that may not call the library.
 pub(crate) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    match IN_CALLBACK.try_with(Cell::get) {
-        Ok(false) => catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(failed(panic.as_ref()))),
-        Ok(true) => Err(Failure::new(
-            GRIDSTONE_ERROR_BUSY,
-            "a log callback may not call the library, as locks may be held meanwhile: keep what it was given, and call later",
-        )),
-        Err(_) => Err(Failure::new(GRIDSTONE_ERROR_FAILED, "this thread is ending")),
-    }
+    contained_but_in(Callback::None, work)
+}
+
+/// As [`contained`], also in callbacks of one kind.
+fn contained_but_in<T>(allowed: Callback, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    let name = match IN_CALLBACK.try_with(Cell::get) {
+        Ok(found) if found == Callback::None || found == allowed => {
+            return catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(failed(panic.as_ref())));
+        }
+        Ok(Callback::Progress) => "progress",
+        Ok(_) => "log",
+        Err(_) => return Err(Failure::new(GRIDSTONE_ERROR_FAILED, "this thread is ending")),
+    };
+    Err(Failure::new(
+        GRIDSTONE_ERROR_BUSY,
+        format!(
+            "a {name} callback may not call the library, as locks may be held meanwhile: keep what it was given, and call later"
+        ),
+    ))
 }
 
 /// Runs the body of a function of C: gives its status, and keeps what went wrong as the error of this thread.
 pub(crate) fn guarded(work: impl FnOnce() -> Outcome<()>) -> gridstone_status {
-    let outcome = contained(work);
+    keep(contained(work))
+}
+
+/// As [`guarded`], of a function that callbacks of progress may call.
+pub(crate) fn guarded_also_in_progress(work: impl FnOnce() -> Outcome<()>) -> gridstone_status {
+    keep(contained_but_in(Callback::Progress, work))
+}
+
+/// Keeps an outcome as the error of this thread, and gives its status.
+fn keep(outcome: Outcome<()>) -> gridstone_status {
     let status = outcome.as_ref().map_or_else(|failure| failure.status, |()| GRIDSTONE_OK);
     // A thread that is ending has no error to keep.
     let _ = LAST.try_with(|last| {
@@ -161,10 +189,11 @@ pub(crate) fn guarded(work: impl FnOnce() -> Outcome<()>) -> gridstone_status {
 }
 
 /// Runs a callback of the caller that may not call the library.
-pub(crate) fn in_callback(call: impl FnOnce()) {
-    let before = IN_CALLBACK.replace(true);
-    call();
+pub(crate) fn in_callback<T>(kind: Callback, call: impl FnOnce() -> T) -> T {
+    let before = IN_CALLBACK.replace(kind);
+    let given = call();
     IN_CALLBACK.set(before);
+    given
 }
 
 /// The failure for a panic of the engine.

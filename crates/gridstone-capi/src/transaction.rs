@@ -303,10 +303,11 @@ pub unsafe extern "C" fn gridstone_transaction_add_receipts(
     })
 }
 
-/// Commits a transaction in one version: all of it, or nothing. It has ended afterwards, also if that fails.
+/// Commits a transaction in one version: all of it, or nothing. It has ended afterwards, also if that fails; one whose `call` was
+/// cancelled before the commit began goes on.
 ///
 /// @param transaction the transaction.
-/// @param call the `message` of the commit, or NULL. The key was given at the beginning.
+/// @param call the `message` of the commit, and its `cancel` until the commit begins, or NULL. The key was given at the beginning.
 /// @param version where the version goes, or NULL; without changes that which was read.
 ///
 /// `GRIDSTONE_ERROR_CONFLICT`: another commit has changed what this one rests on; begin again.
@@ -322,6 +323,7 @@ pub unsafe extern "C" fn gridstone_transaction_commit(
         if asked.call.commit_key.is_some() {
             return Err(Failure::input("a transaction is given its commit key when it begins; leave it out here"));
         }
+        asked.check_begin()?;
         out.put(within(transaction, |transaction| Ok(transaction.commit(asked.message)?))?);
         Ok(())
     })

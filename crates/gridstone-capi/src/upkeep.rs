@@ -48,6 +48,10 @@ pub struct gridstone_consolidate_options {
 // SAFETY: it begins with its size; zeros are the usual values.
 unsafe impl OptionStruct for gridstone_consolidate_options {
     const NAME: &'static str = "gridstone_consolidate_options";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 /// What a vacuum leaves; 0 everywhere: the versions of the last hour, and files of a day that no version names.
@@ -73,6 +77,10 @@ pub struct gridstone_vacuum_options {
 // SAFETY: as above.
 unsafe impl OptionStruct for gridstone_vacuum_options {
     const NAME: &'static str = "gridstone_vacuum_options";
+
+    fn reserved(&self) -> u32 {
+        self.reserved
+    }
 }
 
 /// A consolidation that goes on in the background.
@@ -160,7 +168,7 @@ pub(crate) unsafe fn vacuum_options(given: *const gridstone_vacuum_options) -> O
 /// @param array an array that is open for writing.
 /// @param options_given what is merged, or NULL.
 /// @param call what goes with the call, or NULL.
-/// @param report where the text goes, an object of JSON that says what was merged; free it with `gridstone_free`.
+/// @param report where the text goes, an object of JSON that says what was merged, or NULL; free it with `gridstone_free`.
 ///
 /// `GRIDSTONE_ERROR_CANCELLED`: merges that were committed by then stay.
 #[unsafe(no_mangle)]
@@ -171,12 +179,15 @@ pub unsafe extern "C" fn gridstone_array_consolidate(
     report: *mut gridstone_text,
 ) -> gridstone_status {
     guarded(|| {
+        let wants_report = !report.is_null();
         let array = get::<ArrayObject>(array)?;
         // SAFETY: the contract of the header.
         let (out, asked, what) =
-            unsafe { (Out::new(report, "report")?, Asked::new(call)?, Merging::new(&array.0, options_given)?) };
+            unsafe { (Out::optional(report, "report")?, Asked::new(call)?, Merging::new(&array.0, options_given)?) };
         let done = asked.run(|call| array.0.consolidate(&what.strategy, what.target_bytes, what.dry_run, call))?;
-        out.put(text_handle(done.to_json())?);
+        if wants_report {
+            out.put(text_handle(done.to_json())?);
+        }
         Ok(())
     })
 }
@@ -279,7 +290,7 @@ pub extern "C" fn gridstone_upkeep_cancel(upkeep: gridstone_upkeep) -> gridstone
 /// @param node an array or group of the store that is open for writing.
 /// @param options_given what stays, or NULL.
 /// @param call what goes with the call, or NULL.
-/// @param report where the text goes, an object of JSON that says what was deleted; free it with `gridstone_free`.
+/// @param report where the text goes, an object of JSON that says what was deleted, or NULL; free it with `gridstone_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_vacuum(
     node: gridstone_handle,
@@ -288,9 +299,10 @@ pub unsafe extern "C" fn gridstone_vacuum(
     report: *mut gridstone_text,
 ) -> gridstone_status {
     guarded(|| {
+        let wants_report = !report.is_null();
         // SAFETY: the contract of the header.
         let (out, asked, what) =
-            unsafe { (Out::new(report, "report")?, Asked::new(call)?, vacuum_options(options_given)?) };
+            unsafe { (Out::optional(report, "report")?, Asked::new(call)?, vacuum_options(options_given)?) };
         let done = match get_either::<ArrayObject, GroupObject>(node)? {
             Ok(array) => asked.run(|call| array.0.vacuum(&what, call))?,
             Err(group) if what.dry_run => asked.run(|call| group.shown().vacuum(&what, call))?,
@@ -301,7 +313,9 @@ pub unsafe extern "C" fn gridstone_vacuum(
                 done
             }
         };
-        out.put(text_handle(done.to_json())?);
+        if wants_report {
+            out.put(text_handle(done.to_json())?);
+        }
         Ok(())
     })
 }

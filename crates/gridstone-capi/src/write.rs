@@ -117,7 +117,7 @@ unsafe fn stage_cells(
     })
 }
 
-/// Writes a box, or cells of a dense array at coordinates, in one commit.
+/// Writes a box of a dense array, in one commit. Cells at coordinates are for `gridstone_array_write_cells`.
 ///
 /// @param array an array that is open for writing.
 /// @param region the box, or 0: the whole domain.
@@ -238,10 +238,10 @@ pub(crate) unsafe fn take_all(array: &Array, first: *const gridstone_staged, cou
             Err(failure) => missing = Some(failure),
         }
     }
-    // Another thread has taken one in between: it is given back what was taken here.
+    // Another thread has taken one in between, or is using it: all that was taken here is put back.
     if let Some(failure) = missing {
         for (object, staged) in taken {
-            *object.0.held(StagedObject::NAME)? = Some(staged);
+            object.0.put_back(staged);
         }
         return Err(failure);
     }
@@ -250,10 +250,15 @@ pub(crate) unsafe fn take_all(array: &Array, first: *const gridstone_staged, cou
 
 /// Commits staged writes in one version: all of them, or none. Their handles are used up, and are still to be freed.
 ///
+/// Handles of writes for another array, of which one is used up or in use by another thread, and those of a commit that was cancelled
+/// before it began stay as they are. After any other error they are used up, and what they wrote is deleted, unless
+/// `GRIDSTONE_ERROR_COMMIT_UNKNOWN` says that the commit may have happened.
+///
 /// @param array the array that they were staged for.
 /// @param staged the handles.
 /// @param count how many; 0 commits nothing.
-/// @param call its `message` and `commit_key` of the writes, or NULL.
+/// @param call its `message`, and its `cancel` until the commit begins, or NULL. A `commit_key` and `GRIDSTONE_CALL_GROW` belong to the
+/// calls that stage, and are refused here.
 /// @param version where the version goes, or NULL; the array shows it from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_commit(
@@ -267,6 +272,7 @@ pub unsafe extern "C" fn gridstone_commit(
         let array = get::<ArrayObject>(array)?;
         // SAFETY: the contract of the header.
         let (out, asked) = unsafe { (Out::optional(version, "version")?, Asked::new(call)?) };
+        asked.check_commit()?;
         // SAFETY: the contract of the header.
         let taken = unsafe { take_all(&array.0, staged, count) }?;
         out.put(array.0.commit(taken, asked.message)?);

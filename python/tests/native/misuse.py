@@ -38,7 +38,13 @@ DIMS = b'"dims":[{"name":"x","dtype":"int64","domain":["0","9"]},{"name":"y","dt
 DENSE = b'{%s,"attrs":[{"name":"v","dtype":"float64"}]}' % DIMS
 SPARSE = b'{"sparse":true,%s,"attrs":[{"name":"s","dtype":"string","nullable":true}]}' % DIMS
 ODD = ["\x01", "é", "x" * 5000, "0", "count(*)", "sum(v)", "ends", "\n"]
+PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
 NEVER = {"gridstone_last_error", "gridstone_status_name", "gridstone_version"}
+
+
+LOCK = threading.Lock()
+"""Held while the pool of handles changes."""
 
 
 class Header:
@@ -77,20 +83,29 @@ class Caller:
     def __init__(self, library: ctypes.CDLL, header: Header, seed: int, handles: dict[str, list[int]]) -> None:
         self.library, self.header, self.handles = library, header, handles
         self.draw = random.Random(seed)
+        self.lock = LOCK
+        self.called: set[str] = set()
+        # Callbacks outlive what they are given to. They go on, stop the work, or call the library, which is refused.
+        self.callbacks = {
+            "gridstone_progress": [PROGRESS(lambda *_: 0), PROGRESS(lambda *_: 1)],
+            "gridstone_log": [LOG(lambda *_: None), LOG(lambda *_: library.gridstone_free(ctypes.c_uint64(1)))],
+        }
         self.statuses: dict[int, int] = {}
         self.arena = (ctypes.c_uint64 * (ARENA_BYTES // 8))()
         self.kept: list[Any] = []
+        self.arrow: dict[str, Any] = {}
 
     def chance(self, share: float) -> bool:
         return self.draw.random() < share
 
     def handle(self, kind: str) -> int:
         """Mostly one of the right kind."""
-        kind = self.draw.choice(list(self.handles) or [kind]) if kind == "gridstone_handle" else kind
-        own = self.handles.get(kind, [])
+        with self.lock:
+            kind = self.draw.choice(list(self.handles) or [kind]) if kind == "gridstone_handle" else kind
+            own = list(self.handles.get(kind, []))
+            every = [handle for some in self.handles.values() for handle in some]
         if own and self.chance(0.85):
             return self.draw.choice(own)
-        every = [handle for some in list(self.handles.values()) for handle in some]
         return self.draw.choice([0, 1, 2**64 - 1, self.draw.getrandbits(64), *every[-50:]])
 
     def text(self, name: str) -> bytes:
@@ -124,13 +139,18 @@ class Caller:
         )
         total = -(-total // 8) * 8
         for kind, field in fields:
-            if field == "size":
+            if kind in self.header.callbacks:
+                function = self.draw.choice(self.callbacks[kind])
+                made: Any = ctypes.c_uint64(
+                    0 if self.chance(0.5) else ctypes.cast(function, ctypes.c_void_p).value or 0
+                )
+            elif field == "reserved":
+                made = FIXED[kind](0 if self.chance(0.95) else 7)
+            elif field == "size":
                 value = (
                     total if self.chance(0.93) else self.draw.choice([0, 1, 8, total - 8, total + 8, total + 64, 2**63])
                 )
-                made: Any = ctypes.c_size_t(value)
-            elif field == "reserved" or kind in self.header.callbacks:
-                made = FIXED.get(kind, ctypes.c_uint64)(0)
+                made = ctypes.c_size_t(value)
             elif "*" in kind:
                 made = ctypes.c_uint64(self.pointer(kind, field))
             elif kind in self.header.handles:
@@ -161,6 +181,8 @@ class Caller:
             made = ctypes.create_string_buffer(self.text(name))
             self.kept.append(made)
             return ctypes.addressof(made)
+        if target in self.arrow:
+            return ctypes.addressof(self.arrow[target])
         if target in self.header.structs:
             width = 8 * (len(self.header.structs[target]) + 16)
             several = ctypes.create_string_buffer(width * 4 + 16 * COUNT_MAX * 8)
@@ -184,12 +206,22 @@ class Caller:
         before = target_of(kinds[len(given) - 1][0]) if given else ""
         return self.draw.randrange(4) if before in self.header.structs else self.integer("size_t", "count")
 
+    def exported(self) -> dict[str, Any]:
+        """A stream and a batch of Arrow that the library makes; what a call does not take is never released."""
+        made = {name: ctypes.create_string_buffer(256) for name in ("ArrowSchema", "ArrowArray", "ArrowArrayStream")}
+        read, result = (ctypes.c_uint64(self.handle(f"gridstone_{kind}")) for kind in ("read", "result"))
+        self.library.gridstone_read_to_arrow(read, made["ArrowArrayStream"])
+        self.library.gridstone_result_to_arrow(result, made["ArrowSchema"], made["ArrowArray"])
+        return made
+
     def call(self, name: str) -> None:
         """Calls a function once."""
         _, kinds = self.header.functions[name]
         given: list[Any] = []
         outs: list[tuple[str, Any]] = []
         self.kept.clear()
+        self.called.add(name)
+        self.arrow = self.exported() if "_arrow" in name and "to_arrow" not in name and self.chance(0.8) else {}
         for kind, argument in kinds:
             if kind.rstrip("*").strip() in self.header.handles and kind.endswith("*") and "const" not in kind:
                 out = ctypes.c_uint64(0)
@@ -210,19 +242,25 @@ class Caller:
         self.statuses[status] = self.statuses.get(status, 0) + 1
         assert 0 <= status <= 17 and (status == 0) == (message == b""), (name, status, message)
         if name == "gridstone_free" and status == 0 and self.chance(0.9):
-            for own in self.handles.values():
-                if given[0].value in own:
-                    own.remove(given[0].value)
+            with self.lock:
+                for own in self.handles.values():
+                    if given[0].value in own:
+                        own.remove(given[0].value)
         for kind, out in outs:
             if status == 0 and out.value:
-                self.handles.setdefault(kind, []).append(out.value)
+                self.add(kind, out.value)
             assert status == 0 or out.value == 0, f"{name} put a handle and failed"
+
+    def add(self, kind: str, handle: int) -> None:
+        """Puts a handle into the pool."""
+        with self.lock:
+            self.handles.setdefault(kind, []).append(handle)
 
     def make(self, kind: str, name: str, *given: Any) -> int:
         """A handle that a call makes of good arguments; it goes to the pool. 0: the call has failed."""
         out = ctypes.c_uint64(0)
         if getattr(self.library, name)(*given, ctypes.byref(out)) == 0:
-            self.handles.setdefault(kind, []).append(out.value)
+            self.add(kind, out.value)
         return out.value
 
     def refill(self) -> None:
@@ -252,11 +290,13 @@ class Caller:
 
     def forget_some(self) -> None:
         """Keeps the pool small; handles that were freed stay in it for a while."""
-        for kind, own in list(self.handles.items()):
-            if len(own) > 40:
-                self.library.gridstone_free(ctypes.c_uint64(own[0]))
+        with self.lock:
+            full = [own for own in self.handles.values() if len(own) > 40]
+            first = [own[0] for own in full]
+            for own in full:
                 del own[:5]
-            assert kind in self.header.handles
+        for handle in first:
+            self.library.gridstone_free(ctypes.c_uint64(handle))
 
 
 def run(library: ctypes.CDLL, header: Header, seed: int, calls: int, handles: dict[str, list[int]]) -> Caller:
@@ -267,10 +307,12 @@ def run(library: ctypes.CDLL, header: Header, seed: int, calls: int, handles: di
         if name not in NEVER and result == "gridstone_status"
     ]
     names += [name for name in names if "create" in name or "open" in name or "add" in name or "write" in name] * 2
+    # Each function once, then those that fall.
+    every = caller.draw.sample(sorted(set(names)), len(set(names)))
     for place in range(calls):
         if place % 50 == 0:
             caller.refill()
-        caller.call(caller.draw.choice(names))
+        caller.call(every[place] if place < len(every) else caller.draw.choice(names))
         caller.forget_some()
     return caller
 

@@ -10,7 +10,16 @@ fn header(folder: &Path) -> Result<String, String> {
     let bindings = cbindgen::generate_with_config(folder, config).map_err(|e| e.to_string())?;
     let mut text = Vec::new();
     bindings.write(&mut text);
-    String::from_utf8(text).map_err(|e| e.to_string())
+    Ok(plain_names(&String::from_utf8(text).map_err(|e| e.to_string())?))
+}
+
+/// Parameters as C calls them: in Rust some would hide a function of their name.
+fn plain_names(text: &str) -> String {
+    let plain = ["options", "attributes", "aggregates", "type", "json"]
+        .iter()
+        .fold(text.to_owned(), |text, name| text.replace(&format!("{name}_given"), name));
+    let plain = plain.replace("tree_out", "tree").replace("read_out", "read");
+    plain.replace("*given,", "*columns,").replace("@param given ", "@param columns ")
 }
 
 fn run() -> Result<(), String> {

@@ -162,6 +162,16 @@ impl<T: Releasable> Owned<T> {
         Self(Box::new(T::released()))
     }
 
+    /// A struct that was made here.
+    pub(super) fn of(inner: T) -> Self {
+        Self(Box::new(inner))
+    }
+
+    /// Hands the struct over, in a box of its own.
+    pub(super) fn into_raw(mut self) -> *mut T {
+        Box::into_raw(Box::new(std::mem::replace(&mut *self.0, T::released())))
+    }
+
     /// Moves a struct of the caller here, which is marked as released there.
     ///
     /// # Safety

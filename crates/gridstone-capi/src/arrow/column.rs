@@ -151,6 +151,7 @@ fn coded<'a>(
 /// Values of a type without categories, of an array without a dictionary.
 fn plain<'a>(datatype: Datatype, given: &Given<'a>) -> Outcome<Values<'a>> {
     if given.format == "n" {
+        given.check_made(datatype.width().unwrap_or(0))?;
         return Ok(nulls(datatype, given.count));
     }
     let validity = given.validity()?;
@@ -191,6 +192,9 @@ fn texts<'a>(datatype: Datatype, given: &Given<'a>, validity: Option<&[u8]>) -> 
         }
         format => match format.strip_prefix("w:").and_then(|width| width.parse::<usize>().ok()) {
             Some(width) if datatype == Datatype::Bytes => {
+                if width == 0 {
+                    given.check_made(0)?;
+                }
                 (given.fixed(width)?, (0..=given.count as u64).map(|row| row * width as u64).collect())
             }
             _ => return Err(unfit(datatype, given)),
@@ -324,6 +328,9 @@ fn lists<'a>(
             let side = format.strip_prefix("+w:").and_then(|side| side.parse::<usize>().ok());
             let side = side.ok_or_else(|| unfit(datatype, given))?;
             given.expect_buffers(1)?;
+            if side == 0 {
+                given.check_made(0)?;
+            }
             (given.items(side)?, (0..=given.count).map(|row| row * side).collect())
         }
     };

@@ -6,7 +6,7 @@
 //! ```
 //! Each node holds the columns' home by itself, since a consumer may move it out of its parent.
 
-use super::abi::{ArrowArray, ArrowSchema, Releasable};
+use super::abi::{ArrowArray, ArrowSchema, Owned, Releasable};
 use super::types::{ArrowType, metadata_bytes, unit_of};
 use crate::field::Field;
 use crate::status::{Failure, Outcome};
@@ -316,15 +316,16 @@ pub(super) fn schema_of(made: &ArrowType) -> Outcome<ArrowSchema> {
     let zero = |_| Failure::input(format!("the name {:?} has a zero in it, which Arrow cannot show", made.name));
     let (format, name) =
         (CString::new(made.format.as_str()).map_err(zero)?, CString::new(made.name.as_str()).map_err(zero)?);
-    let raw = |child: &ArrowType| Ok(Box::new(schema_of(child)?));
-    let children: Vec<Box<ArrowSchema>> = made.children.iter().map(raw).collect::<Outcome<_>>()?;
-    let dictionary = made.dictionary.as_deref().map(raw).transpose()?;
+    // Those that are made are released if a later one fails.
+    let owned = |child: &ArrowType| Ok(Owned::of(schema_of(child)?));
+    let children: Vec<Owned<ArrowSchema>> = made.children.iter().map(owned).collect::<Outcome<_>>()?;
+    let dictionary = made.dictionary.as_deref().map(owned).transpose()?;
     let mut owner = Box::new(SchemaOwner {
         format,
         name,
         metadata: metadata_bytes(&made.metadata),
-        children: children.into_iter().map(Box::into_raw).collect(),
-        dictionary: dictionary.map(Box::into_raw),
+        children: children.into_iter().map(Owned::into_raw).collect(),
+        dictionary: dictionary.map(Owned::into_raw),
     });
     Ok(ArrowSchema {
         format: owner.format.as_ptr(),

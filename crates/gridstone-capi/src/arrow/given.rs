@@ -4,8 +4,11 @@
 
 use super::abi::{ArrowArray, ArrowSchema};
 use crate::memory::{slice, text};
-use crate::status::{Failure, Outcome};
+use crate::status::{Failure, GRIDSTONE_ERROR_BUDGET, Outcome};
 use std::ffi::c_void;
+
+/// Bytes that are made of one column whose values take none at the producer.
+const MADE_BYTES_MAX: usize = 1 << 30;
 
 /// An array of a producer, and the values of it that are looked at.
 #[derive(Clone, Copy)]
@@ -259,6 +262,20 @@ impl<'a> Given<'a> {
         let size = sizes.get(buffer).map(|size| i64::from_ne_bytes(*size)).and_then(|size| usize::try_from(size).ok());
         let bytes = self.bytes(2 + buffer, size.ok_or_else(wrong)?)?;
         bytes.get(from..from.saturating_add(length(view))).map(Some).ok_or_else(wrong)
+    }
+
+    /// Refuses more bytes than a column is given whose length no buffer of the producer bears out.
+    pub(super) fn check_made(&self, bytes_each: usize) -> Outcome<()> {
+        match self.count.checked_mul(bytes_each.saturating_add(size_of::<u64>() + 1)) {
+            Some(bytes) if bytes <= MADE_BYTES_MAX => Ok(()),
+            _ => Err(Failure::new(
+                GRIDSTONE_ERROR_BUDGET,
+                format!(
+                    "the Arrow column {:?} of format {:?} has {} values without a byte of their own; give fewer in a batch",
+                    self.title, self.format, self.count
+                ),
+            )),
+        }
     }
 
     /// The error for a column that is not as the interface says.

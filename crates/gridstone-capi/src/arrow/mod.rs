@@ -82,6 +82,7 @@ pub unsafe extern "C" fn gridstone_read_to_arrow(
         let mut portions = read.portions.take(ReadObject::NAME)?;
         // That of the last call may be one whose callback is gone.
         portions.set_cancel(Arc::new(gridstone::base::NeverCancel));
+        portions.set_progress(Arc::new(gridstone::base::Silent));
         out.put(stream_of(fields, Batches::Read(Box::new(portions))));
         Ok(())
     })
@@ -110,6 +111,7 @@ pub unsafe extern "C" fn gridstone_answers_to_arrow(
         let mut taken = answers.0.take(AnswersObject::NAME)?;
         let never: Arc<dyn gridstone::base::Cancel> = Arc::new(gridstone::base::NeverCancel);
         taken.set_cancel(&never);
+        taken.set_progress(Arc::new(gridstone::base::Silent));
         out.put(stream_of(fields, Batches::Answer(Box::new(taken))));
         Ok(())
     })
@@ -148,7 +150,7 @@ unsafe fn stage_stream(
 }
 
 /// Writes the cells of a stream of Arrow, in one commit and in bounded memory: its structs have a column for each dimension and for
-/// attributes, by name. A column of another type is taken if nothing is lost by it: wider or narrower numbers, other units of times, texts
+/// attributes, by name. A column of another type is taken if nothing is lost by it, but that float64 is rounded to float32: wider or narrower numbers, other units of times, texts
 /// with short offsets, dictionaries. The stream is released in any case, also after an error, unless its pointer is null.
 ///
 /// @param array an array that is open for writing.

@@ -1,7 +1,6 @@
 //! The C interface, called as C calls it. One binary for all tests; `support` and `fixture` have what several of them use.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-#![expect(missing_debug_implementations, reason = "they are tests")]
 #![expect(
     clippy::undocumented_unsafe_blocks,
     reason = "each pointer is that of a value of the test, or wrong on purpose"
@@ -10,6 +9,7 @@
 mod aggregate;
 mod arrow_in;
 mod arrow_out;
+mod call;
 mod deletion;
 mod evolution;
 mod fixture;

@@ -1,7 +1,7 @@
 //! Answers to questions, batch by batch: the groups that a condition on them leaves, in the order asked for, so many at most.
 
 use super::conditions::select_rows;
-use crate::base::{Cancel, CounterSnapshot, Error, Result};
+use crate::base::{Cancel, CounterSnapshot, Error, Progress, Result};
 use crate::condition::{Branch, Condition};
 use crate::query::{Answer, Answers, BudgetShare, ReadContext, ResultColumn};
 use crate::schema::{Attribute, Schema, SchemaOptions};
@@ -87,6 +87,11 @@ impl AnswerStream {
     pub fn set_cancel(&mut self, cancel: &Arc<dyn Cancel>) {
         self.answers.set_cancel(cancel);
         self.context.cancel = Arc::clone(cancel);
+    }
+
+    /// From now on reports to `progress`.
+    pub fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        self.context.progress = progress;
     }
 
     /// An answer without a group: its columns have the types of those of every batch.

@@ -8,7 +8,7 @@ use gridstone::schema::{Datatype, Evolution, KeyRange, Labels, Order, Steps, Sub
 use gridstone::store::Field;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![day_two()?])
+    Ok(vec![day_two()?, shared_labels()?])
 }
 
 const ALONG: &str = r#"{"dims":[{"name":"y","dtype":"int16","domain":["0","9"],"tile":"4"}],
@@ -88,6 +88,35 @@ fn day_two() -> Result<Case> {
     world.pack()?;
     world.remove("/gone");
     world.commit_and_expect(None)?;
+    Ok(world.finish())
+}
+
+const TIMES: &str = r#"{"dims":[{"name":"time","dtype":"int32","domain":["0","5"],"tile":"4"}],
+    "attrs":[{"name":"time","dtype":"datetime64[h]"}]}"#;
+
+fn shared_labels() -> Result<Case> {
+    let about =
+        "labels in an array that two others share, and name by its id: in its group, moved to another one, and removed";
+    let mut world = World::new("shared_labels", about)?;
+    world.create_group("/run");
+    world.create_group("/old");
+    world.create_array("/run/time", TIMES)?;
+    let (times, _) = world.model("/run/time")?;
+    for (name, last) in [("light", 5), ("heat", 2)] {
+        let schema = format!(
+            r#"{{"dims":[{{"name":"time","dtype":"int32","domain":["0","{last}"],"tile":"2","labels":{{"shared":"{times}"}}}}],
+            "attrs":[{{"name":"v","dtype":"int16","fill":"-1"}}]}}"#
+        );
+        world.create_stored(&format!("/run/{name}"), &schema)?;
+    }
+    world.write_box("/run/time", &[("0", "4")], vec![("time", ints(8, 100..105))], Order::Row)?;
+    world.write_box("/run/light", &[("1", "5")], vec![("v", ints(2, 0..5))], Order::Row)?;
+    world.write_box("/run/heat", &[("0", "2")], vec![("v", ints(2, 7..10))], Order::Row)?;
+    world.commit_and_expect(Some("two arrays along one axis of times"))?;
+    world.move_node("/run/time", "/old/time")?;
+    world.commit_and_expect(Some("their times are moved"))?;
+    world.remove("/old/time");
+    world.commit_and_expect(Some("their times are removed"))?;
     Ok(world.finish())
 }
 

@@ -4,7 +4,7 @@
 //! did not fit wait in theirs for the next buffers.
 
 use super::Scan;
-use crate::base::{Cancel, CounterSnapshot, Error, Result};
+use crate::base::{Cancel, CounterSnapshot, Error, Progress, Result};
 use crate::tile::{Cells, Column, ColumnView};
 use std::sync::Arc;
 
@@ -52,6 +52,11 @@ impl Portions {
     /// From now on asks `cancel` whether to go on.
     pub fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
         self.scan.set_cancel(cancel);
+    }
+
+    /// From now on reports to `progress`.
+    pub fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        self.scan.set_progress(progress);
     }
 
     /// Fills the buffers from their start with the next cells, as many as fit, and says how many; 0 only at the end. `outs` has

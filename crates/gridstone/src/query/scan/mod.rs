@@ -15,7 +15,7 @@ use super::request::{ReadContext, ReadOrder, Request, Target};
 use super::select::filter::Filter;
 use super::select::{Source, TileAnswers, narrowed, opened};
 use super::sparse::SparseReader;
-use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
+use crate::base::{AlignedBuf, Cancel, Counters, Error, Progress, Result};
 use crate::condition::Bound;
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::coordinates::axis_keys;
@@ -148,6 +148,14 @@ impl Scan {
             sweep.set_cancel(cancel.clone());
         }
         self.context.cancel = cancel;
+    }
+
+    /// From now on reports to `progress`.
+    pub fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        if let State::SparseReader(sweep) = &mut self.state {
+            sweep.set_progress(progress.clone());
+        }
+        self.context.progress = progress;
     }
 
     /// The next batch; `None` at the end.

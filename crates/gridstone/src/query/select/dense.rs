@@ -4,7 +4,7 @@
 
 use super::filter::Filter;
 use super::known::{Known, of_fill, verdict_within};
-use crate::base::{Cancel, Counters, Error, Result};
+use crate::base::{Cancel, Counters, Error, Progress, Result};
 use crate::condition::{Batch, Bound, Verdict};
 use crate::fragment::Description;
 use crate::query::dense::layer::{Layer, LayerKind};
@@ -204,6 +204,10 @@ impl FilteredDenseReader {
 
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
         self.context.cancel = cancel;
+    }
+
+    pub(super) fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        self.context.progress = progress;
     }
 
     /// The next cells, those of units of about `bytes`; `None` at the end.

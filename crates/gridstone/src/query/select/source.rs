@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::known::Known;
 use super::sparse::FilteredSparseReader;
 use super::whole_tiles::{EarlyTiles, TileAnswers, take_whole_tiles};
-use crate::base::{Cancel, Counters, Result};
+use crate::base::{Cancel, Counters, Progress, Result};
 use crate::query::request::{ReadContext, ReadOrder, Request, Target};
 use crate::query::sparse::{SparseReader, sort_cells};
 use crate::schema::{Order, Schema, Subarray};
@@ -69,6 +69,15 @@ impl Source {
             Self::Plain(sweep) => sweep.set_cancel(cancel),
             Self::Sparse(sieve) => sieve.set_cancel(cancel),
             Self::Dense(sieve) => sieve.set_cancel(cancel),
+        }
+    }
+
+    /// From now on reports to `progress`.
+    pub(in crate::query) fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        match self {
+            Self::Plain(sweep) => sweep.set_progress(progress),
+            Self::Sparse(sieve) => sieve.set_progress(progress),
+            Self::Dense(sieve) => sieve.set_progress(progress),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::candidates::{BlockRole, assign};
 use super::filter::Filter;
 use super::whole_tiles::{TileAnswers, take_whole_tiles};
-use crate::base::{Cancel, Counters, Result};
+use crate::base::{Cancel, Counters, Progress, Result};
 use crate::condition::{Selection, Verdict};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::block::fetch::{Want, fetch};
@@ -127,6 +127,10 @@ impl FilteredSparseReader {
 
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
         self.sweep.set_cancel(cancel);
+    }
+
+    pub(super) fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        self.sweep.set_progress(progress);
     }
 
     pub(super) fn filter(&self) -> &Filter {

@@ -21,7 +21,7 @@ use super::cells::k_way_merge::{Frontier, merge};
 use super::cells::merged_rows::Stretches;
 use super::overlay::{is_small, live_overlay};
 use super::request::{ReadContext, ReadOrder, Request, Target};
-use crate::base::{Cancel, Counters, Error, Result};
+use crate::base::{Cancel, Counters, Error, Progress, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, IndexBox, Role};
 use crate::query::block::sparse::Unit;
 use crate::query::overlay::large_fragments;
@@ -222,6 +222,11 @@ impl SparseReader {
     /// From now on asks `cancel` whether to go on.
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
         self.context.cancel = cancel;
+    }
+
+    /// From now on reports to `progress`.
+    pub(super) fn set_progress(&mut self, progress: Arc<dyn Progress>) {
+        self.context.progress = progress;
     }
 
     /// The least box known to hold all cells that will be read; `None` if there is none. To be asked before the first
