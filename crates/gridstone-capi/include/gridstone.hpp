@@ -398,7 +398,10 @@ public:
         return Staged(staged);
     }
 
-    /** Commits what was staged in one version, all of it or none. Nothing is left in `staged` to commit then. */
+    /**
+     * Commits what was staged in one version, all of it or none. Nothing is left in `staged` to commit then; gridstone_commit says what is
+     * left after an error. A key and growing belong to the calls that stage.
+     */
     uint64_t commit(const std::vector<Staged> &staged, const Call &call = {}) {
         const std::vector<gridstone_staged> raws = detail::handles(staged);
         uint64_t version = 0;
