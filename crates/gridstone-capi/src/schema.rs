@@ -58,7 +58,7 @@ pub struct gridstone_dimension {
     pub name: *const c_char,
     /// "int8" to "uint64", "float32", "float64", "datetime64[s]", "timedelta64[ms]", "string" …
     pub r#type: *const c_char,
-    /// the low end of the domain as a text, included; NULL: it is open
+    /// the low end of the domain as a text, included: "0", "-0.5", the ticks of a time as "20454"; NULL: it is open
     pub low: *const c_char,
     /// the high end of the domain as a text, included; NULL: it is open
     pub high: *const c_char,
