@@ -6,7 +6,7 @@
  * - Contexts, arrays, texts and the rest are handles, 64-bit numbers. gridstone_free() gives back each of them. A handle that was
  *   freed is known: GRIDSTONE_ERROR_HANDLE. 0 is no handle.
  * - Pointers that are not null point to as much as the count or size beside them says. Nothing changes that memory during a call, and
- *   the library keeps no pointer after it, but for callbacks and their argument. Texts are UTF-8 and end with a zero.
+ *   the library keeps no pointer after it, but that of a log and its argument. Texts are UTF-8 and end with a zero.
  * - Structs begin with their size: `gridstone_call call = {.size = sizeof call};`. Members that are left 0 have their usual value.
  * - Contexts, arrays, groups, schemas, regions, results and texts may be used by many threads at once. Reads, writers, staged writes,
  *   streams and transactions serve one thread at a time: a second one gets GRIDSTONE_ERROR_BUSY.
@@ -881,7 +881,7 @@ typedef struct gridstone_dimension {
      */
     const char *type;
     /**
-     * the low end of the domain as a text, included; NULL: it is open
+     * the low end of the domain as a text, included: "0", "-0.5", the ticks of a time as "20454"; NULL: it is open
      */
     const char *low;
     /**
