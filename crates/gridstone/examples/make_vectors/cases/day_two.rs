@@ -92,7 +92,7 @@ fn day_two() -> Result<Case> {
 }
 
 const TIMES: &str = r#"{"dims":[{"name":"time","dtype":"int32","domain":["0","5"],"tile":"4"}],
-    "attrs":[{"name":"time","dtype":"datetime64[h]"}]}"#;
+    "attrs":[{"name":"hour","dtype":"datetime64[h]"}]}"#;
 
 fn shared_labels() -> Result<Case> {
     let about =
@@ -109,7 +109,7 @@ fn shared_labels() -> Result<Case> {
         );
         world.create_stored(&format!("/run/{name}"), &schema)?;
     }
-    world.write_box("/run/time", &[("0", "4")], vec![("time", ints(8, 100..105))], Order::Row)?;
+    world.write_box("/run/time", &[("0", "4")], vec![("hour", ints(8, 100..105))], Order::Row)?;
     world.write_box("/run/light", &[("1", "5")], vec![("v", ints(2, 0..5))], Order::Row)?;
     world.write_box("/run/heat", &[("0", "2")], vec![("v", ints(2, 7..10))], Order::Row)?;
     world.commit_and_expect(Some("two arrays along one axis of times"))?;
