@@ -15,7 +15,7 @@ from gsreader import Store, filters, log, rows
 from gsreader.bytes import Absent
 from gsreader.datatypes import LIST, SHAPED
 from gsreader.log import Record
-from gsreader.schema import Schema, Steps
+from gsreader.schema import Schema, Shared, Steps
 from gsreader.state import Node
 from test_vectors import CASES, FORMS, by_form, expected, opened, sorted_copies
 
@@ -172,7 +172,7 @@ def test_every_key_and_order_of_a_schema_is_used(form):
     beyond = any(d.fixed is not None and d.low < d.fixed < d.high for schema in schemas(form) for d in schema.dims)
     assert beyond == (form != "gs0"), "a domain that grew beyond its closed end"
     labels = {type(dim.labels) for schema in schemas(form) for dim in schema.dims}
-    assert labels == {type(None), Steps, str} - later(form, {Steps, str})
+    assert labels == {type(None), Steps, str, Shared} - later(form, {Steps, str, Shared})
     orders = {(schema.tile_order, schema.cell_order) for schema in schemas(form)}
     assert {("row", "row"), ("col", "col"), ("row", "col"), ("col", "row")} <= orders
     assert {cell for _, cell in orders} == {"row", "col", "hilbert"}

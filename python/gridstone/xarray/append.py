@@ -289,7 +289,7 @@ def _with_gaps(one: Planned, dim: str) -> Planned:
     if "encoded" in one.noted:
         raise InputError(
             f"{one.name!r} is new, so that its earlier positions along {dim!r} are missing, and its encoding has no "
-            f'place for them: append it with a _FillValue, without encoding=, or write it whole first, mode="a"'
+            f'place for them: append it with a fill value, without encoding=, or write it whole first, mode="a"'
         )
     # The type that is noted has no missing values either.
     form = replace(one.form, nullable=True, noted={k: v for k, v in one.form.noted.items() if k != "dtype"})
