@@ -52,7 +52,8 @@ class ReadRules(Plainly):
             assert shape == ()
             assert self.model.dense(state, name, where) == [None]
             return
-        if dtypes.is_var(attr.dtype) and shape == ():
+        # NumPy would make a text of its own type of it, which ends before a zero; arrays of no axis hold it as it is.
+        if dtypes.is_var(attr.dtype) and shape == () and not isinstance(found, np.ndarray):
             boxed = np.empty((), object)
             boxed[()] = found
             found = boxed
