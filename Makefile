@@ -30,11 +30,16 @@ CLEAN_TREE := git diff --quiet HEAD --
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check docs install-c wheel wheel-test bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
+.PHONY: demo test test-programs check check-rust check-python docs install-c wheel wheel-test bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
 	$(BIN)/gridstone demo --out demo-out $(if $(DATA),--data '$(DATA)')
+
+# Programs of the tests alone: most of it is one crate on one core.
+test-programs: $(VENV)/.test
+	@echo "== test: compile those of Rust"
+	$(AS_WHEEL) cargo test --release --workspace --no-run
 
 test: $(VENV)/.test ## run all tests, Rust and Python
 	@echo "== test: Rust, in the profile and with the dependencies of the wheel"
@@ -44,7 +49,9 @@ test: $(VENV)/.test ## run all tests, Rust and Python
 	@echo "== test: Python and vectors"
 	GRIDSTONE_C_PREFIX='$(TARGET)/c-interface' $(BIN)/python -m pytest $(SIDE_BY_SIDE) python/tests vectors
 
-check: $(VENV)/.dev ## format, lints, documentation of the crate, house rules, types, stubs
+check: check-rust check-python ## format, lints, documentation of the crate, house rules, types, stubs
+
+check-rust: $(VENV)/.dev
 	@echo "== check: format of Rust"
 	cargo fmt --all --check
 	@echo "== check: lints of Rust"
@@ -58,6 +65,8 @@ check: $(VENV)/.dev ## format, lints, documentation of the crate, house rules, t
 	.ci/sdist $(BIN)/maturin
 	@echo "== check: house rules"
 	cargo xtask tidy
+
+check-python: $(VENV)/.dev
 	@echo "== check: lints and format of Python"
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -86,27 +86,26 @@ pub(crate) fn read(through_c: bool) -> Case {
     let (name, uri) = named("read", through_c);
     Case::repeated(name, 0, move || {
         let array = filled(&uri)?;
-        let (handle, region) = opened(&uri)?;
+        let (handle, region_in_c) = opened(&uri)?;
+        let spans = BOX.iter().map(|(lo, hi)| (*lo..=*hi).into()).collect();
+        let (region, names) = (array.region(&[spans])?, ["v".to_owned()]);
+        let once = move |cells: &mut [i64; CELLS]| {
+            if through_c {
+                return read_through_c(handle, region_in_c, cells);
+            }
+            let mut bytes: [&mut [u8]; 1] = [cells_as_bytes(cells)];
+            let read = array.read_box_into(Some(&region), Some(&names), ReadOrder::Row, &mut bytes, &Call::default());
+            read.map(drop)
+        };
+        // The first read of an array opens its fragments.
+        once(&mut [0; CELLS])?;
         let ask = move || {
             let mut cells = [0_i64; CELLS];
-            for _ in 0..CALLS {
-                if through_c {
-                    read_through_c(handle, region, &mut cells)?;
-                } else {
-                    read_at_once(&array, &mut cells)?;
-                }
-            }
+            (0..CALLS).try_for_each(|_| once(&mut cells))?;
             Ok(cells)
         };
         work(ask, |cells| Ok(cells.iter().sum::<i64>() == expected()))
     })
-}
-
-fn read_at_once(array: &Array, cells: &mut [i64; CELLS]) -> Result<()> {
-    let spans = BOX.iter().map(|(lo, hi)| (*lo..=*hi).into()).collect();
-    let (region, names) = (array.region(&[spans])?, ["v".to_owned()]);
-    let mut bytes: [&mut [u8]; 1] = [cells_as_bytes(cells)];
-    array.read_box_into(Some(&region), Some(&names), ReadOrder::Row, &mut bytes, &Call::default()).map(drop)
 }
 
 fn cells_as_bytes(cells: &mut [i64; CELLS]) -> &mut [u8] {

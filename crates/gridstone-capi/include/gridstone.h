@@ -881,7 +881,8 @@ typedef struct gridstone_dimension {
      */
     const char *type;
     /**
-     * the low end of the domain as a text, included: "0", "-0.5", the ticks of a time as "20454"; NULL: it is open
+     * the low end of the domain as a text, included: "0", "-0.5", a time as "2026-03-01", "20454 D", or its ticks "20454"; NULL: it is
+     * open. A written date or time is a period, which begins the domain with its first instant and ends it with its last
      */
     const char *low;
     /**
@@ -889,7 +890,7 @@ typedef struct gridstone_dimension {
      */
     const char *high;
     /**
-     * the extent of a tile as a text; NULL: one tile, or what suits an open end
+     * the extent of a tile as a text, of times as "7 D" or ticks; NULL: one tile, or what suits an open end
      */
     const char *tile;
     /**
@@ -923,7 +924,7 @@ typedef struct gridstone_attribute {
      */
     uint32_t ordered;
     /**
-     * what an unwritten cell of a dense array reads as, as a text; NULL: null, NaN, 0, or an empty text
+     * what an unwritten cell of a dense array reads as, as a text, of times as in a domain; NULL: null, NaN, 0, or an empty text
      */
     const char *fill;
     /**
@@ -1216,43 +1217,67 @@ gridstone_status gridstone_array_count(gridstone_array array,
 
 /**
  * The version of its store that an array shows.
+ *
+ * @param array the array.
+ * @param version where the version goes.
  */
 gridstone_status gridstone_array_version(gridstone_array array, uint64_t *version);
 
 /**
  * When the version of an array was committed, in microseconds since 1970 in UTC.
+ *
+ * @param array the array.
+ * @param time_us where the time goes.
  */
 gridstone_status gridstone_array_time_us(gridstone_array array, int64_t *time_us);
 
 /**
  * The number of dimensions.
+ *
+ * @param array the array.
+ * @param ndim where the number goes.
  */
 gridstone_status gridstone_array_ndim(gridstone_array array, uint64_t *ndim);
 
 /**
  * Whether only the cells that were written exist: 1, or 0.
+ *
+ * @param array the array.
+ * @param sparse where 1 or 0 goes.
  */
 gridstone_status gridstone_array_sparse(gridstone_array array, int32_t *sparse);
 
 /**
  * The URI of the store of an array. Free the text.
+ *
+ * @param array the array.
+ * @param uri where the handle of the text goes.
  */
 gridstone_status gridstone_array_uri(gridstone_array array, gridstone_text *uri);
 
 /**
  * The path of an array in its store. Free the text.
+ *
+ * @param array the array.
+ * @param path where the handle of the text goes.
  */
 gridstone_status gridstone_array_path(gridstone_array array, gridstone_text *path);
 
 /**
  * The smallest box that holds all cells that were written, as JSON: `[[low, high], …]` with texts, or `null` if there are none. Free
  * the text.
+ *
+ * @param array the array.
+ * @param domain where the handle of the text goes.
  */
 gridstone_status gridstone_array_nonempty_domain(gridstone_array array,
                                                  gridstone_text *domain);
 
 /**
  * Moves an array on to the newest version of its store, and puts its number.
+ *
+ * @param array the array.
+ * @param version where the version goes that it shows then.
  */
 gridstone_status gridstone_array_refresh(gridstone_array array, uint64_t *version);
 
@@ -1351,12 +1376,16 @@ gridstone_status gridstone_array_write_arrow_batch(gridstone_array array,
 
 /**
  * Makes a way to stop calls: give it to calls as `gridstone_call.cancel`. Free it with `gridstone_free`.
+ *
+ * @param cancel where the handle goes.
  */
 gridstone_status gridstone_cancel_create(gridstone_cancel *cancel);
 
 /**
  * Stops the calls that it was given to, now and later, at their next block: they give `GRIDSTONE_ERROR_CANCELLED`, and nothing was
  * committed. A commit that has begun is brought to its end. Safe to call from any thread, and from a callback of progress.
+ *
+ * @param cancel the cancel.
  */
 gridstone_status gridstone_cancel_set(gridstone_cancel cancel);
 
@@ -1385,6 +1414,9 @@ gridstone_status gridstone_context_create(const struct gridstone_context_options
 
 /**
  * The most bytes of the memory budget that were in use at once since the context was made.
+ *
+ * @param context the context.
+ * @param bytes where the number goes.
  */
 gridstone_status gridstone_context_peak_bytes(gridstone_context context, uint64_t *bytes);
 
@@ -1494,6 +1526,12 @@ gridstone_status gridstone_array_delete_cells(gridstone_array array,
 
 /**
  * As `gridstone_array_delete_cells`, without the commit.
+ *
+ * @param array an array that is open for writing.
+ * @param columns a column for each dimension; all have as many values.
+ * @param count how many columns.
+ * @param call what goes with the call, or NULL.
+ * @param staged where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_stage_delete_cells(gridstone_array array,
                                               const struct gridstone_column *columns,
@@ -1754,6 +1792,8 @@ gridstone_status gridstone_group_move(gridstone_group group,
 /**
  * Gives a handle back, of any kind; 0 does nothing. Calls of other threads that are using it go on. A writer that was not finished is
  * aborted by it, a transaction that was not committed too, and what was staged and not committed is deleted.
+ *
+ * @param handle the handle, or 0.
  *
  * Safe to call from any thread. `GRIDSTONE_ERROR_HANDLE`: it was freed before, or never given.
  */
@@ -2034,6 +2074,9 @@ gridstone_status gridstone_read_next(gridstone_read read,
 
 /**
  * What a read has done so far, as JSON: names of counters and their values. Free the text.
+ *
+ * @param read the read.
+ * @param counters where the handle of the text goes.
  */
 gridstone_status gridstone_read_counters(gridstone_read read, gridstone_text *counters);
 
@@ -2108,6 +2151,8 @@ gridstone_status gridstone_commit_receipts(gridstone_context context,
 
 /**
  * Makes a region without a box; add at least one before it is used. Free it with `gridstone_free`.
+ *
+ * @param region where the handle goes.
  */
 gridstone_status gridstone_region_create(gridstone_region *region);
 
@@ -2122,15 +2167,48 @@ gridstone_status gridstone_region_add(gridstone_region region, const int64_t *en
 
 /**
  * As `gridstone_region_add`, by floats.
+ *
+ * @param region the region.
+ * @param ends low and high end of each dimension in turn, both included.
+ * @param count twice the number of dimensions.
  */
 gridstone_status gridstone_region_add_floats(gridstone_region region, const double *ends, size_t count);
 
 /**
- * As `gridstone_region_add`, by texts, for dimensions of any type: "12", "-0.5", "2026-03-01", "BRCA1". NULL is the end of the domain.
+ * As `gridstone_region_add`, by texts, for dimensions of any type: "12", "-0.5", "2026-03-01T06", "BRCA1". NULL is the end of the domain.
+ *
+ * A written date or time is a period, as "2026-03" is a month: a low end is its first instant, a high end its last. Ticks are written
+ * "20454" or with their unit, "20454 D"; four digits alone could be a year or ticks, and are an error of the call that uses the region.
+ *
+ * @param region the region.
+ * @param ends low and high end of each dimension in turn, both included.
+ * @param count twice the number of dimensions.
  */
 gridstone_status gridstone_region_add_texts(gridstone_region region,
                                             const char *const *ends,
                                             size_t count);
+
+/**
+ * Cuts a region, from now on, to the domain of each array that it is used with. Without it a box that reaches beyond the domain is
+ * `GRIDSTONE_ERROR_BOUNDS`. A deletion is not cut: it reaches as far as its boxes.
+ *
+ * @param region the region.
+ */
+gridstone_status gridstone_region_cut(gridstone_region region);
+
+/**
+ * The cells of a region in an array, which tells how large buffers are for `gridstone_array_read`.
+ *
+ * @param array the array.
+ * @param region the region, or 0: the whole domain.
+ * @param cells where the number goes: positions, written or not. Boxes that overlap are counted each; more than 64 bits hold are
+ * `UINT64_MAX`.
+ *
+ * `GRIDSTONE_ERROR_BOUNDS`: a box reaches beyond the domain, and the region is not cut.
+ */
+gridstone_status gridstone_region_cells(gridstone_array array,
+                                        gridstone_region region,
+                                        uint64_t *cells);
 
 /**
  * The number of rows of a result: cells, or groups.
@@ -2210,12 +2288,22 @@ gridstone_status gridstone_schema_create(const struct gridstone_schema_options *
 
 /**
  * Adds a dimension, behind those that were added before.
+ *
+ * @param schema a schema that is being described.
+ * @param dimension the dimension.
  */
 gridstone_status gridstone_schema_add_dimension(gridstone_schema schema, const struct gridstone_dimension *dimension);
 
 /**
  * Adds a dimension of integers or times by numbers, which is shorter to write: the ends of its domain, both included, and the extent of
  * its tiles; 0: one tile.
+ *
+ * @param schema a schema that is being described.
+ * @param name the name.
+ * @param type "int8" to "uint64", "datetime64[s]", "timedelta64[ms]" …
+ * @param low the low end of the domain, included; of times the ticks.
+ * @param high the high end of the domain, included.
+ * @param tile the extent of a tile, or 0.
  */
 gridstone_status gridstone_schema_add_axis(gridstone_schema schema,
                                            const char *name,
@@ -2226,11 +2314,17 @@ gridstone_status gridstone_schema_add_axis(gridstone_schema schema,
 
 /**
  * Adds an attribute, behind those that were added before.
+ *
+ * @param schema a schema that is being described.
+ * @param attribute the attribute.
  */
 gridstone_status gridstone_schema_add_attribute(gridstone_schema schema, const struct gridstone_attribute *attribute);
 
 /**
  * A schema of its JSON, as `gridstone_schema_json` gives it. Free it with `gridstone_free`.
+ *
+ * @param json the text.
+ * @param schema where the handle goes.
  */
 gridstone_status gridstone_schema_from_json(const char *json, gridstone_schema *schema);
 
@@ -2354,6 +2448,8 @@ int32_t gridstone_last_errno(void);
 
 /**
  * The name of a status in small letters, as "not found"; "unknown" for any other number. The text is the library's, for ever.
+ *
+ * @param status what a call gave.
  */
 const char *gridstone_status_name(gridstone_status status);
 
@@ -2394,11 +2490,18 @@ gridstone_status gridstone_array_open(gridstone_context context,
 
 /**
  * Whether there is a store: puts 1 or 0.
+ *
+ * @param context the context.
+ * @param uri where the store would be.
+ * @param exists where 1 or 0 goes.
  */
 gridstone_status gridstone_store_exists(gridstone_context context, const char *uri, int32_t *exists);
 
 /**
  * Deletes a store with all its versions. `GRIDSTONE_ERROR_NOT_FOUND`: there is none.
+ *
+ * @param context the context.
+ * @param uri the store.
  */
 gridstone_status gridstone_store_delete(gridstone_context context, const char *uri);
 
@@ -2754,6 +2857,14 @@ gridstone_status gridstone_array_write_cells(gridstone_array array,
 /**
  * As `gridstone_array_write`, without the commit: many threads or processes stage, and one commits all of it. Free the handle; what
  * was not committed by then is deleted.
+ *
+ * @param array an array that is open for writing.
+ * @param region one box, or 0: the whole domain.
+ * @param order the order of the cells in the columns: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
+ * @param columns a column for each attribute.
+ * @param count how many columns.
+ * @param call what goes with the call, or NULL.
+ * @param staged where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_stage(gridstone_array array,
                                  gridstone_region region,
@@ -2765,6 +2876,13 @@ gridstone_status gridstone_stage(gridstone_array array,
 
 /**
  * As `gridstone_array_write_cells`, without the commit.
+ *
+ * @param array an array that is open for writing.
+ * @param columns a column for each dimension and attribute; all have as many values.
+ * @param count how many columns.
+ * @param how what is asked of the cells, or NULL.
+ * @param call what goes with the call, or NULL.
+ * @param staged where the handle goes; free it with `gridstone_free`.
  */
 gridstone_status gridstone_stage_cells(gridstone_array array,
                                        const struct gridstone_column *columns,
@@ -2840,6 +2958,8 @@ gridstone_status gridstone_writer_finish(gridstone_writer writer,
 
 /**
  * Gives up a writer: its files are deleted. It is used up, and is still to be freed; freeing one that was not finished does the same.
+ *
+ * @param writer the writer.
  *
  * `GRIDSTONE_ERROR_BUSY`: another thread is using it; cancel that call first.
  */

@@ -13,10 +13,10 @@
 #include "gridstone.h"
 #include "gridstone/calls.hpp"
 #include "gridstone/columns.hpp"
+#include "gridstone/reads.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -48,6 +48,29 @@ public:
         return detail::made<uint64_t>(gridstone_store_untag, get(), uri.c_str(), name.c_str());
     }
 
+    /**
+     * Copies a version of a store to another, or what lies in it, or its history: `auto how = sized<gridstone_copy_options>(); how.path = …`.
+     * The target may be of another context, with its key. Gives a report as JSON.
+     */
+    std::string copy(const std::string &uri, const std::string &target, const gridstone_copy_options &how = sized<gridstone_copy_options>(),
+                     const Call &call = {}, const Context *target_context = nullptr) const {
+        const gridstone_context other = target_context == nullptr ? 0 : target_context->get();
+        gridstone_text report = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_store_copy(get(), uri.c_str(), other, target.c_str(), &how, raw, &report);
+        });
+        return detail::text_of(Handle(report));
+    }
+
+    /** Moves what lies at a path of a store, and everything below it, in one commit, and gives its version. */
+    uint64_t move(const std::string &uri, const std::string &path, const std::string &target_path, const Call &call = {}) const {
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_store_move(get(), uri.c_str(), path.c_str(), target_path.c_str(), raw, &version);
+        });
+        return version;
+    }
+
     /** Commits receipts, texts that `Array::receipt` made in any process, in one version. */
     uint64_t commit(const std::string &uri, const std::vector<std::string> &receipts, const Call &call = {}) const {
         const std::vector<const char *> raws = detail::pointers(receipts);
@@ -59,7 +82,7 @@ public:
     }
 };
 
-/* ---- schemas and regions ---- */
+/* ---- schemas ---- */
 
 /** A schema: begin with `Schema::dense()` or `Schema::sparse()`, add axes and attributes in turn. */
 class Schema : public Handle {
@@ -120,134 +143,7 @@ private:
     explicit Schema(Handle handle) : Handle(std::move(handle)) {}
 };
 
-/** Boxes of cells; `Region()` is the whole domain. */
-class Region : public Handle {
-public:
-    Region() noexcept = default;
-
-    /** One box: low and high end of each dimension in turn, both included. */
-    Region(std::initializer_list<int64_t> ends) { add(ends.begin(), ends.size()); }
-    explicit Region(const std::vector<int64_t> &ends) { add(ends.data(), ends.size()); }
-
-    Region &add(const int64_t *ends, size_t count) {
-        check(gridstone_region_add(begun(), ends, count));
-        return *this;
-    }
-    Region &add(std::initializer_list<int64_t> ends) { return add(ends.begin(), ends.size()); }
-    Region &add_floats(const std::vector<double> &ends) {
-        check(gridstone_region_add_floats(begun(), ends.data(), ends.size()));
-        return *this;
-    }
-
-    /** By texts, of dimensions of any type; an empty text is the end of the domain. */
-    Region &add_texts(const std::vector<std::string> &ends) {
-        std::vector<const char *> raw = detail::pointers(ends);
-        for (size_t place = 0; place < raw.size(); ++place) raw[place] = detail::or_null(ends[place]);
-        check(gridstone_region_add_texts(begun(), raw.data(), raw.size()));
-        return *this;
-    }
-
-private:
-    gridstone_region begun() {
-        if (!*this) Handle::operator=(Handle(detail::made<gridstone_region>(gridstone_region_create)));
-        return get();
-    }
-};
-
 /* ---- arrays ---- */
-
-/** Where and how an array is opened: at its newest version, for reading, unless something else is said. */
-struct Open {
-    std::string path = "/";
-    bool write = false;
-    uint64_t version = 0;
-    std::string tag = "";
-    /** The newest version that was committed by then. */
-    std::optional<std::chrono::system_clock::time_point> time = std::nullopt;
-
-    gridstone_open_options raw() const {
-        auto raw = sized<gridstone_open_options>();
-        raw.path = path.c_str();
-        raw.mode = write ? GRIDSTONE_OPEN_WRITE : GRIDSTONE_OPEN_READ;
-        raw.version = version;
-        raw.tag = detail::or_null(tag);
-        raw.by_time = time.has_value();
-        if (time) raw.time_us = std::chrono::floor<std::chrono::microseconds>(time->time_since_epoch()).count();
-        return raw;
-    }
-};
-
-/** What is read; what is left out is all of it, in row order. The region is looked at when the read begins. */
-struct Reading {
-    const Region *region = nullptr;
-    std::vector<std::string> attributes = {};
-    std::string condition = "";
-    uint32_t order = GRIDSTONE_ORDER_ROW;
-    uint64_t batch_bytes = 0;
-
-    /** Runs `work` with these choices as C has them. */
-    template <class Work> void run(Work work) const {
-        auto raw = sized<gridstone_read_options>();
-        const std::vector<const char *> names = detail::pointers(attributes);
-        raw.region = region == nullptr ? 0 : region->get();
-        raw.attributes = names.empty() ? nullptr : names.data();
-        raw.attribute_count = names.size();
-        raw.condition = detail::or_null(condition);
-        raw.order = order;
-        raw.batch_bytes = batch_bytes;
-        check(work(&raw));
-    }
-};
-
-/** Written cells that no commit refers to yet. */
-class Staged : public Handle {
-    using Handle::Handle;
-};
-
-/** A read in portions: `while (uint64_t cells = read.next(x, v)) …`. */
-class Read : public Handle {
-public:
-    using Handle::Handle;
-
-    /** Fills the rooms with the next cells, and gives how many they are: 0 after the last one. */
-    template <class First, class... Rooms, class = detail::if_room<First>> uint64_t next(First &first, Rooms &...rooms) {
-        return next(Call(), first, rooms...);
-    }
-    template <class First, class... Rooms> uint64_t next(const Call &call, First &first, Rooms &...rooms) {
-        uint64_t cells = 0;
-        detail::fill(
-            call, [&](auto *raw, size_t count, auto *with) { return gridstone_read_next(get(), raw, count, with, &cells, &complete_); },
-            first, rooms...);
-        return cells;
-    }
-
-    /** Whether all cells were given. */
-    bool is_complete() const noexcept { return complete_ != 0; }
-
-    std::string counters() const { return detail::text(gridstone_read_counters, get()); }
-
-private:
-    int32_t complete_ = 0;
-};
-
-/** A write whose cells come a portion at a time; one that was not finished is undone. */
-class Writer : public Handle {
-public:
-    using Handle::Handle;
-
-    void append(const std::vector<Column> &columns, const Call &call = {}) {
-        const std::vector<gridstone_column> raws = detail::raws(columns);
-        call.run([&](const gridstone_call *raw) { return gridstone_writer_append(get(), raws.data(), raws.size(), raw); });
-    }
-
-    /** What it has, staged for a commit. */
-    Staged finish(const Call &call = {}) {
-        gridstone_staged staged = 0;
-        call.run([&](const gridstone_call *raw) { return gridstone_writer_finish(get(), raw, &staged); });
-        reset();
-        return Staged(staged);
-    }
-};
 
 /** An array at one version of its store. Many threads may use one. */
 class Array : public Handle {
@@ -336,6 +232,22 @@ public:
         return Result(result);
     }
 
+    /** Reads what is chosen along each dimension of a dense array; all attributes, unless some are named. */
+    Result positions(const std::vector<Positions> &axes, const std::vector<std::string> &attributes = {}, const Call &call = {}) const {
+        std::vector<gridstone_positions> raws;
+        for (const Positions &axis : axes) raws.push_back(axis.raw());
+        const std::vector<const char *> names = detail::pointers(attributes);
+        gridstone_result result = 0;
+        call.run([&](const gridstone_call *raw) {
+            return gridstone_array_positions(get(), raws.data(), raws.size(), names.empty() ? nullptr : names.data(), names.size(), raw,
+                                             &result);
+        });
+        return Result(result);
+    }
+
+    /** How many cells a region has here, written or not: the size of buffers for `read`. */
+    uint64_t cells(const Region &region = {}) const { return detail::made<uint64_t>(gridstone_region_cells, get(), region.get()); }
+
     /** How many cells a region and a condition select. */
     uint64_t count(const Region &region = {}, const std::string &condition = "", const Call &call = {}) const {
         uint64_t cells = 0;
@@ -350,6 +262,13 @@ public:
         gridstone_result result = 0;
         call.run([&](const gridstone_call *raw) { return gridstone_array_aggregate(get(), &question, raw, &result); });
         return Result(result);
+    }
+
+    /** The same in batches. */
+    Answers answers(const gridstone_question &question, const Call &call = {}) const {
+        gridstone_answers answers = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_answers_create(get(), &question, raw, &answers); });
+        return Answers(answers);
     }
 
     /** Writes a box in one commit, and gives its version. */
@@ -372,6 +291,15 @@ public:
         call.run([&](const gridstone_call *raw) {
             return gridstone_array_write_cells(get(), raws.data(), raws.size(), &how, raw, &version);
         });
+        return version;
+    }
+
+    /** Writes the cells of a stream of Arrow in one commit, and gives its version. The stream is moved away in any case. */
+    uint64_t write_arrow(ArrowArrayStream *stream, const Call &call = {}, uint32_t dedup = GRIDSTONE_DEDUP_ERROR) {
+        auto how = sized<gridstone_cells_options>();
+        how.dedup = dedup;
+        uint64_t version = 0;
+        call.run([&](const gridstone_call *raw) { return gridstone_array_write_arrow(get(), stream, &how, raw, &version); });
         return version;
     }
 

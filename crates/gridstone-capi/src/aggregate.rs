@@ -179,7 +179,7 @@ fn ordering(text: &str) -> (String, bool) {
 
 /// A question of a caller, checked.
 struct Asking {
-    region: Option<Region>,
+    region: Option<Arc<Region>>,
     condition: Option<Condition>,
     question: Question,
     ending: Ending,
@@ -223,7 +223,7 @@ impl Asking {
     }
 
     fn stream(&self, array: &Array, call: &gridstone::engine::Call) -> gridstone::base::Result<AnswerStream> {
-        let (region, condition) = (self.region.as_ref(), self.condition.as_ref());
+        let (region, condition) = (self.region.as_deref(), self.condition.as_ref());
         array.answers(region, condition, &self.question, self.ending.clone(), call)
     }
 }
@@ -394,7 +394,7 @@ pub unsafe extern "C" fn gridstone_array_reduce(
         let (region, question) = (region_of(&array.0, region)?, Question { by: Vec::new(), aggregates });
         let (shape, answer, counters) = asked.run(|call| {
             let cells = condition.as_ref().map_or(Counted::All, Counted::Condition);
-            array.0.reduce(region.as_ref(), cells, &question, &kept, call)
+            array.0.reduce(region.as_deref(), cells, &question, &kept, call)
         })?;
         out.put(ResultObject::of_answer(&schema, answer, Some(shape), counters)?.into_handle()?);
         Ok(())
@@ -437,7 +437,8 @@ pub unsafe extern "C" fn gridstone_array_count(
             (Out::new(cells, "cells")?, Asked::new(call)?, condition)
         };
         let (region, question) = (region_of(&array.0, region)?, Question::parse(&[], &["count(*)"])?);
-        let (answer, _) = asked.run(|call| array.0.aggregate(region.as_ref(), condition.as_ref(), &question, call))?;
+        let (answer, _) =
+            asked.run(|call| array.0.aggregate(region.as_deref(), condition.as_ref(), &question, call))?;
         let counted = answer.columns.first().map(|(_, column)| column.numbers::<i64>()).transpose()?;
         let counted = counted.and_then(|numbers| numbers.first().copied()).unwrap_or(0);
         out.put(counted.unsigned_abs());

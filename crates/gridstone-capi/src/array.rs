@@ -53,6 +53,9 @@ pub(crate) unsafe fn told(
 }
 
 /// The version of its store that an array shows.
+///
+/// @param array the array.
+/// @param version where the version goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_version(array: gridstone_array, version: *mut u64) -> gridstone_status {
     // SAFETY: the contract of the header.
@@ -60,6 +63,9 @@ pub unsafe extern "C" fn gridstone_array_version(array: gridstone_array, version
 }
 
 /// When the version of an array was committed, in microseconds since 1970 in UTC.
+///
+/// @param array the array.
+/// @param time_us where the time goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_time_us(array: gridstone_array, time_us: *mut i64) -> gridstone_status {
     // SAFETY: the contract of the header.
@@ -67,6 +73,9 @@ pub unsafe extern "C" fn gridstone_array_time_us(array: gridstone_array, time_us
 }
 
 /// The number of dimensions.
+///
+/// @param array the array.
+/// @param ndim where the number goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_ndim(array: gridstone_array, ndim: *mut u64) -> gridstone_status {
     // SAFETY: the contract of the header.
@@ -74,6 +83,9 @@ pub unsafe extern "C" fn gridstone_array_ndim(array: gridstone_array, ndim: *mut
 }
 
 /// Whether only the cells that were written exist: 1, or 0.
+///
+/// @param array the array.
+/// @param sparse where 1 or 0 goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_sparse(array: gridstone_array, sparse: *mut i32) -> gridstone_status {
     // SAFETY: the contract of the header.
@@ -81,6 +93,9 @@ pub unsafe extern "C" fn gridstone_array_sparse(array: gridstone_array, sparse: 
 }
 
 /// The URI of the store of an array. Free the text.
+///
+/// @param array the array.
+/// @param uri where the handle of the text goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_uri(array: gridstone_array, uri: *mut gridstone_text) -> gridstone_status {
     // SAFETY: the contract of the header.
@@ -88,6 +103,9 @@ pub unsafe extern "C" fn gridstone_array_uri(array: gridstone_array, uri: *mut g
 }
 
 /// The path of an array in its store. Free the text.
+///
+/// @param array the array.
+/// @param path where the handle of the text goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_path(array: gridstone_array, path: *mut gridstone_text) -> gridstone_status {
     // SAFETY: the contract of the header.
@@ -96,6 +114,9 @@ pub unsafe extern "C" fn gridstone_array_path(array: gridstone_array, path: *mut
 
 /// The smallest box that holds all cells that were written, as JSON: `[[low, high], …]` with texts, or `null` if there are none. Free
 /// the text.
+///
+/// @param array the array.
+/// @param domain where the handle of the text goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_nonempty_domain(
     array: gridstone_array,
@@ -106,6 +127,9 @@ pub unsafe extern "C" fn gridstone_array_nonempty_domain(
 }
 
 /// Moves an array on to the newest version of its store, and puts its number.
+///
+/// @param array the array.
+/// @param version where the version goes that it shows then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_array_refresh(array: gridstone_array, version: *mut u64) -> gridstone_status {
     guarded(|| {

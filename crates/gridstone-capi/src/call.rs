@@ -4,8 +4,7 @@ use crate::handle::{Object, get, get_optional, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, slice};
 use crate::status::{Callback, Failure, Outcome, gridstone_status, guarded, guarded_also_in_progress, in_callback};
 use gridstone::base::{Cancel, Progress};
-use gridstone::engine::Call;
-use gridstone::engine::{CancelFlag, CommitKey};
+use gridstone::engine::{Array, Call, CancelFlag, CommitKey, Staged};
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
@@ -101,6 +100,7 @@ impl Cancel for Either {
 pub(crate) struct Asked {
     pub(crate) call: Call,
     pub(crate) message: Option<String>,
+    is_cancelled_never: bool,
     _ends: Ends,
 }
 
@@ -123,7 +123,8 @@ impl Asked {
     pub(crate) unsafe fn new(given: *const gridstone_call) -> Outcome<Self> {
         // SAFETY: passed on.
         let Some(given) = (unsafe { options(given) })? else {
-            return Ok(Self { call: Call::default(), message: None, _ends: Ends(None) });
+            let (call, _ends) = (Call::default(), Ends(None));
+            return Ok(Self { call, message: None, is_cancelled_never: true, _ends });
         };
         if given.flags & !GRIDSTONE_CALL_GROW != 0 {
             return Err(Failure::input(format!(
@@ -152,7 +153,7 @@ impl Asked {
         } else if let Some(outer) = outer {
             call.cancel = Arc::new(outer);
         }
-        Ok(Self { call, message, _ends: Ends(reporter) })
+        Ok(Self { call, message, is_cancelled_never: false, _ends: Ends(reporter) })
     }
 
     /// Refuses a commit key, for changes that take none.
@@ -183,13 +184,25 @@ impl Asked {
         Ok(self.call.cancel.check()?)
     }
 
-    /// Does `work`, whose waits for a network end once the call is cancelled.
+    /// Commits what was staged, unless the call was cancelled meanwhile, and gives the version.
+    pub(crate) fn commit(self, array: &Array, staged: Staged) -> Outcome<u64> {
+        self.call.cancel.check()?;
+        Ok(array.commit(vec![staged], self.message)?)
+    }
+
+    /// Does `work`, unless the call is cancelled already; its waits for a network end once it is.
     pub(crate) fn run<R>(&self, work: impl FnOnce(&Call) -> gridstone::base::Result<R>) -> Outcome<R> {
+        if self.is_cancelled_never {
+            return Ok(work(&self.call)?);
+        }
+        self.call.cancel.check()?;
         Ok(self.call.run(|| work(&self.call))?)
     }
 }
 
 /// Makes a way to stop calls: give it to calls as `gridstone_call.cancel`. Free it with `gridstone_free`.
+///
+/// @param cancel where the handle goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_cancel_create(cancel: *mut gridstone_cancel) -> gridstone_status {
     guarded(|| {
@@ -202,6 +215,8 @@ pub unsafe extern "C" fn gridstone_cancel_create(cancel: *mut gridstone_cancel) 
 
 /// Stops the calls that it was given to, now and later, at their next block: they give `GRIDSTONE_ERROR_CANCELLED`, and nothing was
 /// committed. A commit that has begun is brought to its end. Safe to call from any thread, and from a callback of progress.
+///
+/// @param cancel the cancel.
 #[unsafe(no_mangle)]
 pub extern "C" fn gridstone_cancel_set(cancel: gridstone_cancel) -> gridstone_status {
     guarded_also_in_progress(|| {

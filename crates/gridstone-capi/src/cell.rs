@@ -1,11 +1,12 @@
 //! Columns of cells: those that a caller gives, and room that it wants filled.
 
-use crate::memory::{OptionStruct, check_apart, list, optional_text, places, slice, slice_mut, text};
+use crate::memory::{OptionStruct, at, check_apart, list, optional_text, places, slice, slice_mut, text};
 use crate::status::{Failure, Outcome};
 use gridstone::base::Cancel;
 use gridstone::engine::OutColumn;
 use gridstone::engine::{Column, ColumnView};
 use gridstone::schema::{Datatype, Schema};
+use smallvec::SmallVec;
 use std::ffi::{c_char, c_void};
 
 /// Values of one attribute or dimension, a value for each cell.
@@ -73,10 +74,13 @@ unsafe impl OptionStruct for gridstone_buffer {
 
 /// The type of the column called `name`, an attribute or a dimension.
 pub(crate) fn type_of(schema: &Schema, name: &str) -> Outcome<Datatype> {
-    if let Some(dim) = schema.coordinates().find(|dim| dim.name() == name) {
-        return Ok(dim.datatype());
+    if let Some(attr) = schema.attrs().iter().find(|attr| attr.name() == name) {
+        return Ok(attr.datatype());
     }
-    Ok(schema.attr(name)?.1.datatype())
+    match schema.coordinates().find(|dim| dim.name() == name) {
+        Some(dim) => Ok(dim.datatype()),
+        None => Ok(schema.attr(name)?.1.datatype()),
+    }
 }
 
 /// Refuses a type that is not that of the schema.
@@ -123,10 +127,9 @@ unsafe fn column<'a>(
         let name = text(one.name, "gridstone_column.name")?;
         let datatype = type_of(name)?;
         check_type(one.r#type, name, datatype)?;
-        let what = |part: &str| format!("{part} of {name:?}");
-        let values = slice(one.values.cast::<u8>(), one.values_bytes, &what("values"))?;
-        let offsets = slice(one.offsets, one.offset_count, &what("offsets"))?;
-        let validity = slice(one.validity, one.validity_count, &what("validity"))?;
+        let values = slice(one.values.cast::<u8>(), one.values_bytes, format_args!("values of {name:?}"))?;
+        let offsets = slice(one.offsets, one.offset_count, format_args!("offsets of {name:?}"))?;
+        let validity = slice(one.validity, one.validity_count, format_args!("validity of {name:?}"))?;
         let (offsets, validity) =
             ((!one.offsets.is_null()).then_some(offsets), (!one.validity.is_null()).then_some(validity));
         Ok(GivenColumn { name, datatype, values, offsets, validity })
@@ -202,13 +205,21 @@ pub(crate) fn split<'a>(
     Ok(Split { dims, attrs })
 }
 
+/// Room for a few buffers lies with the call.
+const FEW: usize = 3;
+
 /// Buffers of the caller, and where the bytes that were filled are written.
 pub(crate) struct Buffers<'a> {
-    pub(crate) columns: Vec<OutColumn<'a>>,
-    /// In the order in which the caller gave them, as `filled`.
-    pub(crate) types: Vec<Datatype>,
-    names: Vec<&'a str>,
-    filled: Vec<*mut gridstone_buffer>,
+    pub(crate) columns: SmallVec<[OutColumn<'a>; FEW]>,
+    /// In the order in which the caller gave them.
+    structs: SmallVec<[Struct<'a>; FEW]>,
+}
+
+/// The struct of a buffer.
+struct Struct<'a> {
+    name: &'a str,
+    datatype: Datatype,
+    place: *mut gridstone_buffer,
 }
 
 impl<'a> Buffers<'a> {
@@ -217,32 +228,43 @@ impl<'a> Buffers<'a> {
     /// # Safety
     /// The contract of the header.
     pub(crate) unsafe fn new(schema: &Schema, first: *mut gridstone_buffer, count: usize) -> Outcome<Self> {
-        // SAFETY: passed on.
-        let (given, at) = unsafe { (list(first.cast_const(), count)?, places(first.cast_const(), count)?) };
         let bytes = |one: &gridstone_buffer| {
             let offsets = (one.offsets as usize, one.offset_count.saturating_mul(size_of::<u64>()));
             [(one.values as usize, one.values_bytes), offsets, (one.validity as usize, one.validity_count)]
         };
-        check_apart(given.iter().flat_map(bytes).collect())?;
-        let (mut columns, mut types) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for one in given {
+        // SAFETY: passed on.
+        let all = unsafe { places(first.cast_const(), count) }?;
+        let mut given: SmallVec<[gridstone_buffer; FEW]> = SmallVec::with_capacity(count);
+        for place in all.clone() {
+            // SAFETY: passed on.
+            given.push(unsafe { at(place) }?);
+        }
+        // One buffer of plain values overlaps with nothing.
+        if given.len() > 1 || given.iter().any(|one| !one.offsets.is_null() || !one.validity.is_null()) {
+            check_apart(given.iter().flat_map(bytes))?;
+        }
+        let mut made = Self { columns: SmallVec::with_capacity(count), structs: SmallVec::with_capacity(count) };
+        for (one, place) in given.iter().zip(all) {
             // SAFETY: passed on; they do not overlap.
             unsafe {
                 let name: &'a str = text(one.name, "gridstone_buffer.name")?;
                 let datatype = type_of(schema, name)?;
                 check_type(one.r#type, name, datatype)?;
-                let what = |part: &str| format!("{part} of {name:?}");
-                let values = slice_mut(one.values.cast::<u8>(), one.values_bytes, &what("values"))?;
-                let offsets = slice_mut(one.offsets, one.offset_count, &what("offsets"))?;
-                let validity = slice_mut(one.validity, one.validity_count, &what("validity"))?;
+                let values = slice_mut(one.values.cast::<u8>(), one.values_bytes, format_args!("values of {name:?}"))?;
+                let offsets = slice_mut(one.offsets, one.offset_count, format_args!("offsets of {name:?}"))?;
+                let validity = slice_mut(one.validity, one.validity_count, format_args!("validity of {name:?}"))?;
                 let (offsets, validity) =
                     ((!one.offsets.is_null()).then_some(offsets), (!one.validity.is_null()).then_some(validity));
-                columns.push(OutColumn { name, values, offsets, validity });
-                types.push(datatype);
+                made.columns.push(OutColumn { name, values, offsets, validity });
+                made.structs.push(Struct { name, datatype, place: place.cast_mut() });
             }
         }
-        let names = columns.iter().map(|column: &OutColumn<'a>| column.name).collect();
-        Ok(Self { columns, types, names, filled: at.into_iter().map(<*const _>::cast_mut).collect() })
+        Ok(made)
+    }
+
+    /// The type of the first buffer.
+    pub(crate) fn first_type(&self) -> Option<Datatype> {
+        self.structs.first().map(|one| one.datatype)
     }
 
     /// Copies columns of `cells` cells, one for each buffer, which must have just that room.
@@ -255,7 +277,7 @@ impl<'a> Buffers<'a> {
 
     /// Writes into each buffer's struct how many bytes of its values `cells` cells fill.
     pub(crate) fn note_filled(&self, cells: usize) {
-        for ((name, datatype), place) in self.names.iter().zip(&self.types).zip(&self.filled) {
+        for Struct { name, datatype, place } in &self.structs {
             let Some(column) = self.columns.iter().find(|column| column.name == *name) else { continue };
             let end = column.offsets.as_ref().and_then(|offsets| offsets.get(cells)).map(|end| *end as usize);
             let bytes = if cells == 0 { 0 } else { end.unwrap_or_else(|| cells * datatype.width().unwrap_or(0)) };

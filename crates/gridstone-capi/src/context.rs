@@ -216,6 +216,9 @@ pub unsafe extern "C" fn gridstone_context_create(
 }
 
 /// The most bytes of the memory budget that were in use at once since the context was made.
+///
+/// @param context the context.
+/// @param bytes where the number goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_context_peak_bytes(context: gridstone_context, bytes: *mut u64) -> gridstone_status {
     guarded(|| {

@@ -104,12 +104,12 @@ pub unsafe extern "C" fn gridstone_array_delete(
             unsafe { (Out::optional(version, "version")?, Asked::new(call)?, optional_text(condition, "condition")?) };
         let Some(condition) = condition else {
             let staged = stage_region(&array.0, region, &asked)?;
-            out.put(array.0.commit(vec![staged], asked.message)?);
+            out.put(asked.commit(&array.0, staged)?);
             return Ok(());
         };
         let (region, condition) = (region_of(&array.0, region)?, condition_of(condition)?);
         let message = asked.message.clone();
-        out.put(asked.run(|call| array.0.delete_region_where(region.as_ref(), &condition, message, call))?);
+        out.put(asked.run(|call| array.0.delete_region_where(region.as_deref(), &condition, message, call))?);
         Ok(())
     })
 }
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn gridstone_stage_delete(
             None => stage_region(&array.0, region, &asked)?,
             Some(condition) => {
                 let (region, condition) = (region_of(&array.0, region)?, condition_of(condition)?);
-                asked.run(|call| array.0.stage_deletion_where(region.as_ref(), &condition, call))?
+                asked.run(|call| array.0.stage_deletion_where(region.as_deref(), &condition, call))?
             }
         };
         out.put(staged_handle(made)?);
@@ -170,12 +170,18 @@ pub unsafe extern "C" fn gridstone_array_delete_cells(
         let (out, asked) = unsafe { (Out::optional(version, "version")?, Asked::new(call)?) };
         // SAFETY: the contract of the header.
         let staged = unsafe { stage_cells(&array.0, given, count, &asked) }?;
-        out.put(array.0.commit(vec![staged], asked.message)?);
+        out.put(asked.commit(&array.0, staged)?);
         Ok(())
     })
 }
 
 /// As `gridstone_array_delete_cells`, without the commit.
+///
+/// @param array an array that is open for writing.
+/// @param given a column for each dimension; all have as many values.
+/// @param count how many columns.
+/// @param call what goes with the call, or NULL.
+/// @param staged where the handle goes; free it with `gridstone_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_stage_delete_cells(
     array: gridstone_array,

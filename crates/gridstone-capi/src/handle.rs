@@ -12,6 +12,7 @@
 use crate::status::{Failure, GRIDSTONE_ERROR_BUSY, GRIDSTONE_ERROR_HANDLE, Outcome, gridstone_status, guarded};
 use std::any::Any;
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Any handle; 0 is none.
@@ -108,7 +109,7 @@ fn place_of(handle: gridstone_handle) -> (usize, u64) {
     ((handle & (SLOTS_MAX as u64 - 1)) as usize, handle >> SLOT_BITS)
 }
 
-fn unknown(handle: gridstone_handle, wanted: &str) -> Failure {
+fn unknown(handle: gridstone_handle, wanted: impl Display) -> Failure {
     let what = if handle == 0 {
         "0 is no handle".to_owned()
     } else {
@@ -118,14 +119,14 @@ fn unknown(handle: gridstone_handle, wanted: &str) -> Failure {
 }
 
 /// What a handle names; `wanted`: what is needed, with an article.
-fn held(handle: gridstone_handle, wanted: &str) -> Outcome<Held> {
+fn held(handle: gridstone_handle, wanted: impl Display) -> Outcome<Held> {
     let (place, generation) = place_of(handle);
     let table = read();
     let slot = table.slots.get(place).filter(|slot| slot.generation == generation);
     slot.and_then(|slot| slot.held.clone()).ok_or_else(|| unknown(handle, wanted))
 }
 
-fn of_another_kind(handle: gridstone_handle, name: &str, wanted: &str) -> Failure {
+fn of_another_kind(handle: gridstone_handle, name: &str, wanted: impl Display) -> Failure {
     Failure::new(GRIDSTONE_ERROR_HANDLE, format!("the handle {handle:#x} is {name}; {wanted} is needed"))
 }
 
@@ -137,12 +138,12 @@ pub(crate) fn get<T: Object>(handle: gridstone_handle) -> Outcome<Arc<T>> {
 
 /// The object that a handle names, which is of one of two kinds.
 pub(crate) fn get_either<A: Object, B: Object>(handle: gridstone_handle) -> Outcome<Result<Arc<A>, Arc<B>>> {
-    let wanted = format!("{} or {}", A::NAME, B::NAME);
-    let Held { name, object } = held(handle, &wanted)?;
-    match object.downcast::<A>() {
-        Ok(first) => Ok(Ok(first)),
-        Err(object) => object.downcast::<B>().map(Err).map_err(|_| of_another_kind(handle, name, &wanted)),
-    }
+    let Held { name, object } = held(handle, format_args!("{} or {}", A::NAME, B::NAME))?;
+    let object = match object.downcast::<A>() {
+        Ok(first) => return Ok(Ok(first)),
+        Err(object) => object.downcast::<B>(),
+    };
+    object.map(Err).map_err(|_| of_another_kind(handle, name, format_args!("{} or {}", A::NAME, B::NAME)))
 }
 
 /// As [`get`]; `None` for 0.
@@ -172,6 +173,8 @@ pub(crate) fn forget(handle: gridstone_handle) {
 
 /// Gives a handle back, of any kind; 0 does nothing. Calls of other threads that are using it go on. A writer that was not finished is
 /// aborted by it, a transaction that was not committed too, and what was staged and not committed is deleted.
+///
+/// @param handle the handle, or 0.
 ///
 /// Safe to call from any thread. `GRIDSTONE_ERROR_HANDLE`: it was freed before, or never given.
 #[unsafe(no_mangle)]

@@ -51,6 +51,7 @@ mod store;
 mod text;
 mod transaction;
 mod upkeep;
+mod words;
 mod write;
 mod writer;
 

@@ -4,7 +4,9 @@
 //! values as the count beside it says. They stay there during the call, and no other thread changes them.
 
 use crate::status::{Failure, GRIDSTONE_ERROR_UNSUPPORTED, Outcome};
+use smallvec::SmallVec;
 use std::ffi::{CStr, c_char};
+use std::fmt::Display;
 
 /// A type of which every pattern of bits is a value.
 ///
@@ -37,12 +39,12 @@ pub(crate) unsafe trait OptionStruct: Copy {
     }
 }
 
-fn null(name: &str) -> Failure {
+fn null(name: impl Display) -> Failure {
     Failure::input(format!("{name} is a null pointer"))
 }
 
 /// Refuses what is misaligned or longer than memory can be.
-fn check<T>(pointer: *const T, count: usize, name: &str) -> Outcome<()> {
+fn check<T>(pointer: *const T, count: usize, name: impl Display) -> Outcome<()> {
     if !pointer.is_aligned() {
         let width = align_of::<T>();
         return Err(Failure::input(format!("{name} is not aligned: its address must be a multiple of {width}")));
@@ -57,7 +59,11 @@ fn check<T>(pointer: *const T, count: usize, name: &str) -> Outcome<()> {
 ///
 /// # Safety
 /// A `pointer` that is not null points to `count` values, which nothing changes for as long as `'a`.
-pub(crate) unsafe fn slice<'a, T: Plain>(pointer: *const T, count: usize, name: &str) -> Outcome<&'a [T]> {
+pub(crate) unsafe fn slice<'a, T: Plain>(
+    pointer: *const T,
+    count: usize,
+    name: impl Display + Copy,
+) -> Outcome<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
     }
@@ -73,7 +79,11 @@ pub(crate) unsafe fn slice<'a, T: Plain>(pointer: *const T, count: usize, name: 
 ///
 /// # Safety
 /// As [`slice`]; and nothing else reads the values or points into them for as long as `'a`.
-pub(crate) unsafe fn slice_mut<'a, T: Plain>(pointer: *mut T, count: usize, name: &str) -> Outcome<&'a mut [T]> {
+pub(crate) unsafe fn slice_mut<'a, T: Plain>(
+    pointer: *mut T,
+    count: usize,
+    name: impl Display + Copy,
+) -> Outcome<&'a mut [T]> {
     if count == 0 {
         return Ok(&mut []);
     }
@@ -86,8 +96,11 @@ pub(crate) unsafe fn slice_mut<'a, T: Plain>(pointer: *mut T, count: usize, name
 }
 
 /// Refuses buffers of one call that share bytes; each is its first address and its length in bytes.
-pub(crate) fn check_apart(mut spans: Vec<(usize, usize)>) -> Outcome<()> {
-    spans.retain(|(first, bytes)| *first != 0 && *bytes > 0);
+pub(crate) fn check_apart(spans: impl Iterator<Item = (usize, usize)>) -> Outcome<()> {
+    let mut spans: SmallVec<[(usize, usize); 12]> = spans.filter(|(first, bytes)| *first != 0 && *bytes > 0).collect();
+    if spans.len() < 2 {
+        return Ok(());
+    }
     spans.sort_unstable();
     if spans
         .windows(2)
@@ -102,7 +115,7 @@ pub(crate) fn check_apart(mut spans: Vec<(usize, usize)>) -> Outcome<()> {
 ///
 /// # Safety
 /// A `pointer` that is not null points to bytes that end with a zero, which nothing changes for as long as `'a`.
-pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Outcome<&'a str> {
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: impl Display + Copy) -> Outcome<&'a str> {
     if pointer.is_null() {
         return Err(null(name));
     }
@@ -115,7 +128,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Outcome<&'a
 ///
 /// # Safety
 /// As [`text`].
-pub(crate) unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Outcome<Option<&'a str>> {
+pub(crate) unsafe fn optional_text<'a>(pointer: *const c_char, name: impl Display + Copy) -> Outcome<Option<&'a str>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -127,12 +140,16 @@ pub(crate) unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Ou
 ///
 /// # Safety
 /// As [`slice`] for the pointers, and as [`text`] for each.
-pub(crate) unsafe fn texts<'a>(first: *const *const c_char, count: usize, name: &str) -> Outcome<Vec<&'a str>> {
+pub(crate) unsafe fn texts<'a>(
+    first: *const *const c_char,
+    count: usize,
+    name: impl Display + Copy,
+) -> Outcome<Vec<&'a str>> {
     // SAFETY: the caller's promise is passed on.
     let pointers = unsafe { slice(first, count, name) }?;
     let text_at = |(place, pointer): (usize, &*const c_char)| {
         // SAFETY: the caller's promise is passed on.
-        unsafe { text(*pointer, &format!("{name}[{place}]")) }
+        unsafe { text(*pointer, format_args!("{name}[{place}]")) }
     };
     pointers.iter().enumerate().map(text_at).collect()
 }
@@ -144,13 +161,13 @@ pub(crate) unsafe fn texts<'a>(first: *const *const c_char, count: usize, name: 
 pub(crate) unsafe fn optional_texts<'a>(
     first: *const *const c_char,
     count: usize,
-    name: &str,
+    name: impl Display + Copy,
 ) -> Outcome<Vec<Option<&'a str>>> {
     // SAFETY: the caller's promise is passed on.
     let pointers = unsafe { slice(first, count, name) }?;
     let text_at = |(place, pointer): (usize, &*const c_char)| {
         // SAFETY: the caller's promise is passed on.
-        unsafe { optional_text(*pointer, &format!("{name}[{place}]")) }
+        unsafe { optional_text(*pointer, format_args!("{name}[{place}]")) }
     };
     pointers.iter().enumerate().map(text_at).collect()
 }
@@ -164,7 +181,7 @@ impl<T> Out<T> {
     ///
     /// # Safety
     /// A `pointer` that is not null points to room for a `T`, which nothing else uses until the call ends.
-    pub(crate) unsafe fn new(pointer: *mut T, name: &str) -> Outcome<Self> {
+    pub(crate) unsafe fn new(pointer: *mut T, name: impl Display + Copy) -> Outcome<Self> {
         if pointer.is_null() {
             return Err(null(name));
         }
@@ -176,7 +193,7 @@ impl<T> Out<T> {
     ///
     /// # Safety
     /// As [`Out::new`].
-    pub(crate) unsafe fn optional(pointer: *mut T, name: &str) -> Outcome<Self> {
+    pub(crate) unsafe fn optional(pointer: *mut T, name: impl Display + Copy) -> Outcome<Self> {
         check(pointer.cast_const(), 1, name)?;
         Ok(Self(pointer))
     }
@@ -225,6 +242,10 @@ unsafe fn options_at<T: OptionStruct>(pointer: *const T) -> Outcome<T> {
     let given = unsafe { size_of_given(pointer) }?;
     let known = size_of::<T>();
     let bytes = pointer.cast::<u8>();
+    if given == known {
+        // SAFETY: not null and aligned, and the caller's struct is just so long.
+        return checked(unsafe { pointer.read() });
+    }
     if given > known {
         // SAFETY: the caller's struct is `given` bytes long.
         let rest = unsafe { slice(bytes.wrapping_add(known), given - known, T::NAME) }?;
@@ -236,12 +257,16 @@ unsafe fn options_at<T: OptionStruct>(pointer: *const T) -> Outcome<T> {
     }
     let mut made = std::mem::MaybeUninit::<T>::zeroed();
     // SAFETY: both are at least so long; all bits, and all zeros, are a value of an option struct.
-    let made = unsafe {
+    checked(unsafe {
         std::ptr::copy_nonoverlapping(bytes, made.as_mut_ptr().cast::<u8>(), given.min(known));
         made.assume_init()
-    };
-    match made.reserved() {
-        0 => Ok(made),
+    })
+}
+
+/// An option struct whose member for later is 0.
+fn checked<T: OptionStruct>(given: T) -> Outcome<T> {
+    match given.reserved() {
+        0 => Ok(given),
         other => Err(Failure::input(format!("{}.reserved is {other}; set it to 0", T::NAME))),
     }
 }
@@ -285,22 +310,32 @@ impl<T: OptionStruct> OutStruct<T> {
 ///
 /// # Safety
 /// `first` is null or points to `count` structs, each as long as the `size` of the first says.
-pub(crate) unsafe fn places<T: OptionStruct>(first: *const T, count: usize) -> Outcome<Vec<*const T>> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    if first.is_null() {
-        return Err(null(T::NAME));
-    }
-    // SAFETY: not null; the rest is the caller's promise.
-    let size = unsafe { size_of_given(first) }?;
+pub(crate) unsafe fn places<T: OptionStruct>(
+    first: *const T,
+    count: usize,
+) -> Outcome<impl ExactSizeIterator<Item = *const T> + Clone> {
+    let size = match count {
+        0 => 0,
+        _ if first.is_null() => return Err(null(T::NAME)),
+        // SAFETY: not null; the rest is the caller's promise.
+        _ => unsafe { size_of_given(first) }?,
+    };
     if size % align_of::<T>() != 0 || size.checked_mul(count).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
         return Err(Failure::input(format!(
             "{count} of {0} with a size of {size} bytes; set size to sizeof({0})",
             T::NAME
         )));
     }
-    Ok((0..count).map(|place| first.wrapping_byte_add(place * size)).collect())
+    Ok((0..count).map(move |place| first.wrapping_byte_add(place * size)))
+}
+
+/// The struct at one of [`places`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn at<T: OptionStruct>(place: *const T) -> Outcome<T> {
+    // SAFETY: not null, and as long as the first, which the caller promises.
+    unsafe { options_at(place) }
 }
 
 /// A list of option structs, each as [`options`] gives it.
@@ -310,6 +345,6 @@ pub(crate) unsafe fn places<T: OptionStruct>(first: *const T, count: usize) -> O
 pub(crate) unsafe fn list<T: OptionStruct>(first: *const T, count: usize) -> Outcome<Vec<T>> {
     // SAFETY: the caller's promise is passed on.
     let places = unsafe { places(first, count) }?;
-    // SAFETY: not null, and each as long as the first, which the caller promises.
-    places.into_iter().map(|place| unsafe { options_at(place) }).collect()
+    // SAFETY: passed on.
+    places.map(|place| unsafe { at(place) }).collect()
 }

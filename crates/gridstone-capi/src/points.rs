@@ -85,7 +85,7 @@ pub unsafe extern "C" fn gridstone_array_read_all(
         let (out, asked, what) = unsafe {
             (Out::new(result, "result")?, Asked::new(call)?, Reading::new(&array.0, &schema, options_given)?)
         };
-        let (region, condition) = (what.region.as_ref(), what.condition.as_ref());
+        let (region, condition) = (what.region.as_deref(), what.condition.as_ref());
         let read = |call: &_| array.0.read_region(region, Some(&what.attrs), condition, what.order, call);
         let (cells, counters) = asked.run(read)?;
         out.put(ResultObject::of_cells(&schema, &what.attrs, (cells, None), counters)?.into_handle()?);

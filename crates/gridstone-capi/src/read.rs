@@ -6,15 +6,16 @@ use crate::cell::{Buffers, gridstone_buffer};
 use crate::field::Field;
 use crate::handle::{Exclusive, Object, get, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, texts};
-use crate::region::{gridstone_region, region_of};
+use crate::region::{gridstone_region, region_in, region_of};
 use crate::schema::{GRIDSTONE_ORDER_ANY, GRIDSTONE_ORDER_COLUMN, GRIDSTONE_ORDER_GLOBAL, GRIDSTONE_ORDER_ROW};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
 use crate::write::layout;
-use gridstone::base::{Error, ErrorKind, NeverCancel, Silent};
+use gridstone::base::{ErrorKind, NeverCancel, Silent};
 use gridstone::engine::{Condition, ReadOrder};
 use gridstone::engine::{OutColumn, Portions, PortionsOf};
-use gridstone::schema::Schema;
+use gridstone::schema::{Attribute, Datatype, Schema};
+use smallvec::SmallVec;
 use std::ffi::c_char;
 use std::sync::Arc;
 
@@ -71,7 +72,7 @@ pub(crate) fn read_order(order: u32) -> Outcome<ReadOrder> {
 
 /// What is read, checked.
 pub(crate) struct Reading {
-    pub(crate) region: Option<gridstone::schema::Region>,
+    pub(crate) region: Option<Arc<gridstone::schema::Region>>,
     pub(crate) attrs: Vec<String>,
     pub(crate) condition: Option<Condition>,
     pub(crate) order: ReadOrder,
@@ -139,28 +140,31 @@ pub unsafe extern "C" fn gridstone_array_read(
         let schema = array.0.schema()?;
         // SAFETY: the contract of the header.
         let (mut out, asked) = unsafe { (Buffers::new(&schema, buffers, buffer_count)?, Asked::new(call)?) };
-        let region = region_of(&array.0, region)?;
+        let region = region_in(&schema, region)?;
         layout(order)?;
         let order = read_order(order)?;
         if schema.sparse() {
             return Err(Failure::input("the array is sparse: read its cells in portions, with gridstone_read_create"));
         }
-        let names: Vec<String> = out.columns.iter().map(|column| column.name.to_owned()).collect();
-        let plain = |(column, name): (&OutColumn<'_>, &String)| {
-            let attr = schema.attr(name)?.1;
-            let is_plain = column.offsets.is_none() && !attr.nullable() && !attr.datatype().is_var();
-            Ok::<_, Error>(
-                is_plain && attr.datatype() != gridstone::schema::Datatype::Bool && column.validity.is_none(),
-            )
-        };
-        let plain = out.columns.iter().zip(&names).map(plain).collect::<gridstone::base::Result<Vec<bool>>>()?;
-        let cells = if plain.iter().all(|is_plain| *is_plain) {
-            let mut slices: Vec<&mut [u8]> = out.columns.iter_mut().map(|column| &mut *column.values).collect();
-            asked.run(|call| array.0.read_box_into(region.as_ref(), Some(&names), order, &mut slices, call))?;
-            let width = out.types.first().and_then(|datatype| datatype.width()).unwrap_or(1).max(1);
+        // The names of all attributes in their order need not be given.
+        let all = schema.attrs().iter().map(Attribute::name).eq(out.columns.iter().map(|column| column.name));
+        let names: Option<Vec<String>> =
+            (!all).then(|| out.columns.iter().map(|column| column.name.to_owned()).collect());
+        let mut are_plain = true;
+        for column in &out.columns {
+            let attr = schema.attr(column.name)?.1;
+            let has_parts = column.offsets.is_some() || column.validity.is_some();
+            let datatype = attr.datatype();
+            are_plain &= !has_parts && !attr.nullable() && !datatype.is_var() && datatype != Datatype::Bool;
+        }
+        let cells = if are_plain {
+            let mut slices: SmallVec<[&mut [u8]; 4]> = out.columns.iter_mut().map(|one| &mut *one.values).collect();
+            asked.run(|call| array.0.read_box_into(region.as_deref(), names.as_deref(), order, &mut slices, call))?;
+            drop(slices);
+            let width = out.first_type().and_then(Datatype::width).unwrap_or(1).max(1);
             out.columns.first().map_or(0, |column| column.values.len() / width)
         } else {
-            let (found, ..) = asked.run(|call| array.0.read_box(region.as_ref(), Some(&names), order, call))?;
+            let (found, ..) = asked.run(|call| array.0.read_box(region.as_deref(), names.as_deref(), order, call))?;
             out.copy_whole(&found.attrs, found.count)?;
             found.count
         };
@@ -212,7 +216,7 @@ pub unsafe extern "C" fn gridstone_read_create(
             (Out::new(read_out, "read")?, Asked::new(call)?, Reading::new(&array.0, &schema, options_given)?)
         };
         let wanted = PortionsOf {
-            region: what.region.as_ref(),
+            region: what.region.as_deref(),
             attrs: &what.attrs,
             condition: what.condition.as_ref(),
             order: what.order,
@@ -283,7 +287,7 @@ pub unsafe extern "C" fn gridstone_read_next(
 }
 
 /// The buffers in the places of their columns.
-fn placed<'a>(names: &[String], given: Vec<OutColumn<'a>>) -> Outcome<Vec<Option<OutColumn<'a>>>> {
+fn placed<'a>(names: &[String], given: impl IntoIterator<Item = OutColumn<'a>>) -> Outcome<Vec<Option<OutColumn<'a>>>> {
     let mut places: Vec<Option<OutColumn<'a>>> = names.iter().map(|_| None).collect();
     for column in given {
         let place = names.iter().position(|name| name == column.name);
@@ -300,6 +304,9 @@ fn placed<'a>(names: &[String], given: Vec<OutColumn<'a>>) -> Outcome<Vec<Option
 }
 
 /// What a read has done so far, as JSON: names of counters and their values. Free the text.
+///
+/// @param read the read.
+/// @param counters where the handle of the text goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_read_counters(
     read: gridstone_read,

@@ -67,7 +67,7 @@ pub unsafe extern "C" fn gridstone_receipt_where(
         let (out, asked, condition) =
             unsafe { (Out::new(receipt, "receipt")?, Asked::new(call)?, text(condition, "condition")?) };
         let (region, condition) = (region_of(&array.0, region)?, condition_of(condition)?);
-        let made = asked.run(|call| array.0.receipt_where(region.as_ref(), &condition, call)?.to_json())?;
+        let made = asked.run(|call| array.0.receipt_where(region.as_deref(), &condition, call)?.to_json())?;
         out.put(text_handle(made)?);
         Ok(())
     })

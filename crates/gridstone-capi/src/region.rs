@@ -1,17 +1,35 @@
 //! Regions: the boxes that a read, a write or a deletion is about.
 
+use crate::array::{ArrayObject, gridstone_array};
 use crate::handle::{Brief, Object, get, get_optional, gridstone_handle, insert};
 use crate::memory::{Out, optional_texts, slice};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
-use gridstone::engine::{Array, End, Span};
+use gridstone::engine::{self, Array, End, Span};
+use gridstone::schema::{Schema, Subarray};
 use std::ffi::c_char;
+use std::sync::Arc;
 
 /// Boxes of cells. Where a function takes one, 0 means the whole domain.
 pub type gridstone_region = gridstone_handle;
 
 /// Boxes as they were added; each array gives them its own meaning.
 #[derive(Default)]
-pub(crate) struct Region(Brief<Vec<Vec<Span>>>);
+pub(crate) struct Region(Brief<Parts>);
+
+#[derive(Default)]
+struct Parts {
+    boxes: Vec<Vec<Span>>,
+    /// Whether they are cut to the domain.
+    is_cut: bool,
+    /// What they mean in the array that they were last used with.
+    meant: Option<Meant>,
+}
+
+/// A region of arrays of one schema.
+struct Meant {
+    schema: Arc<Schema>,
+    region: Arc<gridstone::schema::Region>,
+}
 
 impl Object for Region {
     const NAME: &'static str = "a region";
@@ -19,18 +37,64 @@ impl Object for Region {
 
 impl Region {
     fn add(&self, spans: Vec<Span>) {
-        self.0.with(|boxes| boxes.push(spans));
+        self.0.with(|parts| {
+            parts.boxes.push(spans);
+            parts.meant = None;
+        });
     }
 
     pub(crate) fn boxes(&self) -> Vec<Vec<Span>> {
-        self.0.with(|boxes| boxes.clone())
+        self.0.with(|parts| parts.boxes.clone())
+    }
+
+    fn cut(&self) {
+        self.0.with(|parts| {
+            parts.is_cut = true;
+            parts.meant = None;
+        });
+    }
+
+    /// The region in arrays of a schema; it is kept for the next call with the same one.
+    fn meant(&self, schema: &Arc<Schema>) -> Outcome<Arc<gridstone::schema::Region>> {
+        let known = self.0.with(|parts| match &parts.meant {
+            Some(meant) if Arc::ptr_eq(&meant.schema, schema) => Ok(Arc::clone(&meant.region)),
+            _ => Err((parts.boxes.clone(), parts.is_cut)),
+        });
+        let (boxes, is_cut) = match known {
+            Ok(region) => return Ok(region),
+            Err(parts) => parts,
+        };
+        let region = engine::region_of(schema, &boxes)?;
+        let region = Arc::new(if is_cut { cut_to(&schema.domain(), &region) } else { region });
+        let meant = Meant { schema: Arc::clone(schema), region: Arc::clone(&region) };
+        self.0.with(|parts| {
+            // Another thread may have changed it meanwhile.
+            if parts.boxes.len() == boxes.len() && parts.is_cut == is_cut {
+                parts.meant = Some(meant);
+            }
+        });
+        Ok(region)
     }
 }
 
+/// What of a region lies in a domain. It was asked for as it was.
+fn cut_to(domain: &Subarray, region: &gridstone::schema::Region) -> gridstone::schema::Region {
+    let inside = region.boxes().iter().filter_map(|part| part.intersect(domain)).collect();
+    gridstone::schema::Region::new(inside).asked_as(region.given().to_vec())
+}
+
 /// The region of an array that a handle means; `None` for 0, the whole domain.
-pub(crate) fn region_of(array: &Array, handle: gridstone_region) -> Outcome<Option<gridstone::schema::Region>> {
+pub(crate) fn region_of(array: &Array, handle: gridstone_region) -> Outcome<Option<Arc<gridstone::schema::Region>>> {
+    if handle == 0 { Ok(None) } else { region_in(&array.schema()?, handle) }
+}
+
+/// As [`region_of`], of arrays of a schema.
+pub(crate) fn region_in(
+    schema: &Arc<Schema>,
+    handle: gridstone_region,
+) -> Outcome<Option<Arc<gridstone::schema::Region>>> {
     let Some(region) = get_optional::<Region>(handle)? else { return Ok(None) };
-    Ok(Some(array.region(&region.boxes())?))
+    region.meant(schema).map(Some)
 }
 
 /// Spans of pairs of ends.
@@ -49,6 +113,8 @@ fn spans<T: Copy>(ends: &[T], end: impl Fn(T) -> Option<End>) -> Outcome<Vec<Spa
 }
 
 /// Makes a region without a box; add at least one before it is used. Free it with `gridstone_free`.
+///
+/// @param region where the handle goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_region_create(region: *mut gridstone_region) -> gridstone_status {
     guarded(|| {
@@ -79,6 +145,10 @@ pub unsafe extern "C" fn gridstone_region_add(
 }
 
 /// As `gridstone_region_add`, by floats.
+///
+/// @param region the region.
+/// @param ends low and high end of each dimension in turn, both included.
+/// @param count twice the number of dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_region_add_floats(
     region: gridstone_region,
@@ -93,7 +163,14 @@ pub unsafe extern "C" fn gridstone_region_add_floats(
     })
 }
 
-/// As `gridstone_region_add`, by texts, for dimensions of any type: "12", "-0.5", "2026-03-01", "BRCA1". NULL is the end of the domain.
+/// As `gridstone_region_add`, by texts, for dimensions of any type: "12", "-0.5", "2026-03-01T06", "BRCA1". NULL is the end of the domain.
+///
+/// A written date or time is a period, as "2026-03" is a month: a low end is its first instant, a high end its last. Ticks are written
+/// "20454" or with their unit, "20454 D"; four digits alone could be a year or ticks, and are an error of the call that uses the region.
+///
+/// @param region the region.
+/// @param ends low and high end of each dimension in turn, both included.
+/// @param count twice the number of dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_region_add_texts(
     region: gridstone_region,
@@ -103,7 +180,49 @@ pub unsafe extern "C" fn gridstone_region_add_texts(
     guarded(|| {
         // SAFETY: the contract of the header.
         let texts = unsafe { optional_texts(ends, count, "ends") }?;
-        get::<Region>(region)?.add(spans(&texts, |end| end.map(|text| End::Text(text.to_owned())))?);
+        get::<Region>(region)?.add(spans(&texts, |end| end.map(|text| End::Written(text.to_owned())))?);
+        Ok(())
+    })
+}
+
+/// Cuts a region, from now on, to the domain of each array that it is used with. Without it a box that reaches beyond the domain is
+/// `GRIDSTONE_ERROR_BOUNDS`. A deletion is not cut: it reaches as far as its boxes.
+///
+/// @param region the region.
+#[unsafe(no_mangle)]
+pub extern "C" fn gridstone_region_cut(region: gridstone_region) -> gridstone_status {
+    guarded(|| {
+        get::<Region>(region)?.cut();
+        Ok(())
+    })
+}
+
+/// The cells of a region in an array, which tells how large buffers are for `gridstone_array_read`.
+///
+/// @param array the array.
+/// @param region the region, or 0: the whole domain.
+/// @param cells where the number goes: positions, written or not. Boxes that overlap are counted each; more than 64 bits hold are
+/// `UINT64_MAX`.
+///
+/// `GRIDSTONE_ERROR_BOUNDS`: a box reaches beyond the domain, and the region is not cut.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gridstone_region_cells(
+    array: gridstone_array,
+    region: gridstone_region,
+    cells: *mut u64,
+) -> gridstone_status {
+    guarded(|| {
+        // SAFETY: the contract of the header.
+        let out = unsafe { Out::new(cells, "cells") }?;
+        let schema = get::<ArrayObject>(array)?.0.schema()?;
+        let count = match region_in(&schema, region)? {
+            None => schema.domain().cells(),
+            Some(region) => {
+                region.boxes().iter().try_for_each(|part| schema.check_inside(part))?;
+                region.boxes().iter().fold(0_u128, |sum, part| sum.saturating_add(part.cells()))
+            }
+        };
+        out.put(u64::try_from(count).unwrap_or(u64::MAX));
         Ok(())
     })
 }

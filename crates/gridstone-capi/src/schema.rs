@@ -5,7 +5,8 @@ use crate::handle::{Brief, Object, get, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, text, texts};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
-use gridstone::schema::Schema;
+use gridstone::schema::written::ticks;
+use gridstone::schema::{Datatype, Schema};
 use serde_json::{Value, json};
 use std::ffi::c_char;
 
@@ -58,11 +59,12 @@ pub struct gridstone_dimension {
     pub name: *const c_char,
     /// "int8" to "uint64", "float32", "float64", "datetime64[s]", "timedelta64[ms]", "string" …
     pub r#type: *const c_char,
-    /// the low end of the domain as a text, included: "0", "-0.5", the ticks of a time as "20454"; NULL: it is open
+    /// the low end of the domain as a text, included: "0", "-0.5", a time as "2026-03-01", "20454 D", or its ticks "20454"; NULL: it is
+    /// open. A written date or time is a period, which begins the domain with its first instant and ends it with its last
     pub low: *const c_char,
     /// the high end of the domain as a text, included; NULL: it is open
     pub high: *const c_char,
-    /// the extent of a tile as a text; NULL: one tile, or what suits an open end
+    /// the extent of a tile as a text, of times as "7 D" or ticks; NULL: one tile, or what suits an open end
     pub tile: *const c_char,
     /// the most bytes of a text of a "string" dimension; 0: the usual number
     pub text_bytes_max: usize,
@@ -87,7 +89,7 @@ pub struct gridstone_attribute {
     pub nullable: u32,
     /// not 0: the order of the categories is one of values
     pub ordered: u32,
-    /// what an unwritten cell of a dense array reads as, as a text; NULL: null, NaN, 0, or an empty text
+    /// what an unwritten cell of a dense array reads as, as a text, of times as in a domain; NULL: null, NaN, 0, or an empty text
     pub fill: *const c_char,
     /// filters, as "auto", "shuffle,zstd:3", "none"; NULL: "auto"
     pub filters: *const c_char,
@@ -169,7 +171,42 @@ pub unsafe extern "C" fn gridstone_schema_create(
     })
 }
 
+/// What a written time stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Low,
+    High,
+    Value,
+    Length,
+}
+
+/// A text as schemas hold it: the ticks of a date, a time or a length of time that is written, any other text as it is.
+fn written(type_name: &str, text: &str, what: Written) -> Outcome<String> {
+    let asked = match (Datatype::parse(type_name), what) {
+        (Ok(Datatype::Datetime(step)), Written::Length) => Datatype::Timedelta(step),
+        (Ok(datatype), _) => datatype,
+        // The schema says what is wrong with it.
+        (Err(_), _) => return Ok(text.to_owned()),
+    };
+    if text.trim() == "NaT" {
+        return Ok(text.to_owned());
+    }
+    let Some(ticks) = ticks(asked, text)? else { return Ok(text.to_owned()) };
+    let several = (what == Written::Length && ticks.first != ticks.last) || ticks.first > ticks.last;
+    match what {
+        Written::Low => Ok(ticks.first.to_string()),
+        Written::High => Ok(ticks.last.to_string()),
+        Written::Value | Written::Length if several => {
+            Err(Failure::input(format!("{text:?} is no whole number of steps of {type_name}")))
+        }
+        Written::Value | Written::Length => Ok(ticks.first.to_string()),
+    }
+}
+
 /// Adds a dimension, behind those that were added before.
+///
+/// @param schema a schema that is being described.
+/// @param dimension the dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_schema_add_dimension(
     schema: gridstone_schema,
@@ -189,6 +226,9 @@ pub unsafe extern "C" fn gridstone_schema_add_dimension(
                 optional_text(given.tile, "tile")?,
             )
         };
+        let low = low.map(|text| written(datatype, text, Written::Low)).transpose()?;
+        let high = high.map(|text| written(datatype, text, Written::High)).transpose()?;
+        let tile = tile.map(|text| written(datatype, text, Written::Length)).transpose()?;
         let mut part = json!({"name": name, "dtype": datatype, "tile": tile});
         part["domain"] =
             if datatype == "string" && low.is_none() && high.is_none() { Value::Null } else { json!([low, high]) };
@@ -202,6 +242,13 @@ pub unsafe extern "C" fn gridstone_schema_add_dimension(
 
 /// Adds a dimension of integers or times by numbers, which is shorter to write: the ends of its domain, both included, and the extent of
 /// its tiles; 0: one tile.
+///
+/// @param schema a schema that is being described.
+/// @param name the name.
+/// @param type_given "int8" to "uint64", "datetime64[s]", "timedelta64[ms]" …
+/// @param low the low end of the domain, included; of times the ticks.
+/// @param high the high end of the domain, included.
+/// @param tile the extent of a tile, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_schema_add_axis(
     schema: gridstone_schema,
@@ -225,6 +272,9 @@ pub unsafe extern "C" fn gridstone_schema_add_axis(
 }
 
 /// Adds an attribute, behind those that were added before.
+///
+/// @param schema a schema that is being described.
+/// @param attribute the attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_schema_add_attribute(
     schema: gridstone_schema,
@@ -244,6 +294,7 @@ pub unsafe extern "C" fn gridstone_schema_add_attribute(
                 texts(given.categories, given.category_count, "categories")?,
             )
         };
+        let fill = fill.map(|text| written(datatype, text, Written::Value)).transpose()?;
         let mut part = json!({"name": name, "dtype": datatype, "nullable": given.nullable != 0, "fill": fill});
         part["filters"] = json!(filters.unwrap_or("auto"));
         if !given.categories.is_null() {
@@ -256,6 +307,9 @@ pub unsafe extern "C" fn gridstone_schema_add_attribute(
 }
 
 /// A schema of its JSON, as `gridstone_schema_json` gives it. Free it with `gridstone_free`.
+///
+/// @param json_given the text.
+/// @param schema where the handle goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_schema_from_json(
     json_given: *const c_char,

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn gridstone_array_attach(
         let (out, asked) = unsafe { (Out::optional(version, "version")?, Asked::new(call)?) };
         // SAFETY: the contract of the header.
         let staged = unsafe { attached(&array.0, spec, &asked) }?;
-        out.put(array.0.commit(vec![staged], asked.message)?);
+        out.put(asked.commit(&array.0, staged)?);
         Ok(())
     })
 }

@@ -3,6 +3,7 @@
 //! Each function of C runs in [`guarded`]. It clears the thread's error, does the work, and keeps what went wrong. A panic of the
 //! engine, which is a mistake in it, becomes `GRIDSTONE_ERROR_FAILED`: nothing unwinds into C.
 
+use crate::words::in_c;
 use gridstone::base::{Error, ErrorKind};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -84,7 +85,7 @@ impl Failure {
 impl Failure {
     /// The failure for an error of the engine that others have too.
     pub(crate) fn of(error: &Error) -> Self {
-        Self { status: status_of(error.kind()), message: error.message().to_owned(), os_error: error.os_error() }
+        Self { status: status_of(error.kind()), message: in_c(error.message()), os_error: error.os_error() }
     }
 }
 
@@ -228,6 +229,8 @@ pub extern "C" fn gridstone_last_errno() -> i32 {
 }
 
 /// The name of a status in small letters, as "not found"; "unknown" for any other number. The text is the library's, for ever.
+///
+/// @param status what a call gave.
 #[unsafe(no_mangle)]
 pub extern "C" fn gridstone_status_name(status: gridstone_status) -> *const c_char {
     let name = match status {

@@ -158,6 +158,10 @@ pub unsafe extern "C" fn gridstone_array_open(
 }
 
 /// Whether there is a store: puts 1 or 0.
+///
+/// @param context the context.
+/// @param uri where the store would be.
+/// @param exists where 1 or 0 goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_store_exists(
     context: gridstone_context,
@@ -173,6 +177,9 @@ pub unsafe extern "C" fn gridstone_store_exists(
 }
 
 /// Deletes a store with all its versions. `GRIDSTONE_ERROR_NOT_FOUND`: there is none.
+///
+/// @param context the context.
+/// @param uri the store.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_store_delete(context: gridstone_context, uri: *const c_char) -> gridstone_status {
     guarded(|| {

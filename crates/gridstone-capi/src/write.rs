@@ -92,7 +92,7 @@ unsafe fn stage_box(
         if !cells.dims.is_empty() {
             return Err(gridstone::base::Error::input("a box has no coordinates: give its attributes, or write cells"));
         }
-        array.stage_box(region.as_ref(), &cells.attrs, layout, call)
+        array.stage_box(region.as_deref(), &cells.attrs, layout, call)
     })
 }
 
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn gridstone_array_write(
         let (out, asked) = unsafe { (Out::optional(version, "version")?, Asked::new(call)?) };
         // SAFETY: the contract of the header.
         let staged = unsafe { stage_box(&array.0, (region, order), (given, count), &asked) }?;
-        out.put(array.0.commit(vec![staged], asked.message)?);
+        out.put(asked.commit(&array.0, staged)?);
         Ok(())
     })
 }
@@ -170,13 +170,21 @@ pub unsafe extern "C" fn gridstone_array_write_cells(
         let (out, asked) = unsafe { (Out::optional(version, "version")?, Asked::new(call)?) };
         // SAFETY: the contract of the header.
         let staged = unsafe { stage_cells(&array.0, (given, count), how, &asked) }?;
-        out.put(array.0.commit(vec![staged], asked.message)?);
+        out.put(asked.commit(&array.0, staged)?);
         Ok(())
     })
 }
 
 /// As `gridstone_array_write`, without the commit: many threads or processes stage, and one commits all of it. Free the handle; what
 /// was not committed by then is deleted.
+///
+/// @param array an array that is open for writing.
+/// @param region one box, or 0: the whole domain.
+/// @param order the order of the cells in the columns: `GRIDSTONE_ORDER_ROW` or `_COLUMN`.
+/// @param given a column for each attribute.
+/// @param count how many columns.
+/// @param call what goes with the call, or NULL.
+/// @param staged where the handle goes; free it with `gridstone_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_stage(
     array: gridstone_array,
@@ -198,6 +206,13 @@ pub unsafe extern "C" fn gridstone_stage(
 }
 
 /// As `gridstone_array_write_cells`, without the commit.
+///
+/// @param array an array that is open for writing.
+/// @param given a column for each dimension and attribute; all have as many values.
+/// @param count how many columns.
+/// @param how what is asked of the cells, or NULL.
+/// @param call what goes with the call, or NULL.
+/// @param staged where the handle goes; free it with `gridstone_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gridstone_stage_cells(
     array: gridstone_array,

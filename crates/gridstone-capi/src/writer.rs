@@ -94,7 +94,7 @@ unsafe fn start(
         GRIDSTONE_WRITER_ORDERED if dedup != 0 => {
             Err(Failure::input("cells in global order have one place each: leave dedup 0"))
         }
-        GRIDSTONE_WRITER_ORDERED => Ok(array.box_writer(region.as_ref(), attrs.as_deref(), grows)?),
+        GRIDSTONE_WRITER_ORDERED => Ok(array.box_writer(region.as_deref(), attrs.as_deref(), grows)?),
         GRIDSTONE_WRITER_UNSORTED if region.is_some() => {
             Err(Failure::input("cells in any order have coordinates: leave region 0"))
         }
@@ -195,6 +195,8 @@ pub unsafe extern "C" fn gridstone_writer_finish(
 }
 
 /// Gives up a writer: its files are deleted. It is used up, and is still to be freed; freeing one that was not finished does the same.
+///
+/// @param writer the writer.
 ///
 /// `GRIDSTONE_ERROR_BUSY`: another thread is using it; cancel that call first.
 #[unsafe(no_mangle)]

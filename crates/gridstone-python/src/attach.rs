@@ -78,7 +78,7 @@ pub(crate) fn replace_attached(
     staged: &Bound<'_, PyAny>,
     replaced: Vec<String>,
 ) -> PyResult<u64> {
-    let ids: Vec<Id> = replaced.iter().map(|id| Id::parse(id)).collect::<Result<_, _>>().map_err(|e| raise(py, &e))?;
+    let ids: Vec<Id> = replaced.iter().map(|id| Id::given(id)).collect::<Result<_, _>>().map_err(|e| raise(py, &e))?;
     let staged = take_all(&array.inner, staged)?;
     interrupt::commit(py, array.inner.context(), || array.inner.replace_attached(staged, &ids))
 }

@@ -20,7 +20,10 @@ pub(crate) fn strategy(
     let within = region(py, array, within)?;
     look(py, array, || match (fragments, within) {
         (Some(ids), _) => {
-            let ids = ids.iter().map(|id| Id::parse(id)).collect::<Result<Vec<_>, _>>()?;
+            let ids = ids
+                .iter()
+                .map(|id| Id::given(id).map_err(|e| e.context("fragments")))
+                .collect::<Result<Vec<_>, _>>()?;
             array.strategy(&MergeChoice::Fragments(&ids))
         }
         (None, Some(region)) => array.strategy(&MergeChoice::Within(&region)),

@@ -83,7 +83,7 @@ impl Transaction {
         let made = py.detach(|| {
             let schema = Schema::from_json(schema_json)?;
             match id {
-                Some(id) => self.inner.create_array_as(Id::parse(id)?, path, schema, overwrite),
+                Some(id) => self.inner.create_array_as(Id::given(id)?, path, schema, overwrite),
                 None => self.inner.create_array(path, schema, overwrite),
             }
         });

@@ -91,16 +91,18 @@ class Report(Mapping[str, Any]):
     """Leases checked."""
     orphans: Tally | None = None
     """Objects that no kept version names. They are no damage; a vacuum deletes them."""
+    unchecked: tuple[str, ...] = ()
+    """What this release cannot read, and so has not checked: sentences, in the report of a store."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is damaged."""
+        """Whether nothing that was checked is damaged."""
         return not self.damage
 
     def as_dict(self) -> dict[str, Any]:
         """The same as dicts, lists, numbers and text. "damage" has a dict for each: of a store "object", "versions"
-        (pairs), "cells" (a list of dicts: array, fragment, tile, attribute, domain, cells) and "message"; of one array
-        "fragment", "tile", "attribute", "domain", "cells" (their number) and "message"."""
+        (pairs), "cells" (a list of dicts: array, fragment, tile, attribute, domain, cells) and "message", beside them "unchecked", a
+        list of sentences; of one array "fragment", "tile", "attribute", "domain", "cells" (their number) and "message"."""
         if self.oldest is None:
             parts = [{**_cells_dict(part), "message": one.message} for one in self.damage for part in one.affected]
             counts = {name: getattr(self, name) for name in ("fragments", "tiles", "blocks", "bytes")}
@@ -113,6 +115,7 @@ class Report(Mapping[str, Any]):
             cells = [{"array": part.array, **_cells_dict(part)} for part in one.affected]
             versions = [list(pair) for pair in one.versions]
             found["damage"].append({"object": one.object, "versions": versions, "cells": cells, "message": one.message})
+        found["unchecked"] = list(self.unchecked)
         return found
 
     def to_json(self) -> str:
@@ -136,9 +139,9 @@ class Report(Mapping[str, Any]):
                 f"versions {self.oldest} to {self.newest}: {self.records:,} records, {self.manifest:,} roots and "
                 f"pages, {self.files:,} data files, {self.bytes:,} bytes checked"
             )
-        return "\n".join(
-            [line, f"{len(self.damage):,} damaged" if self.damage else "all is sound", *map(str, self.damage)]
-        )
+        sound = "all that was checked is sound" if self.unchecked else "all is sound"
+        verdict = f"{len(self.damage):,} damaged" if self.damage else sound
+        return "\n".join([line, verdict, *map(str, self.damage), *self.unchecked])
 
     def _repr_html_(self) -> str:
         title, verdict = str(self).splitlines()[:2]
@@ -195,6 +198,7 @@ def _report_of(text: str) -> Report:
         )
         for one in found["damage"]
     )
+    found["unchecked"] = tuple(found["unchecked"])
     return Report(**{**found, "orphans": Tally(**found["orphans"])})
 
 

@@ -218,7 +218,7 @@ def test_a_report_of_an_array(tmp_path: Path) -> None:
 def test_a_report_of_a_store(tmp_path: Path) -> None:
     damaged_file(tmp_path)
     report = gs.verify(tmp_path / "d.gs")
-    names = ["oldest", "newest", "records", "manifest", "files", "blocks", "bytes", "leases", "orphans", "damage"]
+    names = ["oldest", "newest", "records", "manifest", "files", "blocks", "bytes", "leases", "orphans", "damage", "unchecked"]
     assert list(report) == names and not report.ok
     assert (report.oldest, report.newest, report.records, report.files, report.fragments) == (1, 2, 2, 1, None)
     assert report.orphans is not None and report.orphans.objects == 0

@@ -16,6 +16,7 @@ FILES = {
     "include/gridstone.hpp",
     "include/gridstone/calls.hpp",
     "include/gridstone/columns.hpp",
+    "include/gridstone/reads.hpp",
     "lib/libgridstone.a",
     "lib/libgridstone.so",
     "lib/libgridstone.so.0",
@@ -64,7 +65,7 @@ def test_the_prefix_holds_what_it_should(installed: Installed) -> None:
     found = {str(path.relative_to(installed.prefix)) for path in installed.prefix.rglob("*") if not path.is_dir()}
     assert found == FILES
     assert os.readlink(installed.prefix / "lib" / "libgridstone.so") == "libgridstone.so.0"
-    for header in ("gridstone.h", "gridstone.hpp", "gridstone/calls.hpp", "gridstone/columns.hpp"):
+    for header in ("gridstone.h", "gridstone.hpp", "gridstone/calls.hpp", "gridstone/columns.hpp", "gridstone/reads.hpp"):
         assert (installed.prefix / "include" / header).read_bytes() == (CRATE / "include" / header).read_bytes()
 
 
@@ -143,7 +144,7 @@ def test_the_header_is_alone_in_c(compiler: str, installed: Installed, tmp_path:
 
 @pytest.mark.parametrize("compiler", CPP_COMPILERS)
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
-@pytest.mark.parametrize("header", ["gridstone.h", "gridstone.hpp", "gridstone/columns.hpp"])
+@pytest.mark.parametrize("header", ["gridstone.h", "gridstone.hpp", "gridstone/columns.hpp", "gridstone/reads.hpp"])
 def test_the_header_is_alone_in_cpp(
     compiler: str, standard: str, header: str, installed: Installed, tmp_path: Path
 ) -> None:

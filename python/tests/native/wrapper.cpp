@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -424,6 +425,120 @@ void results(const gs::Context &context) {
     REQUIRE(array.aggregate(question).values<double>("total")[0] == 0.6);
 }
 
+/** Cells of a stream of Arrow, and how many batches they came in. */
+std::pair<int64_t, int64_t> drained(gs::ArrowStream stream) {
+    int64_t cells = 0, batches = 0;
+    for (;; ++batches) {
+        ArrowArray batch{};
+        REQUIRE(stream.get()->get_next(stream.get(), &batch) == 0);
+        if (batch.release == nullptr) return {cells, batches};
+        cells += batch.length;
+        batch.release(&batch);
+    }
+}
+
+void streams(const gs::Context &context) {
+    const gs::Schema schema = std::move(gs::Schema::sparse().axis<int64_t>("x", 0, 999'999).attribute<int32_t>("v"));
+    gs::Array array = gs::Array::create(context, "mem://streams", schema);
+    std::vector<int64_t> x(100'000);
+    std::vector<int32_t> v(100'000);
+    for (size_t cell = 0; cell < x.size(); ++cell) {
+        x[cell] = static_cast<int64_t>(3 * cell);
+        v[cell] = static_cast<int32_t>(cell % 50'000);
+    }
+    array.write_cells({gs::column("x", x), gs::column("v", v)});
+
+    /* A stream of Arrow, and what takes one. */
+    gs::Reading small;
+    small.batch_bytes = 1 << 16;
+    gs::Read read = array.read(small);
+    gs::Values<int64_t> first("x", 1'000);
+    REQUIRE(read.next(first) == 1'000);
+    gs::ArrowStream rest = read.to_arrow();
+    REQUIRE(rest && !read);
+    gs::ArrowStream moved = std::move(rest);
+    REQUIRE(!rest && moved);
+    const auto [cells, batches] = drained(std::move(moved));
+    REQUIRE(cells == 99'000 && batches > 2);
+    THROWS(HandleError, read.to_arrow());
+    gs::Array copied = gs::Array::create(context, "mem://streams-copied", schema);
+    gs::ArrowStream again = array.read().to_arrow();
+    REQUIRE(copied.write_arrow(again.get(), "a copy") == 2 && !again);
+    REQUIRE(copied.count() == 100'000 && copied.history_json().find("a copy") != std::string::npos);
+    gs::ArrowStream twice = array.read().to_arrow();
+    THROWS(InputError, copied.write_arrow(nullptr));
+    twice = gs::ArrowStream();
+    REQUIRE(!twice);
+
+    /* Answers in batches, of Arrow too. */
+    auto key = gs::sized<gridstone_group_key>();
+    key.expression = "v";
+    auto count = gs::sized<gridstone_aggregate>();
+    count.name = "cells";
+    count.text = "count(*)";
+    auto question = gs::sized<gridstone_question>();
+    question.keys = &key;
+    question.key_count = 1;
+    question.aggregates = &count;
+    question.aggregate_count = 1;
+    gs::Answers answers = array.answers(question);
+    uint64_t groups = 0;
+    while (const std::optional<gs::Result> batch = answers.next()) {
+        const gs::View<int64_t> found = batch->values<int64_t>("cells");
+        for (const int64_t one : found) REQUIRE(one == 2);
+        groups += batch->rows();
+    }
+    REQUIRE(groups == 50'000 && !answers.next() && answers.counters().front() == '{');
+    REQUIRE(drained(array.answers(question).to_arrow()).first == 50'000);
+    ArrowSchema type{};
+    ArrowArray values{};
+    {
+        const gs::Result whole = array.aggregate(question);
+        whole.to_arrow(&type, &values);
+    }
+    REQUIRE(values.length == 50'000 && type.n_children == 2 && values.release != nullptr);
+    values.release(&values);
+    type.release(&type);
+}
+
+void chosen(const gs::Context &context) {
+    const gs::Schema schema = std::move(gs::Schema::dense()
+                                            .dimension("day", "datetime64[D]", "2026-03", "2026-03", "1 W")
+                                            .axis<int32_t>("x", 0, 9)
+                                            .attribute<int32_t>("v"));
+    gs::Array array = gs::Array::create(context, "mem://chosen", schema, "/days/v");
+    std::vector<int32_t> v(310);
+    for (size_t cell = 0; cell < v.size(); ++cell) v[cell] = static_cast<int32_t>(cell);
+    array.write({}, {gs::column("v", v)});
+
+    /* Positions of each dimension. */
+    gs::Result some = array.positions({gs::Positions::listed({30, 0, 30}), gs::Positions::strided(9, 2, -4)});
+    const gs::View<int32_t> found = some.values<int32_t>("v");
+    REQUIRE(found.size() == 6 && found[0] == 309 && found[1] == 305 && found[2] == 9 && found[3] == 5 && found[4] == 309);
+    REQUIRE(array.positions({gs::Positions::paired({1, 2}), gs::Positions::paired({3, 4})}, {"v"}).values<int32_t>("v")[1] == 24);
+    REQUIRE(array.positions({gs::Positions::all(), gs::Positions::listed({0})}).rows() == 31);
+    THROWS(BoundsError, array.positions({gs::Positions::listed({31}), gs::Positions::all()}));
+
+    /* Regions by dates, cut to the domain. */
+    gs::Region spring;
+    spring.add_texts({"2026-03-30", "2026-05", "", "4"});
+    THROWS(BoundsError, array.cells(spring));
+    REQUIRE(array.cells(spring.cut()) == 10 && array.cells() == 310);
+    gs::Values<int32_t> room("v", 10);
+    array.read(spring, room);
+    REQUIRE(room[0] == 290 && room[9] == 304);
+
+    /* Copies, and moving. */
+    auto how = gs::sized<gridstone_copy_options>();
+    how.path = "/days";
+    how.target_path = "/kept";
+    REQUIRE(context.copy("mem://chosen", "mem://copy", how).front() == '{');
+    REQUIRE(context.move("mem://copy", "/kept/v", "/w", "moved") > 0);
+    REQUIRE(gs::Array::open(context, "mem://copy", {"/w"}).count() == 310);
+    THROWS(ExistsError, context.copy("mem://chosen", "mem://copy", how));
+    THROWS(NotFoundError, context.move("mem://copy", "/nothing", "/x"));
+}
+
 #if __cplusplus >= 202002L
 void spans(const gs::Context &context) {
     gs::Array array = gs::Array::create(context, "mem://spans", gs::Schema::sparse().axis<uint32_t>("x", 0, 999).attribute<float>("v"));
@@ -451,6 +566,8 @@ int main() {
             writers(context);
             transactions(context);
             results(context);
+            streams(context);
+            chosen(context);
             groups(context);
 #if __cplusplus >= 202002L
             spans(context);

@@ -22,6 +22,20 @@ fn plain_names(text: &str) -> String {
     plain.replace("*given,", "*columns,").replace("@param given ", "@param columns ")
 }
 
+/// Functions of which the comment leaves out a parameter, each with the names.
+fn undescribed(header: &str) -> Vec<String> {
+    let describes = |(comment, rest): (&str, &str)| {
+        let declaration = rest.trim_start().split(';').next()?;
+        let (function, parameters) = declaration.strip_suffix(')')?.split_once('(')?;
+        let function = function.strip_prefix("gridstone_status ")?;
+        let name = |parameter: &str| parameter.rsplit([' ', '*']).next().map(str::to_owned);
+        let lacks = |name: &String| name != "void" && !comment.contains(&format!("@param {name} "));
+        let missing: Vec<String> = parameters.split(',').filter_map(|one| name(one.trim())).filter(lacks).collect();
+        (!missing.is_empty()).then(|| format!("{function}: {}", missing.join(", ")))
+    };
+    header.split("/**").skip(1).filter_map(|part| part.split_once("*/")).filter_map(describes).collect()
+}
+
 fn run() -> Result<(), String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("no folder above this program's")?;
     let (made, path) = (header(folder)?, folder.join(FILE));
@@ -30,6 +44,10 @@ fn run() -> Result<(), String> {
         Some("--check") => true,
         Some(other) => return Err(format!("unknown argument {other:?}; there is --check")),
     };
+    let missing = undescribed(&made);
+    if !missing.is_empty() {
+        return Err(format!("parameters without @param:\n{}", missing.join("\n")));
+    }
     if !check {
         return std::fs::write(&path, made).map_err(|e| format!("{}: {e}", path.display()));
     }

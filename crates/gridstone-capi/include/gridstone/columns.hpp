@@ -496,6 +496,9 @@ public:
     uint64_t columns() const { return detail::made<uint64_t>(gridstone_result_columns, get()); }
     std::string counters() const { return detail::text(gridstone_result_counters, get()); }
 
+    /** The same as an array of Arrow, over the memory of the result, which stays until the array is released. */
+    void to_arrow(ArrowSchema *schema, ArrowArray *array) const { check(gridstone_result_to_arrow(get(), schema, array)); }
+
     /** A column as C has it; its pointers are valid as long as the result. */
     gridstone_column column(uint64_t index) const {
         auto column = sized<gridstone_column>();

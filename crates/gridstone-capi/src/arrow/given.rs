@@ -37,7 +37,7 @@ fn count_of(number: i64, title: &str, what: &str) -> Outcome<usize> {
 /// The producer has filled the schema as the interface says, and it stays as it is for `'a`.
 pub(super) unsafe fn format_of<'a>(schema: &'a ArrowSchema, title: &str) -> Outcome<&'a str> {
     // SAFETY: passed on.
-    unsafe { text(schema.format, &format!("the format of the Arrow column {title:?}")) }
+    unsafe { text(schema.format, format_args!("the format of the Arrow column {title:?}")) }
 }
 
 /// The children of a schema that are there.
@@ -154,7 +154,9 @@ impl<'a> Given<'a> {
     pub(super) fn bytes(&self, buffer: usize, count: usize) -> Outcome<&'a [u8]> {
         let pointer = self.buffers()?.get(buffer).copied().unwrap_or(std::ptr::null());
         // SAFETY: the promise of `new`.
-        unsafe { slice(pointer.cast::<u8>(), count, &format!("buffer {buffer} of the Arrow column {:?}", self.title)) }
+        unsafe {
+            slice(pointer.cast::<u8>(), count, format_args!("buffer {buffer} of the Arrow column {:?}", self.title))
+        }
     }
 
     /// Values of fixed width.

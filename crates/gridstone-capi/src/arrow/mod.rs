@@ -176,7 +176,7 @@ pub unsafe extern "C" fn gridstone_array_write_arrow(
         let array = get::<ArrayObject>(array)?;
         // SAFETY: the contract of the header.
         let staged = unsafe { stage_stream(&array.0, stream, how, &asked) }?;
-        out.put(array.0.commit(vec![staged], asked.message)?);
+        out.put(asked.commit(&array.0, staged)?);
         Ok(())
     })
 }
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn gridstone_array_write_arrow_batch(
         let (out, asked, how) = unsafe { (Out::optional(version, "version")?, Asked::new(call)?, how_of(how)?) };
         let array = get::<ArrayObject>(array)?;
         let staged = stage(&array.0, (schema?, Source::Batch(Some(batch?))), how, &asked)?;
-        out.put(array.0.commit(vec![staged], asked.message)?);
+        out.put(asked.commit(&array.0, staged)?);
         Ok(())
     })
 }

@@ -23,6 +23,11 @@ impl Id {
         Ok(Self(number.to_be_bytes()))
     }
 
+    /// Parses an id that a caller gives; an Input error if it is none.
+    pub fn given(text: &str) -> Result<Self> {
+        Self::parse(text).map_err(|e| Error::input(e.message().to_owned()))
+    }
+
     /// The id of the sorted copy of the fragments of `array` in the pack with this id. It is derived, so it is stored
     /// nowhere.
     #[must_use]

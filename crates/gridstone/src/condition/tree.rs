@@ -17,6 +17,7 @@
 
 use super::expression::Expression;
 use crate::base::{Error, Result};
+use crate::schema::written::{ticks_of, unit_named};
 use crate::schema::{Datatype, TimeUnit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::hash::{Hash, Hasher};
@@ -516,22 +517,9 @@ pub(super) fn unit_name(unit: TimeUnit) -> String {
     unit.step().to_string()
 }
 
-/// The unit of this name.
-pub(super) fn unit_named(name: &str) -> Option<TimeUnit> {
-    match Datatype::parse(&format!("datetime64[{name}]")) {
-        Ok(Datatype::Datetime(step)) if step.count() == 1 => Some(step.unit()),
-        _ => None,
-    }
-}
-
 /// Ticks as text, NaT included.
 pub(super) fn ticks_text(ticks: i64) -> String {
     if ticks == i64::MIN { "NaT".to_owned() } else { ticks.to_string() }
-}
-
-/// Parses the text of [`ticks_text`].
-pub(super) fn ticks_of(text: &str) -> Option<i64> {
-    if text == "NaT" { Some(i64::MIN) } else { text.parse().ok() }
 }
 
 impl Serialize for Literal {

@@ -1,13 +1,21 @@
 //! Boxes as callers give them: typed ends, or texts. An interval of texts is several boxes along the axes of its dimension.
 
-use crate::base::{Error, Result, limits};
+use crate::base::{Error, ErrorKind, Result, limits};
 use crate::schema::text::{interval_boxes, word_interval};
+use crate::schema::written;
 use crate::schema::{Coordinate, Dimension, KeyRange, Region, Schema, Subarray};
 use std::fmt;
 use std::ops::{Bound, RangeFull, RangeInclusive};
 
 /// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
 pub type ReadBox<'a> = Option<&'a [(String, String)]>;
+
+/// Which end of a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Low,
+    High,
+}
 
 /// A coordinate at an end of a box, as callers give it.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,17 +24,24 @@ pub enum End {
     Int(i128),
     /// A float.
     Float(f64),
-    /// A text; along a dimension of numbers the text of one.
+    /// A text; along a dimension of numbers the text of one, of times the ticks.
     Text(String),
+    /// A text as people write it: along a dimension of times `2026-03`, which is a period, or `20454 D`; else as [`End::Text`].
+    Written(String),
 }
 
 impl End {
-    /// Its key along a dimension of numbers.
-    fn key(&self, dim: &Dimension) -> Result<u64> {
+    /// Its key along a dimension of numbers. A written date is a period: its first tick is a low end, its last a high one.
+    fn key(&self, dim: &Dimension, side: Side) -> Result<u64> {
         match self {
             Self::Int(value) => dim.int_key(*value),
             Self::Float(value) => dim.float_key(*value),
             Self::Text(text) => dim.key(text),
+            Self::Written(text) => match (written::ticks(dim.datatype(), text)?, side) {
+                (Some(ticks), Side::Low) => dim.int_key(ticks.first.into()),
+                (Some(ticks), Side::High) => dim.int_key(ticks.last.into()),
+                (None, _) => dim.key(text),
+            },
         }
     }
 }
@@ -36,7 +51,7 @@ impl fmt::Display for End {
         match self {
             Self::Int(value) => write!(f, "{value}"),
             Self::Float(value) => write!(f, "{value:?}"),
-            Self::Text(text) => f.write_str(text),
+            Self::Text(text) | Self::Written(text) => f.write_str(text),
         }
     }
 }
@@ -104,7 +119,7 @@ impl From<RangeFull> for Span {
 ///
 /// # Errors
 /// Bounds: a box outside the domain, or empty; Input: more boxes than are looked at together.
-pub(super) fn region_of(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> {
+pub fn region_of(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> {
     let mut parts = Vec::with_capacity(boxes.len());
     let mut given = Vec::new();
     for spans in boxes {
@@ -145,7 +160,10 @@ pub(super) fn hull_of(schema: &Schema, region: Option<&Region>) -> Result<Subarr
     }
     match region.hull() {
         None if schema.is_without_cells() => Ok(empty_hull(schema, region)),
-        None => Err(Error::bounds("the box is empty: no text lies between its ends")),
+        None if schema.coordinates().any(|dim| dim.number().is_none()) => {
+            Err(Error::bounds("the box is empty: no text lies between its ends"))
+        }
+        None => Err(Error::bounds("the box is empty: nothing of it lies in the domain")),
         Some(hull) => Ok(hull.clone()),
     }
 }
@@ -197,15 +215,16 @@ fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) 
 
 /// The keys of a span; `None` if it reaches to an end of an empty domain.
 fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<Option<KeyRange>> {
-    let key = |end: &Option<End>, open: u64| {
+    let key = |end: &Option<End>, open: u64, side: Side| {
         let Some(end) = end else { return Ok(open) };
-        end.key(dim).map_err(|e| {
-            Error::bounds(format!(
+        end.key(dim, side).map_err(|e| match e.kind() {
+            ErrorKind::Input => e.context(format!("dimension {:?}", dim.name())),
+            _ => Error::bounds(format!(
                 "{end} is outside dimension {:?}, whose domain is {}",
                 dim.name(),
                 dim.shown_domain()
             ))
-            .with_source(e)
+            .with_source(e),
         })
     };
     if span.below {
@@ -214,12 +233,18 @@ fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<Option<
             dim.name()
         )));
     }
-    let (from, to) = (key(&span.lo, whole.lo)?, key(&span.hi, whole.hi)?);
+    let (from, to) = (key(&span.lo, whole.lo, Side::Low)?, key(&span.hi, whole.hi, Side::High)?);
     if whole.is_empty() && (span.lo.is_none() || span.hi.is_none()) {
         return Ok(None);
     }
     if from > to {
-        return Err(empty_range(dim.name(), &dim.shown(from), &dim.shown(to)));
+        return Err(match (&span.lo, &span.hi) {
+            (Some(lo @ End::Written(_)), Some(hi @ End::Written(_))) => Error::bounds(format!(
+                "dimension {:?}: no coordinate lies from {lo} to {hi}; give the earlier end first, or a longer time",
+                dim.name()
+            )),
+            _ => empty_range(dim.name(), &dim.shown(from), &dim.shown(to)),
+        });
     }
     Ok(Some(KeyRange::new(from, to)))
 }
@@ -250,11 +275,11 @@ fn text_ranges(dim: Coordinate<'_>, span: &Span) -> Result<Vec<Vec<KeyRange>>> {
 fn text_end<'e>(dim: Coordinate<'_>, end: &'e Option<End>) -> Result<Option<&'e str>> {
     match end {
         None => Ok(None),
-        Some(End::Text(text)) if text.contains('\0') => Err(Error::bounds(format!(
+        Some(End::Text(text) | End::Written(text)) if text.contains('\0') => Err(Error::bounds(format!(
             "dimension {:?}: {text:?} holds a NUL character, which no coordinate does; give a text without it",
             dim.name()
         ))),
-        Some(End::Text(text)) => Ok(Some(text)),
+        Some(End::Text(text) | End::Written(text)) => Ok(Some(text)),
         Some(number) => Err(Error::bounds(format!(
             "dimension {:?} is of texts: {number} is no coordinate of it; give a text",
             dim.name()

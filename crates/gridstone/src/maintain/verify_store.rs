@@ -167,7 +167,7 @@ fn length(store: &Store, id: Id, file: &KnownFile) -> Result<()> {
 fn unchecked(found: &Inspection) -> Vec<String> {
     let mut told = Vec::new();
     for array in found.arrays.values() {
-        if let Err(e) = array.schema.check_readable(&format!("array {}", array.path)) {
+        if let Err(e) = array.schema.check_readable(format_args!("array {}", array.path)) {
             told.push(format!("the fragments of array {} were not checked: {}", array.path, e.message()));
         }
         let mut bases: BTreeMap<u32, u64> = BTreeMap::new();

@@ -102,6 +102,60 @@ impl Moment {
         i64::try_from(ticks).ok().filter(|t| *t != i64::MIN)
     }
 
+    /// The moment one attosecond earlier.
+    #[must_use]
+    pub fn earlier(self) -> Self {
+        match self.attoseconds {
+            0 => Self { days: self.days - 1, attoseconds: DAY - 1 },
+            attoseconds => Self { attoseconds: attoseconds - 1, ..self },
+        }
+    }
+
+    /// The moment one unit later; of months and years from the first day of one.
+    #[must_use]
+    pub fn next(self, unit: TimeUnit) -> Self {
+        let (year, month, _) = civil_from_days(self.days);
+        match (unit, attoseconds(unit)) {
+            (TimeUnit::Year, _) => Self::midnight(days_from_civil(year + 1, 1, 1)),
+            (TimeUnit::Month, _) if month == 12 => Self::midnight(days_from_civil(year + 1, 1, 1)),
+            (TimeUnit::Month, _) => Self::midnight(days_from_civil(year, month + 1, 1)),
+            (TimeUnit::Week, _) => Self { days: self.days + 7, ..self },
+            (_, None) => Self { days: self.days + 1, ..self },
+            (_, Some(length)) => {
+                let attoseconds = self.attoseconds + length;
+                Self { days: self.days + attoseconds / DAY, attoseconds: attoseconds % DAY }
+            }
+        }
+    }
+
+    /// The last tick of a datetime that is not after it, at most as large as 128 bits hold.
+    pub fn datetime_at(self, step: TimeStep) -> i128 {
+        let (year, month, _) = civil_from_days(self.days);
+        match step.unit() {
+            TimeUnit::Year => (year - 1970).div_euclid(i128::from(step.count())),
+            TimeUnit::Month => ((year - 1970) * 12 + month - 1).div_euclid(i128::from(step.count())),
+            _ => self.units(step.unit()).div_euclid(i128::from(step.count())),
+        }
+    }
+
+    /// The last tick of a timedelta that is not longer, at most as large as 128 bits hold.
+    pub fn timedelta_at(self, step: TimeStep) -> i128 {
+        let units = match step.unit() {
+            TimeUnit::Year => self.days.div_euclid(12),
+            unit => self.units(unit),
+        };
+        units.div_euclid(i128::from(step.count()))
+    }
+
+    /// Whole units of a fixed length; months of a span in months are its days.
+    fn units(self, unit: TimeUnit) -> i128 {
+        match (unit, attoseconds(unit)) {
+            (TimeUnit::Week, _) => self.days.div_euclid(7),
+            (_, None) => self.days,
+            (_, Some(length)) => self.days.saturating_mul(DAY / length).saturating_add(self.attoseconds / length),
+        }
+    }
+
     /// ISO 8601, as precise as a unit is.
     fn written(self, unit: TimeUnit) -> String {
         let (year, month, day) = civil_from_days(self.days);

@@ -9,6 +9,7 @@ use crate::base::{Error, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The features of schemas that this release knows.
 const KNOWN: [&str; 0] = [];
@@ -83,7 +84,7 @@ impl Schema {
     ///
     /// # Errors
     /// Unsupported.
-    pub fn check_readable(&self, what: &str) -> Result<()> {
+    pub fn check_readable(&self, what: impl fmt::Display) -> Result<()> {
         let names = self.extra().filter(|_| !self.is_readable()).and_then(|extra| unknown(&extra.read));
         names.map_or(Ok(()), |names| {
             Err(Error::unsupported(format!(
@@ -97,7 +98,7 @@ impl Schema {
     ///
     /// # Errors
     /// Unsupported.
-    pub fn check_writable(&self, what: &str) -> Result<()> {
+    pub fn check_writable(&self, what: impl fmt::Display + Copy) -> Result<()> {
         self.check_readable(what)?;
         self.extra().and_then(|extra| unknown(&extra.write)).map_or(Ok(()), |names| {
             Err(Error::unsupported(format!(

@@ -24,6 +24,7 @@ mod region;
 mod scalar;
 mod subarray;
 pub mod text;
+pub mod written;
 
 pub use array_schema::{Schema, SchemaOptions};
 pub use attribute::{Attribute, Filters};

@@ -51,7 +51,7 @@ impl Schemas {
     /// Corruption if it is missing or damaged, Unsupported if a newer release wrote it, Storage.
     pub fn get(&self, number: u32) -> Result<Option<Arc<Schema>>> {
         let found = self.stored(number)?;
-        found.as_ref().map_or(Ok(()), |schema| schema.check_readable(&format!("schema {number} of an array")))?;
+        found.as_ref().map_or(Ok(()), |schema| schema.check_readable(format_args!("schema {number} of an array")))?;
         Ok(found)
     }
 

@@ -226,7 +226,7 @@ impl ArrayState {
     /// # Errors
     /// Unsupported.
     pub fn check_readable(&self) -> Result<()> {
-        self.newest.check_readable(&format!("array {}", self.path))
+        self.newest.check_readable(format_args!("array {}", self.path))
     }
 
     /// The schema at this version: the last of its history.

@@ -1,8 +1,9 @@
 //! Periods of time: the start of the hour, the week or the month that a time lies in, and parts of its date. By the proleptic
 //! Gregorian calendar, in UTC; weeks begin on Monday.
 
-use super::super::time::{self, DAY, HOUR, MINUTE, SECOND, attoseconds, civil_from_days, days_from_civil};
+use super::super::time::{self, attoseconds};
 use crate::base::{Error, Result};
+use crate::schema::calendar::{DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil};
 use crate::schema::{Datatype, TimeStep, TimeUnit};
 
 /// Days from a Monday to 1970-01-01, a Thursday.

@@ -50,6 +50,7 @@ impl StoreReport {
     /// | `leases` | leases checked |
     /// | `orphans` | objects that no kept version names, which are no damage: an object of `objects`, a count, and `bytes` |
     /// | `damage` | damaged or missing objects, empty if all is sound; an object each, as below |
+    /// | `unchecked` | what this release cannot read, and so has not checked: sentences |
     ///
     /// | key of a damaged object | value |
     /// |---|---|
@@ -70,7 +71,7 @@ impl StoreReport {
         let orphans = json!({"objects": self.orphans.objects, "bytes": self.orphans.bytes});
         json!({"oldest": self.oldest, "newest": self.newest, "records": self.records, "manifest": self.manifest,
             "files": self.files, "blocks": self.blocks, "bytes": self.bytes, "leases": self.leases, "orphans": orphans,
-            "damage": objects(&self.damage)})
+            "damage": objects(&self.damage), "unchecked": self.unchecked})
         .to_string()
     }
 }

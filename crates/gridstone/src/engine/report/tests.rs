@@ -164,10 +164,11 @@ fn a_check_of_a_store_lists_objects_versions_and_cells() {
         leases: 3,
         orphans: tally(2, 20),
         damage: vec![record, page],
-        unchecked: vec![],
+        unchecked: vec!["a fragment of array /far on base 3 was not checked".to_owned()],
     };
+    let unchecked = r#""unchecked":["a fragment of array /far on base 3 was not checked"]"#;
     let scope = r#"{"oldest":1,"newest":9,"records":8,"manifest":7,"files":6,"blocks":5,"bytes":4,"leases":3,"#;
-    let text = format!(r#"{scope}"orphans":{{"objects":2,"bytes":20}},"damage":[{damage}]}}"#);
+    let text = format!(r#"{scope}"orphans":{{"objects":2,"bytes":20}},"damage":[{damage}],{unchecked}}}"#);
     assert_eq!(report.to_json(), text);
 }
 
