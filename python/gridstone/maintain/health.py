@@ -100,9 +100,12 @@ class Report(Mapping[str, Any]):
         return not self.damage
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as dicts, lists, numbers and text. "damage" has a dict for each: of a store "object", "versions"
-        (pairs), "cells" (a list of dicts: array, fragment, tile, attribute, domain, cells) and "message", beside them "unchecked", a
-        list of sentences; of one array "fragment", "tile", "attribute", "domain", "cells" (their number) and "message"."""
+        """The same as dicts, lists, numbers and text. "damage" has a dict for each damaged part.
+
+        In the report of a store it has "object", "versions" (pairs), "cells" and "message"; "cells" is a list of dicts
+        with array, fragment, tile, attribute, domain and cells. "unchecked", beside "damage", is a list of sentences.
+        In that of one array it has "fragment", "tile", "attribute", "domain", "cells" (their number) and "message".
+        """
         if self.oldest is None:
             parts = [{**_cells_dict(part), "message": one.message} for one in self.damage for part in one.affected]
             counts = {name: getattr(self, name) for name in ("fragments", "tiles", "blocks", "bytes")}
@@ -146,6 +149,7 @@ class Report(Mapping[str, Any]):
     def _repr_html_(self) -> str:
         title, verdict = str(self).splitlines()[:2]
         head = f"<div><b>gridstone.Report</b> {html.escape(title)}: <b>{html.escape(verdict)}</b>"
+        head += "".join(f"<div>{html.escape(text)}</div>" for text in self.unchecked)
         if self.ok:
             return f"{head}</div>"
         rows = [(one.object or "", _spans_text(one.versions), _boxes_text(one), one.message) for one in self.damage]

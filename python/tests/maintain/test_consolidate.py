@@ -49,6 +49,9 @@ def test_fragments_by_id_and_bad_requests(stores: Stores) -> None:
     assert array.consolidate(fragments=ids[1:3]).fragments_after == 3
     with pytest.raises(InputError, match="cannot be merged"):
         array.consolidate(fragments=[ids[0], ids[3]])
+    for wrong in ("", "1", ids[0].upper() + "x"):
+        with pytest.raises(InputError, match="^fragments: an id has 32"):
+            array.consolidate(fragments=[wrong])
     with pytest.raises(InputError, match="unknown strategy"):
         array.consolidate("best")
     with pytest.raises(InputError, match="target"):

@@ -215,10 +215,32 @@ def test_a_report_of_an_array(tmp_path: Path) -> None:
     assert gs.array("mem://report", np.arange(3), overwrite=True).verify().ok
 
 
+def test_a_report_tells_what_was_not_checked(tmp_path: Path) -> None:
+    gs.array(tmp_path / "a.gs", np.arange(3))
+    report = gs.verify(tmp_path / "a.gs")
+    assert report.unchecked == () and report["unchecked"] == [] and str(report).endswith("all is sound")
+    told = dataclasses.replace(report, unchecked=("a fragment of array / on base 3 was not checked",))
+    assert told.ok and told["unchecked"] == list(told.unchecked)
+    assert str(told).splitlines()[1:] == ["all that was checked is sound", *told.unchecked]
+    assert json.loads(told.to_json()) == told.as_dict() and told.unchecked[0] in told._repr_html_()
+
+
 def test_a_report_of_a_store(tmp_path: Path) -> None:
     damaged_file(tmp_path)
     report = gs.verify(tmp_path / "d.gs")
-    names = ["oldest", "newest", "records", "manifest", "files", "blocks", "bytes", "leases", "orphans", "damage", "unchecked"]
+    names = [
+        "oldest",
+        "newest",
+        "records",
+        "manifest",
+        "files",
+        "blocks",
+        "bytes",
+        "leases",
+        "orphans",
+        "damage",
+        "unchecked",
+    ]
     assert list(report) == names and not report.ok
     assert (report.oldest, report.newest, report.records, report.files, report.fragments) == (1, 2, 2, 1, None)
     assert report.orphans is not None and report.orphans.objects == 0

@@ -65,7 +65,13 @@ def test_the_prefix_holds_what_it_should(installed: Installed) -> None:
     found = {str(path.relative_to(installed.prefix)) for path in installed.prefix.rglob("*") if not path.is_dir()}
     assert found == FILES
     assert os.readlink(installed.prefix / "lib" / "libgridstone.so") == "libgridstone.so.0"
-    for header in ("gridstone.h", "gridstone.hpp", "gridstone/calls.hpp", "gridstone/columns.hpp", "gridstone/reads.hpp"):
+    for header in (
+        "gridstone.h",
+        "gridstone.hpp",
+        "gridstone/calls.hpp",
+        "gridstone/columns.hpp",
+        "gridstone/reads.hpp",
+    ):
         assert (installed.prefix / "include" / header).read_bytes() == (CRATE / "include" / header).read_bytes()
 
 

@@ -174,7 +174,7 @@ fn each_verb_is_stopped_before_it_begins_and_in_the_middle() {
         }
     }
     reported.dedup();
-    // Between the cells and the commit there is always a look. Of the others some may be done before the next look.
+    // Between the cells and the commit there is always a look. Others may be done before the next look.
     assert!(reported.contains(&"write_cells") && reported.contains(&"delete"), "{reported:?}");
     assert!(reported.len() >= 5, "few were stopped in the middle: {reported:?}");
 }
