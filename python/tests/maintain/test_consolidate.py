@@ -50,7 +50,7 @@ def test_fragments_by_id_and_bad_requests(stores: Stores) -> None:
     with pytest.raises(InputError, match="cannot be merged"):
         array.consolidate(fragments=[ids[0], ids[3]])
     for wrong in ("", "1", ids[0].upper() + "x"):
-        with pytest.raises(InputError, match="^fragments: an id has 32"):
+        with pytest.raises(InputError, match=r"^fragments: an id has 32"):
             array.consolidate(fragments=[wrong])
     with pytest.raises(InputError, match="unknown strategy"):
         array.consolidate("best")
