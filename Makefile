@@ -35,6 +35,13 @@ CLEAN_TREE := git diff --quiet HEAD --
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
 	$(BIN)/gridstone demo --out demo-out $(if $(DATA),--data '$(DATA)')
+ifeq ($(shell uname -s),Linux)
+	@echo "== demo: the positions from C, by examples/c/ships.c"
+	$(AS_WHEEL) CARGO_TARGET_DIR='$(TARGET)' crates/gridstone-capi/package/install '$(TARGET)/c-interface'
+	$(CC) -std=c11 -O2 examples/c/ships.c -I'$(TARGET)/c-interface/include' -L'$(TARGET)/c-interface/lib' -lgridstone \
+		-Wl,-rpath,'$(TARGET)/c-interface/lib' -o '$(TARGET)/c-interface/ships'
+	'$(TARGET)/c-interface/ships' demo-out/ais.gs LON LAT
+endif
 
 # Programs of the tests alone: most of it is one crate on one core.
 test-programs: $(VENV)/.test

@@ -14,7 +14,7 @@ use crate::write::layout;
 use gridstone::base::{ErrorKind, NeverCancel, Silent};
 use gridstone::engine::{Condition, ReadOrder};
 use gridstone::engine::{OutColumn, Portions, PortionsOf};
-use gridstone::schema::{Attribute, Datatype, Schema};
+use gridstone::schema::{Datatype, Schema};
 use smallvec::SmallVec;
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -146,10 +146,7 @@ pub unsafe extern "C" fn gridstone_array_read(
         if schema.sparse() {
             return Err(Failure::input("the array is sparse: read its cells in portions, with gridstone_read_create"));
         }
-        // The names of all attributes in their order need not be given.
-        let all = schema.attrs().iter().map(Attribute::name).eq(out.columns.iter().map(|column| column.name));
-        let names: Option<Vec<String>> =
-            (!all).then(|| out.columns.iter().map(|column| column.name.to_owned()).collect());
+        let names: SmallVec<[String; 3]> = out.columns.iter().map(|column| column.name.to_owned()).collect();
         let mut are_plain = true;
         for column in &out.columns {
             let attr = schema.attr(column.name)?.1;
@@ -159,12 +156,12 @@ pub unsafe extern "C" fn gridstone_array_read(
         }
         let cells = if are_plain {
             let mut slices: SmallVec<[&mut [u8]; 4]> = out.columns.iter_mut().map(|one| &mut *one.values).collect();
-            asked.run(|call| array.0.read_box_into(region.as_deref(), names.as_deref(), order, &mut slices, call))?;
+            asked.run(|call| array.0.read_box_into(region.as_deref(), Some(&names), order, &mut slices, call))?;
             drop(slices);
             let width = out.first_type().and_then(Datatype::width).unwrap_or(1).max(1);
             out.columns.first().map_or(0, |column| column.values.len() / width)
         } else {
-            let (found, ..) = asked.run(|call| array.0.read_box(region.as_deref(), names.as_deref(), order, call))?;
+            let (found, ..) = asked.run(|call| array.0.read_box(region.as_deref(), Some(&names), order, call))?;
             out.copy_whole(&found.attrs, found.count)?;
             found.count
         };

@@ -74,6 +74,17 @@ def test_fork(compiler: str, built: Callable[..., Path], installed: Installed, t
 
 
 @both
+def test_ships(compiler: str, built: Callable[..., Path], installed: Installed, tmp_path: Path) -> None:
+    program = built(compiler, "c/ships.c")
+    dims = [gs.Dim("LON", (-180, 180), dtype="float64"), gs.Dim("LAT", (-90, 90), dtype="float64")]
+    array = gs.create(tmp_path / "ais.gs", gs.Schema(dims, [gs.Attr("name", "string")], sparse=True, duplicates=True))
+    lon, lat = np.linspace(-75, 4.25, 50_001), np.linspace(51.5, -40, 50_001)
+    array.write_cells({"LON": lon, "LAT": lat}, {"name": np.full(50_001, "Ada")})
+    said = run([program, "ais.gs", "LON", "LAT"], tmp_path, env=installed.environment()).stdout.decode()
+    assert said == "C: 50001 positions of version 2 through buffers of 64 KiB, LON -75.00 to 4.25, LAT -40.00 to 51.50\n"
+
+
+@both
 def test_stencil(compiler: str, built: Callable[..., Path], installed: Installed, tmp_path: Path) -> None:
     program = built(compiler, "c/stencil.c")
     environment = installed.environment()

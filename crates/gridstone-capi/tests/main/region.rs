@@ -167,3 +167,15 @@ fn a_region_means_what_it_means_in_each_array() {
     assert_eq!(cells(&other, &open), 5);
     assert_eq!(cells(&days_array, &open), 2);
 }
+
+#[test]
+fn periods_beyond_the_type_take_in_what_lies_before_them() {
+    let (_context, array) = days(c"mem://region-beyond");
+    let region = written(&[c"-9000000000000000000-01", c"9000000000000000000-12"]);
+    ok(gridstone_region_cut(region.0));
+    assert_eq!(cells(&array, &region), 61);
+    let region = written(&[c"30000000000000000-01", c"30000000000000000-02"]);
+    let mut count = 7;
+    let refused = unsafe { gridstone_region_cells(array.0, region.0, &raw mut count) };
+    fails(refused, GRIDSTONE_ERROR_BOUNDS, "30000000000000000-01 is outside dimension \"t\"");
+}

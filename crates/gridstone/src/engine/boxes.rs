@@ -37,10 +37,12 @@ impl End {
             Self::Int(value) => dim.int_key(*value),
             Self::Float(value) => dim.float_key(*value),
             Self::Text(text) => dim.key(text),
-            Self::Written(text) => match (written::ticks(dim.datatype(), text)?, side) {
-                (Some(ticks), Side::Low) => dim.int_key(ticks.first.into()),
-                (Some(ticks), Side::High) => dim.int_key(ticks.last.into()),
-                (None, _) => dim.key(text),
+            Self::Written(text) => match written::ticks(dim.datatype(), text)? {
+                Some(ticks) => {
+                    let end = if side == Side::Low { ticks.low() } else { ticks.high() };
+                    end.map_or_else(|| Err(dim.no_value(text)), |end| dim.int_key(end.into()))
+                }
+                None => dim.key(text),
             },
         }
     }

@@ -325,7 +325,8 @@ impl Dimension {
         key::of_float(self.datatype, value).ok_or_else(|| self.no_value(&value))
     }
 
-    fn no_value(&self, value: &dyn fmt::Debug) -> Error {
+    /// The error for what is no coordinate of its type.
+    pub fn no_value(&self, value: &dyn fmt::Debug) -> Error {
         Error::schema(format!("{value:?} is no coordinate of type {}", self.datatype))
     }
 

@@ -8,13 +8,25 @@ use super::{Datatype, TimeStep, TimeUnit};
 use crate::base::{Error, Result};
 
 /// The ends of a range of ticks, both included: the least tick that is not before what was written, and the greatest that is not after it.
-/// The greatest is below the least if no tick lies in it.
+/// The greatest is below the least if no tick lies in it. Both may lie beyond what 64 bits hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
     /// The least tick.
-    pub first: i64,
+    pub first: i128,
     /// The greatest tick.
-    pub last: i64,
+    pub last: i128,
+}
+
+impl Ticks {
+    /// The low end of a box that begins with it, in 64 bits; `None` above all of them. The least number is no time.
+    pub fn low(self) -> Option<i64> {
+        i64::try_from(self.first.max(i128::from(i64::MIN + 1))).ok()
+    }
+
+    /// The high end of a box that ends with it, in 64 bits; `None` below all of them.
+    pub fn high(self) -> Option<i64> {
+        i64::try_from(self.last.min(i128::from(i64::MAX))).ok().filter(|ticks| *ticks != i64::MIN)
+    }
 }
 
 /// The ticks of a type of times that a text is: `2026-03-01T06`, `20454 D`, of lengths `90 s`; `None` of any other type, and of a text
@@ -50,7 +62,7 @@ fn period(step: TimeStep, text: &str) -> std::result::Result<Ticks, String> {
         None => read_iso(text).ok_or_else(|| no_datetime(text))?,
     };
     let first = begin.earlier().datetime_at(step).saturating_add(1);
-    Ok(Ticks { first: in_64_bits(first), last: in_64_bits(begin.next(unit).earlier().datetime_at(step)) })
+    Ok(Ticks { first, last: begin.next(unit).earlier().datetime_at(step) })
 }
 
 /// The ticks of a timedelta that are just as long as what is written.
@@ -61,12 +73,7 @@ fn length(step: TimeStep, text: &str) -> std::result::Result<Ticks, String> {
     }
     let moment = Moment::of_timedelta(ticks, unit.step());
     let first = moment.earlier().timedelta_at(step).saturating_add(1);
-    Ok(Ticks { first: in_64_bits(first), last: in_64_bits(moment.timedelta_at(step)) })
-}
-
-/// The nearest ticks of 64 bits; the least number is no time.
-fn in_64_bits(ticks: i128) -> i64 {
-    ticks.clamp(i128::from(i64::MIN + 1), i128::from(i64::MAX)) as i64
+    Ok(Ticks { first, last: moment.timedelta_at(step) })
 }
 
 /// What to write instead of `text`.
@@ -208,7 +215,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(datatype: &str, text: &str) -> Result<Option<(i64, i64)>> {
+    fn of(datatype: &str, text: &str) -> Result<Option<(i128, i128)>> {
         Ok(ticks(Datatype::parse(datatype)?, text)?.map(|ticks| (ticks.first, ticks.last)))
     }
 
@@ -237,13 +244,24 @@ mod tests {
             ("timedelta64[D]", "-36 h", (-1, -2)),
             ("timedelta64[M]", "2 Y", (24, 24)),
             ("timedelta64[Y]", "6 M", (1, 0)),
-            // Beyond what 64 bits hold.
-            ("datetime64[as]", "2026-03", (i64::MAX, i64::MAX)),
-            ("datetime64[ns]", "-9999-01", (i64::MIN + 1, i64::MIN + 1)),
         ];
         for (datatype, text, expected) in cases {
             assert_eq!(of(datatype, text).unwrap(), Some(expected), "{datatype} {text}");
         }
+    }
+
+    #[test]
+    fn ends_beyond_64_bits_take_in_all_that_lies_before_them() {
+        let ends = |text: &str| {
+            let ticks = ticks(Datatype::parse("datetime64[ns]").unwrap(), text).unwrap().unwrap();
+            (ticks.low(), ticks.high())
+        };
+        assert_eq!(ends("9999-01"), (None, Some(i64::MAX)));
+        assert_eq!(ends("-9999-01"), (Some(i64::MIN + 1), None));
+        assert_eq!(ends("2262-04"), (Some(9_222_422_400_000_000_000), Some(i64::MAX)));
+        assert_eq!(ends("1677-09"), (Some(i64::MIN + 1), Some(-9_222_508_800_000_000_001)));
+        let exact = ticks(Datatype::parse("datetime64[as]").unwrap(), "9223372036854775807-01").unwrap().unwrap();
+        assert_eq!((exact.low(), exact.high()), (None, Some(i64::MAX)));
     }
 
     #[test]
@@ -295,7 +313,7 @@ mod tests {
             prop_assert_eq!(this.last + 1, written(tick + 1).first);
             let of_unit = |tick| Moment::of_datetime(tick, unit.step());
             for (inside, found) in [(false, this.first - 1), (true, this.first), (true, this.last), (false, this.last + 1)] {
-                let begin = Moment::of_datetime(found, step);
+                let begin = Moment::of_datetime(i64::try_from(found).unwrap(), step);
                 prop_assert_eq!(begin >= of_unit(tick) && begin < of_unit(tick + 1), inside);
             }
         }
