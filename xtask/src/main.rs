@@ -2,6 +2,7 @@
 //! instructions` checks that the workloads of `benches/core` take no more instructions than before. `cargo xtask s3`
 //! and `azure` run tests beside a server of object stores.
 
+mod child;
 mod finding;
 mod floors;
 mod imports;

@@ -882,7 +882,8 @@ typedef struct gridstone_dimension {
     const char *type;
     /**
      * the low end of the domain as a text, included: "0", "-0.5", a time as "2026-03-01", "20454 D", or its ticks "20454"; NULL: it is
-     * open. A written date or time is a period, which begins the domain with its first instant and ends it with its last
+     * open. A date or time is a period: a domain begins with its first instant, which must be the beginning of a step, and ends with its
+     * last. Four digits alone are a year and a number of ticks, and an error: add a unit or a month
      */
     const char *low;
     /**
@@ -924,7 +925,7 @@ typedef struct gridstone_attribute {
      */
     uint32_t ordered;
     /**
-     * what an unwritten cell of a dense array reads as, as a text, of times as in a domain; NULL: null, NaN, 0, or an empty text
+     * what an unwritten cell of a dense array reads as, as a text, of times as the low end of a domain; NULL: null, NaN, 0, or an empty text
      */
     const char *fill;
     /**
@@ -1264,8 +1265,8 @@ gridstone_status gridstone_array_uri(gridstone_array array, gridstone_text *uri)
 gridstone_status gridstone_array_path(gridstone_array array, gridstone_text *path);
 
 /**
- * The smallest box that holds all cells that were written, as JSON: `[[low, high], …]` with texts, or `null` if there are none. Free
- * the text.
+ * The smallest box that holds all cells that were written, as JSON: `[[low, high], …]` with texts, or `null` if there are none. They are
+ * what `gridstone_region_add_texts` takes; of times ticks with their unit, as "20454 D". Free the text.
  *
  * @param array the array.
  * @param domain where the handle of the text goes.
@@ -1325,8 +1326,9 @@ gridstone_status gridstone_answers_to_arrow(gridstone_answers answers,
 
 /**
  * Writes the cells of a stream of Arrow, in one commit and in bounded memory: its structs have a column for each dimension and for
- * attributes, by name. A column of another type is taken if nothing is lost by it, but that float64 is rounded to float32: wider or narrower numbers, other units of times, texts
- * with short offsets, dictionaries. The stream is released in any case, also after an error, unless its pointer is null.
+ * attributes, by name. A column of another type is taken if nothing is lost by it, but that float64 is rounded to float32: wider or
+ * narrower numbers, other units of times, texts with short offsets, dictionaries. The stream is released in any case, also after an
+ * error, unless its pointer is null.
  *
  * @param array an array that is open for writing.
  * @param stream the stream; it is moved away.
@@ -2082,8 +2084,8 @@ gridstone_status gridstone_read_counters(gridstone_read read, gridstone_text *co
 
 /**
  * A receipt for staged writes: a text of JSON that other processes and machines commit with `gridstone_commit_receipts`. The cells lie
- * in files of the store, and nothing shows them before. The handles of the writes are used up, as by
- * `gridstone_commit`, also where a receipt cannot be made of them, and are still to be freed. Files of receipts that are never committed are deleted by a vacuum.
+ * in files of the store, and nothing shows them before. The handles of the writes are used up, as by `gridstone_commit`, also where a
+ * receipt cannot be made of them, and are still to be freed. Files of receipts that are never committed are deleted by a vacuum.
  *
  * @param array the array that they were staged for.
  * @param staged the handles.
@@ -2190,7 +2192,10 @@ gridstone_status gridstone_region_add_texts(gridstone_region region,
 
 /**
  * Cuts a region, from now on, to the domain of each array that it is used with. Without it a box that reaches beyond the domain is
- * `GRIDSTONE_ERROR_BOUNDS`. A deletion is not cut: it reaches as far as its boxes.
+ * `GRIDSTONE_ERROR_BOUNDS`, but that a deletion without a condition reaches as far as its boxes.
+ *
+ * Where nothing is left, reads in portions, questions and deletions have no cells. A whole box that is read or written is
+ * `GRIDSTONE_ERROR_BOUNDS`: ask `gridstone_region_cells` before.
  *
  * @param region the region.
  */
@@ -2201,8 +2206,8 @@ gridstone_status gridstone_region_cut(gridstone_region region);
  *
  * @param array the array.
  * @param region the region, or 0: the whole domain.
- * @param cells where the number goes: positions, written or not. Boxes that overlap are counted each; more than 64 bits hold are
- * `UINT64_MAX`.
+ * @param cells where the number goes: positions, written or not. Several boxes give their sum, equal ones counted once, which is at
+ * least what they have together. More than 64 bits hold are `UINT64_MAX`.
  *
  * `GRIDSTONE_ERROR_BOUNDS`: a box reaches beyond the domain, and the region is not cut.
  */

@@ -196,7 +196,7 @@ public:
         detail::fill(
             call,
             [&](auto *raw, size_t count, auto *with) {
-                return gridstone_array_read(get(), region.get(), GRIDSTONE_ORDER_ROW, raw, count, with);
+                return gridstone_array_read(get(), region.raw(), GRIDSTONE_ORDER_ROW, raw, count, with);
             },
             first, rooms...);
     }
@@ -246,13 +246,13 @@ public:
     }
 
     /** How many cells a region has here, written or not: the size of buffers for `read`. */
-    uint64_t cells(const Region &region = {}) const { return detail::made<uint64_t>(gridstone_region_cells, get(), region.get()); }
+    uint64_t cells(const Region &region = {}) const { return detail::made<uint64_t>(gridstone_region_cells, get(), region.raw()); }
 
     /** How many cells a region and a condition select. */
-    uint64_t count(const Region &region = {}, const std::string &condition = "", const Call &call = {}) const {
+    uint64_t count(const Region &region = {}, const std::optional<std::string> &condition = std::nullopt, const Call &call = {}) const {
         uint64_t cells = 0;
         call.run([&](const gridstone_call *raw) {
-            return gridstone_array_count(get(), region.get(), detail::or_null(condition), raw, &cells);
+            return gridstone_array_count(get(), region.raw(), condition ? condition->c_str() : nullptr, raw, &cells);
         });
         return cells;
     }
@@ -277,7 +277,7 @@ public:
         const std::vector<gridstone_column> raws = detail::raws(columns);
         uint64_t version = 0;
         call.run([&](const gridstone_call *raw) {
-            return gridstone_array_write(get(), region.get(), order, raws.data(), raws.size(), raw, &version);
+            return gridstone_array_write(get(), region.raw(), order, raws.data(), raws.size(), raw, &version);
         });
         return version;
     }
@@ -309,7 +309,7 @@ public:
         const std::vector<gridstone_column> raws = detail::raws(columns);
         gridstone_staged staged = 0;
         call.run([&](const gridstone_call *raw) {
-            return gridstone_stage(get(), region.get(), order, raws.data(), raws.size(), raw, &staged);
+            return gridstone_stage(get(), region.raw(), order, raws.data(), raws.size(), raw, &staged);
         });
         return Staged(staged);
     }
@@ -346,7 +346,7 @@ public:
     /** Starts a write in global order, of a box or the whole domain, whose values come a portion at a time. */
     Writer writer(const Region &region = {}, const Call &call = {}) const {
         auto how = sized<gridstone_writer_options>();
-        how.region = region.get();
+        how.region = region.raw();
         return writer(how, call);
     }
     /** Starts a write of cells in any order. */
@@ -362,11 +362,11 @@ public:
         return Writer(writer);
     }
 
-    /** Deletes cells of a region, those that a condition selects, or all of them, in one commit. */
-    uint64_t remove(const Region &region, const std::string &condition = "", const Call &call = {}) {
+    /** Deletes cells of a region, those that a condition selects, or without one all of them, in one commit. */
+    uint64_t remove(const Region &region, const std::optional<std::string> &condition = std::nullopt, const Call &call = {}) {
         uint64_t version = 0;
         call.run([&](const gridstone_call *raw) {
-            return gridstone_array_delete(get(), region.get(), detail::or_null(condition), raw, &version);
+            return gridstone_array_delete(get(), region.raw(), condition ? condition->c_str() : nullptr, raw, &version);
         });
         return version;
     }

@@ -6,6 +6,7 @@ use crate::status::{gridstone_status, guarded};
 use crate::store::{Wanted, gridstone_open_options, wanted};
 use crate::text::{gridstone_text, text_handle};
 use gridstone::engine::Array;
+use gridstone::schema::{Coordinate, Datatype, TimeStep};
 use serde_json::json;
 
 /// An array at one version of its store. Many threads may use one.
@@ -112,8 +113,8 @@ pub unsafe extern "C" fn gridstone_array_path(array: gridstone_array, path: *mut
     unsafe { told(array, path, Array::path) }
 }
 
-/// The smallest box that holds all cells that were written, as JSON: `[[low, high], …]` with texts, or `null` if there are none. Free
-/// the text.
+/// The smallest box that holds all cells that were written, as JSON: `[[low, high], …]` with texts, or `null` if there are none. They are
+/// what `gridstone_region_add_texts` takes; of times ticks with their unit, as "20454 D". Free the text.
 ///
 /// @param array the array.
 /// @param domain where the handle of the text goes.
@@ -123,7 +124,25 @@ pub unsafe extern "C" fn gridstone_array_nonempty_domain(
     domain: *mut gridstone_text,
 ) -> gridstone_status {
     // SAFETY: the contract of the header.
-    unsafe { told(array, domain, |array| Ok(json!(array.nonempty_domain()?).to_string())) }
+    unsafe { told(array, domain, |array| Ok(json!(with_units(array, array.nonempty_domain()?)?).to_string())) }
+}
+
+/// Ends of a box, of times with the unit.
+fn with_units(
+    array: &Array,
+    ends: Option<Vec<(String, String)>>,
+) -> gridstone::base::Result<Option<Vec<(String, String)>>> {
+    let Some(ends) = ends else { return Ok(None) };
+    let schema = array.schema()?;
+    let with_unit = |step: TimeStep, ticks: String| match ticks.parse::<i128>() {
+        Ok(number) => format!("{} {}", number * i128::from(step.count()), step.unit().step()),
+        Err(_) => ticks,
+    };
+    let named = |(dim, (low, high)): (Coordinate<'_>, (String, String))| match dim.datatype() {
+        Datatype::Datetime(step) | Datatype::Timedelta(step) => (with_unit(step, low), with_unit(step, high)),
+        _ => (low, high),
+    };
+    Ok(Some(schema.coordinates().zip(ends).map(named).collect()))
 }
 
 /// Moves an array on to the newest version of its store, and puts its number.

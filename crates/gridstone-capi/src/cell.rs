@@ -234,7 +234,8 @@ impl<'a> Buffers<'a> {
         };
         // SAFETY: passed on.
         let all = unsafe { places(first.cast_const(), count) }?;
-        let mut given: SmallVec<[gridstone_buffer; FEW]> = SmallVec::with_capacity(count);
+        // A wrong count is found at the second struct, so nothing is reserved for it.
+        let mut given: SmallVec<[gridstone_buffer; FEW]> = SmallVec::new();
         for place in all.clone() {
             // SAFETY: passed on.
             given.push(unsafe { at(place) }?);
@@ -243,7 +244,8 @@ impl<'a> Buffers<'a> {
         if given.len() > 1 || given.iter().any(|one| !one.offsets.is_null() || !one.validity.is_null()) {
             check_apart(given.iter().flat_map(bytes))?;
         }
-        let mut made = Self { columns: SmallVec::with_capacity(count), structs: SmallVec::with_capacity(count) };
+        let mut made =
+            Self { columns: SmallVec::with_capacity(given.len()), structs: SmallVec::with_capacity(given.len()) };
         for (one, place) in given.iter().zip(all) {
             // SAFETY: passed on; they do not overlap.
             unsafe {

@@ -49,8 +49,16 @@ fn reaching(schema: &Schema, mut boxes: Vec<Vec<Span>>) -> Vec<Vec<Span>> {
 /// Stages the deletion of all cells of a region.
 fn stage_region(array: &Array, region: gridstone_region, asked: &Asked) -> Outcome<Staged> {
     let schema = array.schema()?;
-    let whole = || vec![vec![Span::default(); schema.coordinates().count()]];
-    let boxes = get_optional::<Region>(region)?.map_or_else(whole, |region| region.boxes());
+    let boxes = match get_optional::<Region>(region)? {
+        None => vec![vec![Span::default(); schema.coordinates().count()]],
+        Some(given) => match given.uncut_boxes() {
+            Some(boxes) => boxes,
+            None => {
+                let cut = given.in_schema(&schema)?;
+                return asked.run(|call| array.stage_deletion(&cut, call));
+            }
+        },
+    };
     let region = array.region(&reaching(&schema, boxes))?;
     asked.run(|call| array.stage_deletion(&region, call))
 }

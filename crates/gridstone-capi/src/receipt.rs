@@ -14,8 +14,8 @@ use gridstone::engine::{self, Context, Receipt};
 use std::ffi::c_char;
 
 /// A receipt for staged writes: a text of JSON that other processes and machines commit with `gridstone_commit_receipts`. The cells lie
-/// in files of the store, and nothing shows them before. The handles of the writes are used up, as by
-/// `gridstone_commit`, also where a receipt cannot be made of them, and are still to be freed. Files of receipts that are never committed are deleted by a vacuum.
+/// in files of the store, and nothing shows them before. The handles of the writes are used up, as by `gridstone_commit`, also where a
+/// receipt cannot be made of them, and are still to be freed. Files of receipts that are never committed are deleted by a vacuum.
 ///
 /// @param array the array that they were staged for.
 /// @param staged the handles.

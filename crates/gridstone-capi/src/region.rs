@@ -5,7 +5,7 @@ use crate::handle::{Brief, Object, get, get_optional, gridstone_handle, insert};
 use crate::memory::{Out, optional_texts, slice};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use gridstone::engine::{self, Array, End, Span};
-use gridstone::schema::{Schema, Subarray};
+use gridstone::schema::Schema;
 use std::ffi::c_char;
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ struct Parts {
     /// Whether they are cut to the domain.
     is_cut: bool,
     /// What they mean in the array that they were last used with.
-    meant: Option<Meant>,
+    resolution: Option<Resolution>,
 }
 
-/// A region of arrays of one schema.
-struct Meant {
+/// What boxes mean in arrays of one schema.
+struct Resolution {
     schema: Arc<Schema>,
     region: Arc<gridstone::schema::Region>,
 }
@@ -39,48 +39,46 @@ impl Region {
     fn add(&self, spans: Vec<Span>) {
         self.0.with(|parts| {
             parts.boxes.push(spans);
-            parts.meant = None;
+            parts.resolution = None;
         });
     }
 
-    pub(crate) fn boxes(&self) -> Vec<Vec<Span>> {
-        self.0.with(|parts| parts.boxes.clone())
+    /// The boxes as they were added, of a region that is not cut.
+    pub(crate) fn uncut_boxes(&self) -> Option<Vec<Vec<Span>>> {
+        self.0.with(|parts| (!parts.is_cut && !parts.boxes.is_empty()).then(|| parts.boxes.clone()))
     }
 
     fn cut(&self) {
         self.0.with(|parts| {
             parts.is_cut = true;
-            parts.meant = None;
+            parts.resolution = None;
         });
     }
 
     /// The region in arrays of a schema; it is kept for the next call with the same one.
-    fn meant(&self, schema: &Arc<Schema>) -> Outcome<Arc<gridstone::schema::Region>> {
-        let known = self.0.with(|parts| match &parts.meant {
-            Some(meant) if Arc::ptr_eq(&meant.schema, schema) => Ok(Arc::clone(&meant.region)),
+    pub(crate) fn in_schema(&self, schema: &Arc<Schema>) -> Outcome<Arc<gridstone::schema::Region>> {
+        let known = self.0.with(|parts| match &parts.resolution {
+            Some(known) if Arc::ptr_eq(&known.schema, schema) => Ok(Arc::clone(&known.region)),
             _ => Err((parts.boxes.clone(), parts.is_cut)),
         });
         let (boxes, is_cut) = match known {
             Ok(region) => return Ok(region),
             Err(parts) => parts,
         };
-        let region = engine::region_of(schema, &boxes)?;
-        let region = Arc::new(if is_cut { cut_to(&schema.domain(), &region) } else { region });
-        let meant = Meant { schema: Arc::clone(schema), region: Arc::clone(&region) };
+        if boxes.is_empty() {
+            return Err(Failure::input("the region has no box: add one, or give 0 for the whole domain"));
+        }
+        let resolve = if is_cut { engine::region_within } else { engine::region_of };
+        let region = Arc::new(resolve(schema, &boxes)?);
+        let resolution = Resolution { schema: Arc::clone(schema), region: Arc::clone(&region) };
         self.0.with(|parts| {
             // Another thread may have changed it meanwhile.
             if parts.boxes.len() == boxes.len() && parts.is_cut == is_cut {
-                parts.meant = Some(meant);
+                parts.resolution = Some(resolution);
             }
         });
         Ok(region)
     }
-}
-
-/// What of a region lies in a domain. It was asked for as it was.
-fn cut_to(domain: &Subarray, region: &gridstone::schema::Region) -> gridstone::schema::Region {
-    let inside = region.boxes().iter().filter_map(|part| part.intersect(domain)).collect();
-    gridstone::schema::Region::new(inside).asked_as(region.given().to_vec())
 }
 
 /// The region of an array that a handle means; `None` for 0, the whole domain.
@@ -94,7 +92,7 @@ pub(crate) fn region_in(
     handle: gridstone_region,
 ) -> Outcome<Option<Arc<gridstone::schema::Region>>> {
     let Some(region) = get_optional::<Region>(handle)? else { return Ok(None) };
-    region.meant(schema).map(Some)
+    region.in_schema(schema).map(Some)
 }
 
 /// Spans of pairs of ends.
@@ -180,13 +178,16 @@ pub unsafe extern "C" fn gridstone_region_add_texts(
     guarded(|| {
         // SAFETY: the contract of the header.
         let texts = unsafe { optional_texts(ends, count, "ends") }?;
-        get::<Region>(region)?.add(spans(&texts, |end| end.map(|text| End::Written(text.to_owned())))?);
+        get::<Region>(region)?.add(spans(&texts, |end| end.map(|text| End::Notation(text.to_owned())))?);
         Ok(())
     })
 }
 
 /// Cuts a region, from now on, to the domain of each array that it is used with. Without it a box that reaches beyond the domain is
-/// `GRIDSTONE_ERROR_BOUNDS`. A deletion is not cut: it reaches as far as its boxes.
+/// `GRIDSTONE_ERROR_BOUNDS`, but that a deletion without a condition reaches as far as its boxes.
+///
+/// Where nothing is left, reads in portions, questions and deletions have no cells. A whole box that is read or written is
+/// `GRIDSTONE_ERROR_BOUNDS`: ask `gridstone_region_cells` before.
 ///
 /// @param region the region.
 #[unsafe(no_mangle)]
@@ -201,8 +202,8 @@ pub extern "C" fn gridstone_region_cut(region: gridstone_region) -> gridstone_st
 ///
 /// @param array the array.
 /// @param region the region, or 0: the whole domain.
-/// @param cells where the number goes: positions, written or not. Boxes that overlap are counted each; more than 64 bits hold are
-/// `UINT64_MAX`.
+/// @param cells where the number goes: positions, written or not. Several boxes give their sum, equal ones counted once, which is at
+/// least what they have together. More than 64 bits hold are `UINT64_MAX`.
 ///
 /// `GRIDSTONE_ERROR_BOUNDS`: a box reaches beyond the domain, and the region is not cut.
 #[unsafe(no_mangle)]

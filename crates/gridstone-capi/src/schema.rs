@@ -5,7 +5,7 @@ use crate::handle::{Brief, Object, get, gridstone_handle, insert};
 use crate::memory::{OptionStruct, Out, optional_text, options, text, texts};
 use crate::status::{Failure, Outcome, gridstone_status, guarded};
 use crate::text::{gridstone_text, text_handle};
-use gridstone::schema::written::ticks;
+use gridstone::schema::notation::ticks;
 use gridstone::schema::{Datatype, Schema};
 use serde_json::{Value, json};
 use std::ffi::c_char;
@@ -60,7 +60,8 @@ pub struct gridstone_dimension {
     /// "int8" to "uint64", "float32", "float64", "datetime64[s]", "timedelta64[ms]", "string" …
     pub r#type: *const c_char,
     /// the low end of the domain as a text, included: "0", "-0.5", a time as "2026-03-01", "20454 D", or its ticks "20454"; NULL: it is
-    /// open. A written date or time is a period, which begins the domain with its first instant and ends it with its last
+    /// open. A date or time is a period: a domain begins with its first instant, which must be the beginning of a step, and ends with its
+    /// last. Four digits alone are a year and a number of ticks, and an error: add a unit or a month
     pub low: *const c_char,
     /// the high end of the domain as a text, included; NULL: it is open
     pub high: *const c_char,
@@ -89,7 +90,7 @@ pub struct gridstone_attribute {
     pub nullable: u32,
     /// not 0: the order of the categories is one of values
     pub ordered: u32,
-    /// what an unwritten cell of a dense array reads as, as a text, of times as in a domain; NULL: null, NaN, 0, or an empty text
+    /// what an unwritten cell of a dense array reads as, as a text, of times as the low end of a domain; NULL: null, NaN, 0, or an empty text
     pub fill: *const c_char,
     /// filters, as "auto", "shuffle,zstd:3", "none"; NULL: "auto"
     pub filters: *const c_char,
@@ -171,19 +172,19 @@ pub unsafe extern "C" fn gridstone_schema_create(
     })
 }
 
-/// What a written time stands for.
+/// What the text of a time is in a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum Role {
     Low,
     High,
-    Value,
-    Length,
+    Fill,
+    Tile,
 }
 
-/// A text as schemas hold it: the ticks of a date, a time or a length of time that is written, any other text as it is.
-fn written(type_name: &str, text: &str, what: Written) -> Outcome<String> {
-    let asked = match (Datatype::parse(type_name), what) {
-        (Ok(Datatype::Datetime(step)), Written::Length) => Datatype::Timedelta(step),
+/// A text as schemas hold it: of times the ticks of what a date, a time or a length of time is, any other text as it is.
+fn stored_text(type_name: &str, text: &str, role: Role) -> Outcome<String> {
+    let asked = match (Datatype::parse(type_name), role) {
+        (Ok(Datatype::Datetime(step)), Role::Tile) => Datatype::Timedelta(step),
         (Ok(datatype), _) => datatype,
         // The schema says what is wrong with it.
         (Err(_), _) => return Ok(text.to_owned()),
@@ -192,15 +193,17 @@ fn written(type_name: &str, text: &str, what: Written) -> Outcome<String> {
         return Ok(text.to_owned());
     }
     let Some(ticks) = ticks(asked, text)? else { return Ok(text.to_owned()) };
-    let several = (what == Written::Length && ticks.first != ticks.last) || ticks.first > ticks.last;
-    match what {
-        Written::Low => Ok(ticks.first.to_string()),
-        Written::High => Ok(ticks.last.to_string()),
-        Written::Value | Written::Length if several => {
-            Err(Failure::input(format!("{text:?} is no whole number of steps of {type_name}")))
-        }
-        Written::Value | Written::Length => Ok(ticks.first.to_string()),
+    let (tick, fits) = match role {
+        // A domain ends with the last step that begins in the period.
+        Role::High => (ticks.last, ticks.first <= ticks.last),
+        Role::Low | Role::Fill | Role::Tile => (ticks.first, ticks.is_exact),
+    };
+    if !fits {
+        return Err(Failure::input(format!("{text:?} begins within a step of {type_name}: give the beginning of one")));
     }
+    i64::try_from(tick)
+        .map(|tick| tick.to_string())
+        .map_err(|_| Failure::input(format!("{text:?} is beyond what {type_name} holds")))
 }
 
 /// Adds a dimension, behind those that were added before.
@@ -226,9 +229,9 @@ pub unsafe extern "C" fn gridstone_schema_add_dimension(
                 optional_text(given.tile, "tile")?,
             )
         };
-        let low = low.map(|text| written(datatype, text, Written::Low)).transpose()?;
-        let high = high.map(|text| written(datatype, text, Written::High)).transpose()?;
-        let tile = tile.map(|text| written(datatype, text, Written::Length)).transpose()?;
+        let low = low.map(|text| stored_text(datatype, text, Role::Low)).transpose()?;
+        let high = high.map(|text| stored_text(datatype, text, Role::High)).transpose()?;
+        let tile = tile.map(|text| stored_text(datatype, text, Role::Tile)).transpose()?;
         let mut part = json!({"name": name, "dtype": datatype, "tile": tile});
         part["domain"] =
             if datatype == "string" && low.is_none() && high.is_none() { Value::Null } else { json!([low, high]) };
@@ -294,7 +297,7 @@ pub unsafe extern "C" fn gridstone_schema_add_attribute(
                 texts(given.categories, given.category_count, "categories")?,
             )
         };
-        let fill = fill.map(|text| written(datatype, text, Written::Value)).transpose()?;
+        let fill = fill.map(|text| stored_text(datatype, text, Role::Fill)).transpose()?;
         let mut part = json!({"name": name, "dtype": datatype, "nullable": given.nullable != 0, "fill": fill});
         part["filters"] = json!(filters.unwrap_or("auto"));
         if !given.categories.is_null() {

@@ -176,8 +176,8 @@ pub unsafe extern "C" fn gridstone_array_replace_attached(
         let array = get::<ArrayObject>(array)?;
         // SAFETY: the contract of the header.
         let (out, ids) = unsafe { (Out::optional(version, "version")?, texts(replaced, replaced_count, "replaced")?) };
-        let id = |text: &str| Id::parse(text).map_err(|e| Failure::input(format!("replaced: {}", e.message())));
-        let ids = ids.into_iter().map(id).collect::<Outcome<Vec<Id>>>()?;
+        let id = |text: &str| Id::given(text).map_err(|e| e.context("replaced"));
+        let ids = ids.into_iter().map(id).collect::<gridstone::base::Result<Vec<Id>>>()?;
         // SAFETY: the contract of the header.
         let staged = unsafe { take_all(&array.0, staged, staged_count) }?;
         out.put(array.0.replace_attached(staged, &ids)?);

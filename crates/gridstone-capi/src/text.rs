@@ -29,7 +29,7 @@ pub(crate) fn json_list(texts: impl IntoIterator<Item = String>) -> String {
 
 /// The id that the caller's text is.
 pub(crate) fn id_of(text: &str, name: &str) -> Outcome<Id> {
-    Id::parse(text).map_err(|e| Failure::input(format!("{name}: {}", e.message())))
+    Ok(Id::given(text).map_err(|e| e.context(name))?)
 }
 
 /// The characters of a text, with a zero behind them, and how many bytes they are without it.

@@ -1,7 +1,7 @@
 //! Messages of the engine in the words of C: functions and options in the place of arguments and calls of Python.
 
 /// What a message says, and what C calls it. Where the first has an end, all up to it is meant: `alter(labels={"x": None})`.
-const WORDS: [(&str, Option<&str>, &str); 21] = [
+const WORDS: &[(&str, Option<&str>, &str)] = &[
     ("alter(labels={", Some("})"), "gridstone_array_alter"),
     ("Context(sources=[", Some("])"), "gridstone_context_options.sources"),
     ("(stream=True)", None, "(gridstone_answers_create)"),
@@ -13,6 +13,10 @@ const WORDS: [(&str, Option<&str>, &str); 21] = [
     ("labels= out", None, "labels out"),
     ("with decode=False for the stored numbers", None, "into an attribute of the stored type"),
     ("another target_path", None, "another path"),
+    ("mode \"r\"", None, "GRIDSTONE_OPEN_READ"),
+    ("with \"r+\"", None, "with GRIDSTONE_OPEN_WRITE"),
+    ("mode \"r+\"", None, "GRIDSTONE_OPEN_WRITE"),
+    ("dedup=\"first\" or \"last\"", None, "GRIDSTONE_DEDUP_FIRST or _LAST"),
     ("overwrite=True", None, "overwrite = 1"),
     ("replace=True", None, "replace = 1"),
     ("sparse=True", None, "sparse = 1"),
@@ -20,15 +24,20 @@ const WORDS: [(&str, Option<&str>, &str); 21] = [
     ("sorted=True", None, "sorted = 1"),
     ("anon=True", None, "anon = \"true\""),
     ("grow=True", None, "GRIDSTONE_CALL_GROW"),
+    ("cell_order=\"row\" or \"col\"", None, "GRIDSTONE_ORDER_ROW or _COLUMN"),
+    ("stream them with scan()", None, "read them in portions (gridstone_read_create)"),
+    ("stream it with scan()", None, "read it in portions (gridstone_read_create)"),
+    ("aggregate()", None, "gridstone_array_aggregate"),
+    ("partial()", None, "gridstone_array_aggregate"),
     ("gs.delete(uri)", None, "gridstone_store_delete"),
     ("gs.upgrade(uri)", None, "gridstone_store_upgrade"),
     ("write(commit=False)", None, "gridstone_receipt"),
 ];
 
-/// A message in the words of C. What stands in quotes is the caller's, and stays.
+/// A message in the words of C. What stands in quotes, in a path or in a URI is the caller's, and stays.
 pub(crate) fn in_c(message: &str) -> String {
     let mut text = message.to_owned();
-    for (begin, end, instead) in WORDS {
+    for &(begin, end, instead) in WORDS {
         let mut from = 0;
         while let Some(found) = text.get(from..).and_then(|rest| rest.find(begin)).map(|found| from + found) {
             let after = found + begin.len();
@@ -36,8 +45,7 @@ pub(crate) fn in_c(message: &str) -> String {
                 None => Some(after),
                 Some(end) => text.get(after..).and_then(|rest| rest.find(end)).map(|place| after + place + end.len()),
             };
-            let is_quoted = text.bytes().take(found).filter(|byte| *byte == b'"').count() % 2 == 1;
-            match whole.filter(|_| !is_quoted) {
+            match whole.filter(|whole| is_own(&text, found, *whole)) {
                 Some(whole) => {
                     text.replace_range(found..whole, instead);
                     from = found + instead.len();
@@ -47,6 +55,15 @@ pub(crate) fn in_c(message: &str) -> String {
         }
     }
     text
+}
+
+/// Whether a part of a message is the message's own: it is a word, and not in quotes.
+fn is_own(text: &str, from: usize, to: usize) -> bool {
+    let (before, after) = (text.get(..from).unwrap_or_default(), text.get(to..).unwrap_or_default());
+    let quotes = before.replace("\\\"", "").matches('"').count();
+    let begins = before.is_empty() || before.ends_with([' ', '(']);
+    let ends = after.is_empty() || after.starts_with([' ', ',', ';', '.', ':', ')', '`']);
+    quotes.is_multiple_of(2) && begins && ends
 }
 
 #[cfg(test)]
@@ -67,6 +84,10 @@ mod tests {
             ),
             ("let it grow with the write (grow=True), or", "(GRIDSTONE_CALL_GROW), or"),
             ("the tag \"grow=True\" names version 3", "the tag \"grow=True\" names"),
+            ("/year=2024/grow=True/v exists in mem://h", "/year=2024/grow=True/v exists"),
+            ("there is no store in /tmp/sorted=True/x.gs", "/tmp/sorted=True/x.gs"),
+            ("there is no array \"a\\\"b\"; say sparse=True", "sparse = 1"),
+            ("it is open for reading; open it with mode \"r+\" to write", "with GRIDSTONE_OPEN_WRITE to write"),
             ("an end alter(labels={ that never comes", "alter(labels={ that"),
         ];
         for (message, part) in told {
@@ -79,7 +100,7 @@ mod tests {
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
+            if path.is_dir() && !path.ends_with("tests") {
                 sources(&path, found);
             } else if path.extension().is_some_and(|end| end == "rs") {
                 found.push(path);
@@ -99,10 +120,10 @@ mod tests {
 
     /// Whether a text names an argument of Python by its value, or one of its functions.
     fn speaks_python(text: &str) -> bool {
-        let values = ["=True", "=False", "=None", "=…", "= out", "=)", "=, "];
+        let values = ["=True", "=False", "=None", "=…", "= out", "=)", "=, ", "=\"", "()", "=["];
         let is_word = |place: usize| text[..place].ends_with(|c: char| c.is_ascii_lowercase());
         values.iter().any(|value| text.match_indices(value).any(|(place, _)| is_word(place)))
-            || ["gs.", "(labels=", "(sources=", "(commit="].iter().any(|call| text.contains(call))
+            || ["gs.", "(labels=", "(sources=", "(commit=", "\"r+\""].iter().any(|call| text.contains(call))
     }
 
     #[test]

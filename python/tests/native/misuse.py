@@ -24,11 +24,17 @@ FIXED = {
 TEXTS = {
     "uri": ["mem://m", "mem://n", "mem://m", "mem://n", "a.gs", "none.gs", "", "s3:/", "mem://"],
     "path": ["/", "/a", "/a/b", "a", "", "//", "/..", "/b"],
-    "type": ["int64", "float64", "string", "int8", "datetime64[s]", "bytes", "bool", "float32[3]", "nonsense", ""],
+    "type": ["int64", "float64", "string", "int8", "datetime64[s]", "datetime64[25us]", "timedelta64[Y]", "bytes",
+             "bool", "float32[3]", "nonsense", ""],
     "name": ["x", "y", "v", "w", "s", "", "nothing"],
     "condition": ["v > 3", "v is null", "(", "s = 'a'", "x = 1 and y = 2", ""],
-    "low": ["0", "-5", "a", ""], "high": ["9", "99", "-9", "b", ""], "tile": ["1", "5", "0", "1000000000", "x"],
-    "filters": ["auto", "none", "zstd:3", "shuffle,zstd:3", "what"], "fill": ["0", "a", "nan", ""],
+    "low": ["0", "-5", "a", "", "2026-03", "2026", "-9999999999999999999-12", "NaT", "5 W"],
+    "high": ["9", "99", "-9", "b", "", "2026-04-01T12:30+02:00", "9999999999999999999-01", "1 as"],
+    "tile": ["1", "5", "0", "1000000000", "x", "1 W", "36 h", "-1 M", "9223372036854775807 Y"],
+    "ends": ["0", "9", "-1", "300", "2026-03", "2026-03-01T06", "2026", "24-",
+             "1 W", "9e9", "-99999999999999999999999", ""],
+    "filters": ["auto", "none", "zstd:3", "shuffle,zstd:3", "what"],
+    "fill": ["0", "a", "nan", "", "2026-03-01", "NaT"],
     "json": ["{}", "[]", "null", '{"dims":[],"attrs":[]}', '{"a": 1}', '"x"', "1", "{", ""],
     "tag": ["t", "u", ""], "strategy": ["all", "auto", "none", "tiered", "x"],
     "isolation": ["snapshot", "serializable", "x"],
@@ -36,6 +42,8 @@ TEXTS = {
 }  # fmt: skip
 DIMS = b'"dims":[{"name":"x","dtype":"int64","domain":["0","9"]},{"name":"y","dtype":"int64","domain":["0","9"]}]'
 DENSE = b'{%s,"attrs":[{"name":"v","dtype":"float64"}]}' % DIMS
+WEEKS = b'"dims":[{"name":"x","dtype":"datetime64[W]","domain":["2900","2999"]}]'
+TIMES = b'{%s,"attrs":[{"name":"v","dtype":"float64"}]}' % WEEKS
 SPARSE = b'{"sparse":true,%s,"attrs":[{"name":"s","dtype":"string","nullable":true}]}' % DIMS
 ODD = ["\x01", "é", "x" * 5000, "0", "count(*)", "sum(v)", "ends", "\n"]
 PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
@@ -274,7 +282,7 @@ class Caller:
         uri = self.draw.choice([b"mem://m", b"mem://n"])
         self.make("gridstone_group", "gridstone_group_create", context, uri, b"/g")
         self.make("gridstone_group", "gridstone_group_open", context, uri, none)
-        for path, text in ((b"/a", DENSE), (b"/b", SPARSE)):
+        for path, text in ((b"/a", DENSE), (b"/b", SPARSE), (b"/c", TIMES)):
             schema = handle(self.make("gridstone_schema", "gridstone_schema_from_json", text))
             array = handle(self.make("gridstone_array", "gridstone_array_create", context, uri, path, schema, 1))
             self.make("gridstone_read", "gridstone_read_create", array, none, none)
@@ -287,6 +295,10 @@ class Caller:
         self.make("gridstone_transaction", "gridstone_transaction_begin", context, uri, 0, none)
         region = handle(self.make("gridstone_region", "gridstone_region_create"))
         self.library.gridstone_region_add(region, (ctypes.c_int64 * 4)(0, 3, 0, 3), ctypes.c_size_t(4))
+        dates = handle(self.make("gridstone_region", "gridstone_region_create"))
+        self.library.gridstone_region_add_texts(
+            dates, (ctypes.c_char_p * 2)(b"2026-03", b"2026-04"), ctypes.c_size_t(2)
+        )
 
     def forget_some(self) -> None:
         """Keeps the pool small; handles that were freed stay in it for a while."""

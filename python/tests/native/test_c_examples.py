@@ -81,7 +81,9 @@ def test_ships(compiler: str, built: Callable[..., Path], installed: Installed, 
     lon, lat = np.linspace(-75, 4.25, 50_001), np.linspace(51.5, -40, 50_001)
     array.write_cells({"LON": lon, "LAT": lat}, {"name": np.full(50_001, "Ada")})
     said = run([program, "ais.gs", "LON", "LAT"], tmp_path, env=installed.environment()).stdout.decode()
-    assert said == "C: 50001 positions of version 2 through buffers of 64 KiB, LON -75.00 to 4.25, LAT -40.00 to 51.50\n"
+    assert (
+        said == "C: 50001 positions of version 2 through buffers of 64 KiB, LON -75.00 to 4.25, LAT -40.00 to 51.50\n"
+    )
 
 
 @both

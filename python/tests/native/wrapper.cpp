@@ -40,6 +40,8 @@ namespace {
 static_assert(!std::is_copy_constructible_v<gs::Array> && std::is_nothrow_move_constructible_v<gs::Array>);
 static_assert(!std::is_copy_assignable_v<gs::Context> && std::is_nothrow_move_assignable_v<gs::Context>);
 static_assert(!std::is_copy_constructible_v<gs::Values<int>>);
+static_assert(std::is_nothrow_move_constructible_v<gs::Region> && !std::is_copy_constructible_v<gs::Region>);
+static_assert(std::is_constructible_v<gs::Call, const char *> && !std::is_constructible_v<gs::Call, std::nullptr_t>);
 static_assert(std::is_base_of_v<gs::Error, gs::ConflictError> && std::is_base_of_v<std::runtime_error, gs::Error>);
 
 void names_of_types() {
@@ -56,11 +58,12 @@ void names_of_types() {
 
     /* Room goes by another name of its type, if that is as wide. */
     gs::Values<int64_t> eight("v", 1);
-    for (const char *name : {"datetime64[s]", "timedelta64[ms]", "uint64", "complex64", "bytes[8]", "float32[2]", "uint8[2,4]"}) {
+    for (const char *name : {"datetime64[s]", "datetime64[6h]", "timedelta64[25us]", "timedelta64[ms]", "uint64", "complex64", "bytes[8]",
+                             "float32[2]", "uint8[2,4]"}) {
         eight.type(name);
         REQUIRE(eight.raw().type == std::string(name));
     }
-    for (const char *name : {"int8", "bool", "string", "bytes", "complex128", "datetime64[s][2]", "float32[2,2]", "[", ""}) {
+    for (const char *name : {"int8", "bool", "string", "bytes", "complex128", "datetime64[s][2]", "datetime64[6h][2]", "float32[2,2]", "[", ""}) {
         THROWS(InputError, (eight.type(name), 0));
     }
     gs::Values<Matrix> matrix("v", 1);
@@ -422,7 +425,8 @@ void results(const gs::Context &context) {
     sum.text = "sum(v)";
     question.aggregates = &sum;
     question.aggregate_count = 1;
-    REQUIRE(array.aggregate(question).values<double>("total")[0] == 0.6);
+    const gs::Result total = array.aggregate(question);
+    REQUIRE(total.values<double>("total")[0] == 0.6);
 }
 
 /** Cells of a stream of Arrow, and how many batches they came in. */
@@ -515,7 +519,8 @@ void chosen(const gs::Context &context) {
     gs::Result some = array.positions({gs::Positions::listed({30, 0, 30}), gs::Positions::strided(9, 2, -4)});
     const gs::View<int32_t> found = some.values<int32_t>("v");
     REQUIRE(found.size() == 6 && found[0] == 309 && found[1] == 305 && found[2] == 9 && found[3] == 5 && found[4] == 309);
-    REQUIRE(array.positions({gs::Positions::paired({1, 2}), gs::Positions::paired({3, 4})}, {"v"}).values<int32_t>("v")[1] == 24);
+    gs::Result pairs = array.positions({gs::Positions::paired({1, 2}), gs::Positions::paired({3, 4})}, {"v"});
+    REQUIRE(pairs.values<int32_t>("v")[1] == 24);
     REQUIRE(array.positions({gs::Positions::all(), gs::Positions::listed({0})}).rows() == 31);
     THROWS(BoundsError, array.positions({gs::Positions::listed({31}), gs::Positions::all()}));
 
@@ -527,6 +532,28 @@ void chosen(const gs::Context &context) {
     gs::Values<int32_t> room("v", 10);
     array.read(spring, room);
     REQUIRE(room[0] == 290 && room[9] == 304);
+
+    /* A region that was moved from or reset means nothing, and never everything. */
+    gs::Region gone{20'513, 20'514, 0, 1};
+    const gs::Region kept = std::move(gone);
+    REQUIRE(array.cells(kept) == 4);
+    THROWS(HandleError, array.remove(gone));
+    THROWS(HandleError, array.count(gone));
+    THROWS(HandleError, array.write(gone, {gs::column("v", v)}));
+    gs::Reading reading;
+    reading.region = &gone;
+    THROWS(HandleError, array.read_all(reading));
+    gs::Region reset{20'513, 20'514, 0, 1};
+    reset.reset();
+    THROWS(HandleError, array.remove(reset));
+    gs::Region whole, other = std::move(whole);
+    THROWS(HandleError, array.count(whole));
+    REQUIRE(array.count(other) == 310 && array.count(other.cut()) == 310);
+    gone = gs::Region{20'513, 20'513, 0, 0};
+    REQUIRE(array.cells(gone) == 1 && array.cells(gone.add({20'518, 20'518, 0, 9})) == 11);
+    /* An empty condition is none that selects, and an error. */
+    THROWS(InputError, array.remove({}, ""));
+    REQUIRE(array.count({}, "v >= 300") == 10);
 
     /* Copies, and moving. */
     auto how = gs::sized<gridstone_copy_options>();

@@ -8,6 +8,7 @@ mod baseline;
 mod callgrind;
 mod report;
 
+use crate::child::command;
 use baseline::Baseline;
 use callgrind::Callgrind;
 use std::collections::BTreeMap;
@@ -84,7 +85,7 @@ fn counted() -> Result<BTreeMap<String, u64>, Stop> {
 /// The program of the workloads, in the profile of the wheel; it is beside this one.
 fn build() -> Result<PathBuf, Stop> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = command(cargo);
     // With the whole workspace, so that the engine is the one that the tests have compiled.
     build.args(["build", "--release", "--quiet", "--workspace", "--bin", "workloads"]);
     let status = build.status().map_err(|e| Stop::Broken(format!("cannot run cargo: {e}")))?;

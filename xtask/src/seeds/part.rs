@@ -1,8 +1,9 @@
 //! The parts of a round: the models of the core, and those of the Python package.
 
+use crate::child::command;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Models that one program runs.
 pub(super) struct Part {
@@ -94,7 +95,7 @@ impl Part {
     /// Runs `tests`, or all of the part if there are none, with `seed`; returns the names of those that failed.
     pub(super) fn run(&self, seed: u64, tests: &[String]) -> Result<Vec<String>, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let mut child = Command::new(self.program)
+        let mut child = command(self.program)
             .current_dir(root)
             .args(self.words(seed, tests))
             .env("GRIDSTONE_TEST_SEED", seed.to_string())

@@ -12,6 +12,7 @@
 mod azure;
 mod s3;
 
+use crate::child;
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ fn with_server(kind: &Kind, command: &[&str]) -> Result<u8, String> {
         ("GRIDSTONE_TEST_BUCKET_OPTIONS", (kind.options)(server.address)),
         ("GRIDSTONE_TEST_BUCKET_WRONG", kind.wrong.to_owned()),
     ];
-    let status = Command::new(program).args(arguments).envs(variables).status();
+    let status = child::command(program).args(arguments).envs(variables).status();
     let status = status.map_err(|e| format!("{program} cannot be run: {e}"))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

@@ -42,7 +42,8 @@ public:
 
     Call() = default;
     Call(std::string text) : message(std::move(text)) {}
-    Call(const char *text) : message(text) {}
+    Call(const char *text) : message(text == nullptr ? "" : text) {}
+    Call(std::nullptr_t) = delete;
 
     /** Runs `work` with these choices as C has them. */
     template <class Work> void run(Work work) const {

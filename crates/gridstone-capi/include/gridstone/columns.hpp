@@ -5,6 +5,7 @@
 
 #include "../gridstone.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <complex>
@@ -247,7 +248,10 @@ inline size_t width_of(const std::string &type) {
     const std::string name = type.substr(0, type.find('['));
     const size_t digits = name.find_first_of("0123456789");
     size_t bytes = name == "bool" || name == "bytes" ? 1 : digits == std::string::npos ? 0 : std::strtoul(&name[digits], nullptr, 10) / 8;
-    for (const char *rest = type.c_str() + name.size(); *rest != '\0';) {
+    // The first brackets of a time hold its step, as [6h], and no shape.
+    const bool is_time = name == "datetime64" || name == "timedelta64";
+    const size_t shape = is_time ? std::min(type.find(']'), type.size()) : name.size();
+    for (const char *rest = type.c_str() + shape; *rest != '\0';) {
         char *end = nullptr;
         const unsigned long count = *rest >= '0' && *rest <= '9' ? std::strtoul(rest, &end, 10) : 1;
         bytes *= count;
@@ -329,9 +333,10 @@ public:
     size_t size() const { return offsets_.size() - 1; }
 
     /** A column of them, of "string" or of "bytes". */
-    Column column(std::string name, std::string type = "string") const {
+    Column column(std::string name, std::string type = "string") const & {
         return Column(std::move(name), std::move(type), values_.data(), values_.size()).offsets(offsets_.data(), offsets_.size());
     }
+    Column column(std::string name, std::string type = "string") const && = delete;
 
 private:
     std::string values_;
@@ -511,9 +516,9 @@ public:
 
     /**
      * The values of a column. An InputError unless they are of the type and as wide as T. The type may go by another name than T's, as
-     * "datetime64[s]" of int64_t.
+     * "datetime64[s]" of int64_t. A view ends with its result, so a temporary one has none.
      */
-    template <class T> View<T> values(const std::string &name, const std::string &type = type_name<T>::get()) const {
+    template <class T> View<T> values(const std::string &name, const std::string &type = type_name<T>::get()) const & {
         const gridstone_column found = column(name);
         if (type != found.type) throw InputError(0, "the column \"" + name + "\" is " + found.type + ", and was taken for " + type);
         const size_t count = static_cast<size_t>(rows());
@@ -523,6 +528,7 @@ public:
         }
         return View<T>(found, count);
     }
+    template <class T> View<T> values(const std::string &name, const std::string &type = type_name<T>::get()) const && = delete;
 };
 
 }  // namespace gridstone

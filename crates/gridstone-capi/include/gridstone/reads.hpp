@@ -17,44 +17,61 @@
 
 namespace gridstone {
 
-/** Boxes of cells; `Region()` is the whole domain. */
+/**
+ * Boxes of cells; `Region()` is the whole domain. One that was moved from or reset holds none: what it is given to throws HandleError.
+ */
 class Region : public Handle {
 public:
-    Region() noexcept = default;
+    Region() noexcept : is_whole_(true) {}
+    Region(Region &&other) noexcept : Handle(std::move(other)), is_whole_(std::exchange(other.is_whole_, false)) {}
+    Region &operator=(Region &&other) noexcept {
+        Handle::operator=(std::move(other));
+        if (this != &other) is_whole_ = std::exchange(other.is_whole_, false);
+        return *this;
+    }
 
     /** One box: low and high end of each dimension in turn, both included. */
     Region(std::initializer_list<int64_t> ends) { add(ends.begin(), ends.size()); }
     explicit Region(const std::vector<int64_t> &ends) { add(ends.data(), ends.size()); }
 
     Region &add(const int64_t *ends, size_t count) {
-        check(gridstone_region_add(begun(), ends, count));
+        check(gridstone_region_add(boxes(), ends, count));
         return *this;
     }
     Region &add(std::initializer_list<int64_t> ends) { return add(ends.begin(), ends.size()); }
     Region &add_floats(const std::vector<double> &ends) {
-        check(gridstone_region_add_floats(begun(), ends.data(), ends.size()));
+        check(gridstone_region_add_floats(boxes(), ends.data(), ends.size()));
         return *this;
     }
 
-    /** By texts, of dimensions of any type; an empty text is the end of the domain. */
+    /** By texts, of dimensions of any type, and dates as "2026-03"; an empty text is the end of the domain. */
     Region &add_texts(const std::vector<std::string> &ends) {
         std::vector<const char *> raw = detail::pointers(ends);
         for (size_t place = 0; place < raw.size(); ++place) raw[place] = detail::or_null(ends[place]);
-        check(gridstone_region_add_texts(begun(), raw.data(), raw.size()));
+        check(gridstone_region_add_texts(boxes(), raw.data(), raw.size()));
         return *this;
     }
 
-    /** Cuts it to the domain of each array that it is used with, from now on. */
+    /** Cuts it to the domain of each array that it is used with, from now on. The whole domain stays what it is. */
     Region &cut() {
-        check(gridstone_region_cut(begun()));
+        if (!is_whole_) check(gridstone_region_cut(get()));
         return *this;
+    }
+
+    /** As C has it: 0 is the whole domain. */
+    gridstone_region raw() const {
+        if (!is_whole_ && get() == 0) throw HandleError(0, "the region was moved from or reset; make another one");
+        return get();
     }
 
 private:
-    gridstone_region begun() {
+    gridstone_region boxes() {
         if (!*this) Handle::operator=(Handle(detail::made<gridstone_region>(gridstone_region_create)));
+        is_whole_ = false;
         return get();
     }
+
+    bool is_whole_ = false;
 };
 
 /** A stream of Arrow that is released when it goes out of scope, unless what it was given to has moved it away. */
@@ -120,7 +137,8 @@ struct Open {
 struct Reading {
     const Region *region = nullptr;
     std::vector<std::string> attributes = {};
-    std::string condition = "";
+    /** A condition, as "sog > 3"; every cell if there is none. */
+    std::optional<std::string> condition = std::nullopt;
     uint32_t order = GRIDSTONE_ORDER_ROW;
     uint64_t batch_bytes = 0;
 
@@ -128,10 +146,10 @@ struct Reading {
     template <class Work> void run(Work work) const {
         auto raw = sized<gridstone_read_options>();
         const std::vector<const char *> names = detail::pointers(attributes);
-        raw.region = region == nullptr ? 0 : region->get();
+        raw.region = region == nullptr ? 0 : region->raw();
         raw.attributes = names.empty() ? nullptr : names.data();
         raw.attribute_count = names.size();
-        raw.condition = detail::or_null(condition);
+        raw.condition = condition ? condition->c_str() : nullptr;
         raw.order = order;
         raw.batch_bytes = batch_bytes;
         check(work(&raw));

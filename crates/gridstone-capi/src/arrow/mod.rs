@@ -150,8 +150,9 @@ unsafe fn stage_stream(
 }
 
 /// Writes the cells of a stream of Arrow, in one commit and in bounded memory: its structs have a column for each dimension and for
-/// attributes, by name. A column of another type is taken if nothing is lost by it, but that float64 is rounded to float32: wider or narrower numbers, other units of times, texts
-/// with short offsets, dictionaries. The stream is released in any case, also after an error, unless its pointer is null.
+/// attributes, by name. A column of another type is taken if nothing is lost by it, but that float64 is rounded to float32: wider or
+/// narrower numbers, other units of times, texts with short offsets, dictionaries. The stream is released in any case, also after an
+/// error, unless its pointer is null.
 ///
 /// @param array an array that is open for writing.
 /// @param stream the stream; it is moved away.

@@ -166,11 +166,13 @@ fn wrong_handles_and_arrays_for_reading_are_refused() {
 }
 
 #[test]
-fn a_region_without_a_box_deletes_nothing() {
+fn a_region_without_a_box_is_refused_and_deletes_nothing() {
     let store = filled("delete-nothing");
     // SAFETY: the place is there.
     let region = Held::of(|out| unsafe { gridstone_region_create(out) });
     let before = version(&store.array);
-    assert_eq!(delete(&store.array, region.0, null()), before);
-    assert_eq!(sparse(&store.array).len(), 4);
+    // SAFETY: null means nothing.
+    let refused = unsafe { gridstone_array_delete(store.array.0, region.0, null(), null(), null_mut()) };
+    fails(refused, GRIDSTONE_ERROR_INPUT, "the region has no box");
+    assert_eq!((version(&store.array), sparse(&store.array).len()), (before, 4));
 }

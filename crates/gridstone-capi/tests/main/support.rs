@@ -211,7 +211,7 @@ pub(crate) fn stage_sparse(array: &Held, at: &[i64], values: &[i32]) -> Held {
     Held::of(|out| unsafe { gridstone_stage_cells(array.0, given.as_ptr(), 2, null(), null(), out) })
 }
 
-fn buffer<T>(name: &CStr, values: &mut [T]) -> gridstone_buffer {
+pub(crate) fn buffer<T>(name: &CStr, values: &mut [T]) -> gridstone_buffer {
     // SAFETY: all zeros are a value of it.
     let mut buffer: gridstone_buffer = unsafe { std::mem::zeroed() };
     (buffer.size, buffer.name) = (size_of::<gridstone_buffer>(), name.as_ptr());

@@ -3,7 +3,7 @@
 use super::tree::Literal;
 use crate::schema::TimeUnit;
 pub(super) use crate::schema::calendar::{Moment, attoseconds, in_months, iso};
-pub(super) use crate::schema::written::{no_datetime, no_timedelta, read_iso, read_ticks};
+pub(super) use crate::schema::notation::{no_datetime, no_timedelta, read_iso, read_ticks};
 
 /// `timestamp '…'`: ISO 8601, or ticks and a unit.
 pub(super) fn datetime(text: &str) -> Result<Literal, String> {

@@ -17,7 +17,7 @@
 
 use super::expression::Expression;
 use crate::base::{Error, Result};
-use crate::schema::written::{ticks_of, unit_named};
+use crate::schema::notation::{ticks_of, unit_named};
 use crate::schema::{Datatype, TimeUnit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::hash::{Hash, Hasher};

@@ -2,13 +2,21 @@
 
 use crate::base::{Error, ErrorKind, Result, limits};
 use crate::schema::text::{interval_boxes, word_interval};
-use crate::schema::written;
-use crate::schema::{Coordinate, Dimension, KeyRange, Region, Schema, Subarray};
+use crate::schema::{Coordinate, Dimension, KeyRange, Region, Schema, Subarray, key, notation};
 use std::fmt;
 use std::ops::{Bound, RangeFull, RangeInclusive};
 
 /// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
 pub type ReadBox<'a> = Option<&'a [(String, String)]>;
+
+/// What is made of ends beyond all that a type holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    /// An error.
+    Refused,
+    /// What lies before them is meant.
+    Cut,
+}
 
 /// Which end of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,25 +34,53 @@ pub enum End {
     Float(f64),
     /// A text; along a dimension of numbers the text of one, of times the ticks.
     Text(String),
-    /// A text as people write it: along a dimension of times `2026-03`, which is a period, or `20454 D`; else as [`End::Text`].
-    Written(String),
+    /// A text in the notation of people: along a dimension of times `2026-03`, which is a period, or `20454 D`; else as [`End::Text`].
+    Notation(String),
+}
+
+/// Where an end lies among the coordinates of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At this key.
+    At(u64),
+    /// Below all that the type holds.
+    Below,
+    /// Above all that the type holds.
+    Above,
+}
+
+impl Place {
+    fn of_int(dim: &Dimension, value: i128) -> Self {
+        let beyond = if value < 0 { Self::Below } else { Self::Above };
+        dim.int_key(value).map_or(beyond, Self::At)
+    }
 }
 
 impl End {
-    /// Its key along a dimension of numbers. A written date is a period: its first tick is a low end, its last a high one.
-    fn key(&self, dim: &Dimension, side: Side) -> Result<u64> {
+    /// Its place along a dimension of numbers. A date is a period: its first tick is a low end, its last a high one.
+    fn place(&self, dim: &Dimension, side: Side) -> Result<Place> {
         match self {
-            Self::Int(value) => dim.int_key(*value),
-            Self::Float(value) => dim.float_key(*value),
-            Self::Text(text) => dim.key(text),
-            Self::Written(text) => match written::ticks(dim.datatype(), text)? {
-                Some(ticks) => {
-                    let end = if side == Side::Low { ticks.low() } else { ticks.high() };
-                    end.map_or_else(|| Err(dim.no_value(text)), |end| dim.int_key(end.into()))
+            Self::Int(value) => Ok(Place::of_int(dim, *value)),
+            Self::Float(value) => dim.float_key(*value).map(Place::At),
+            Self::Text(text) => text_place(dim, text),
+            Self::Notation(text) => match (notation::ticks(dim.datatype(), text)?, side) {
+                (Some(ticks), Side::Low) => Ok(ticks.low().map_or(Place::Above, |low| Place::of_int(dim, low.into()))),
+                (Some(ticks), Side::High) => {
+                    Ok(ticks.high().map_or(Place::Below, |high| Place::of_int(dim, high.into())))
                 }
-                None => dim.key(text),
+                (None, _) => text_place(dim, text),
             },
         }
+    }
+}
+
+/// The place of a number as text.
+fn text_place(dim: &Dimension, text: &str) -> Result<Place> {
+    let outcome = dim.key(text).map(Place::At);
+    match text.parse() {
+        // A whole number that an integer or a time does not hold.
+        Ok(value) if outcome.is_err() => Ok(Place::of_int(dim, value)),
+        _ => outcome,
     }
 }
 
@@ -53,7 +89,7 @@ impl fmt::Display for End {
         match self {
             Self::Int(value) => write!(f, "{value}"),
             Self::Float(value) => write!(f, "{value:?}"),
-            Self::Text(text) | Self::Written(text) => f.write_str(text),
+            Self::Text(text) | Self::Notation(text) => f.write_str(text),
         }
     }
 }
@@ -122,11 +158,26 @@ impl From<RangeFull> for Span {
 /// # Errors
 /// Bounds: a box outside the domain, or empty; Input: more boxes than are looked at together.
 pub fn region_of(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> {
+    resolved(schema, boxes, Beyond::Refused)
+}
+
+/// The cells in any of `boxes` that lie in the domain: ends may lie beyond it, and beyond what the types hold. Without a box if there is
+/// none.
+///
+/// # Errors
+/// Bounds: a box whose low end is above its high end; Input: more boxes than are looked at together.
+pub fn region_within(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> {
+    let (region, domain) = (resolved(schema, boxes, Beyond::Cut)?, schema.domain());
+    let inside = region.boxes().iter().filter_map(|part| part.intersect(&domain)).collect();
+    Ok(Region::new(inside).asked_as(region.given().to_vec()))
+}
+
+fn resolved(schema: &Schema, boxes: &[Vec<Span>], beyond: Beyond) -> Result<Region> {
     let mut parts = Vec::with_capacity(boxes.len());
     let mut given = Vec::new();
     for spans in boxes {
-        parts.extend(parts_of(schema, spans, Dimension::range)?);
-        given.extend(parts_of(schema, spans, |_| KeyRange::new(0, u64::MAX))?);
+        parts.extend(parts_of(schema, spans, (Dimension::range, beyond))?);
+        given.extend(parts_of(schema, spans, (|_| KeyRange::new(0, u64::MAX), beyond))?);
         if parts.len() > limits::BOXES_MAX {
             return Err(Error::input(format!(
                 "{} boxes, and the parts that intervals of texts take, are more than the {} that are looked at together; give \
@@ -162,10 +213,7 @@ pub(super) fn hull_of(schema: &Schema, region: Option<&Region>) -> Result<Subarr
     }
     match region.hull() {
         None if schema.is_without_cells() => Ok(empty_hull(schema, region)),
-        None if schema.coordinates().any(|dim| dim.number().is_none()) => {
-            Err(Error::bounds("the box is empty: no text lies between its ends"))
-        }
-        None => Err(Error::bounds("the box is empty: nothing of it lies in the domain")),
+        None => Err(Error::bounds("the box is empty: no coordinate of the array lies between its ends")),
         Some(hull) => Ok(hull.clone()),
     }
 }
@@ -188,7 +236,11 @@ pub(super) fn given_hull(schema: &Schema, region: Option<&Region>) -> Option<Sub
 }
 
 /// The boxes along the axes that a box is, whose open ends are those of `whole`; none if it holds no text.
-fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) -> Result<Vec<Subarray>> {
+fn parts_of(
+    schema: &Schema,
+    spans: &[Span],
+    (whole, beyond): (fn(&Dimension) -> KeyRange, Beyond),
+) -> Result<Vec<Subarray>> {
     let count = schema.coordinates().count();
     if spans.len() != count {
         return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {count}", spans.len())));
@@ -198,7 +250,7 @@ fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) 
     let mut parts: Vec<Vec<KeyRange>> = vec![hidden];
     for (dim, span) in schema.coordinates().zip(spans) {
         let along = match dim.number() {
-            Some(axis) => number_range(axis, span, whole(axis))?.map(|range| vec![range]).into_iter().collect(),
+            Some(axis) => number_range(axis, span, whole(axis), beyond)?.map(|range| vec![range]).into_iter().collect(),
             None => text_ranges(dim, span)?,
         };
         let longer =
@@ -215,40 +267,69 @@ fn parts_of(schema: &Schema, spans: &[Span], whole: fn(&Dimension) -> KeyRange) 
     Ok(parts.into_iter().map(Subarray::new).collect())
 }
 
-/// The keys of a span; `None` if it reaches to an end of an empty domain.
-fn number_range(dim: &Dimension, span: &Span, whole: KeyRange) -> Result<Option<KeyRange>> {
-    let key = |end: &Option<End>, open: u64, side: Side| {
-        let Some(end) = end else { return Ok(open) };
-        end.key(dim, side).map_err(|e| match e.kind() {
-            ErrorKind::Input => e.context(format!("dimension {:?}", dim.name())),
-            _ => Error::bounds(format!(
-                "{end} is outside dimension {:?}, whose domain is {}",
-                dim.name(),
-                dim.shown_domain()
-            ))
-            .with_source(e),
-        })
-    };
+/// The keys of a span; `None` if it reaches to an end of an empty domain, or lies beyond the type and beyond may be looked at.
+fn number_range(dim: &Dimension, span: &Span, whole: KeyRange, beyond: Beyond) -> Result<Option<KeyRange>> {
     if span.below {
         return Err(Error::bounds(format!(
             "dimension {:?}: only the high end of texts can be left out; give the last number instead",
             dim.name()
         )));
     }
-    let (from, to) = (key(&span.lo, whole.lo, Side::Low)?, key(&span.hi, whole.hi, Side::High)?);
+    let (low, high) = (
+        end_key(dim, &span.lo, (whole.lo, Side::Low), beyond)?,
+        end_key(dim, &span.hi, (whole.hi, Side::High), beyond)?,
+    );
+    let (Some(from), Some(to)) = (low, high) else { return Ok(None) };
     if whole.is_empty() && (span.lo.is_none() || span.hi.is_none()) {
         return Ok(None);
     }
+    if from > to && beyond == Beyond::Cut && (span.lo.is_none() || span.hi.is_none()) {
+        return Ok(None);
+    }
     if from > to {
-        return Err(match (&span.lo, &span.hi) {
-            (Some(lo @ End::Written(_)), Some(hi @ End::Written(_))) => Error::bounds(format!(
-                "dimension {:?}: no coordinate lies from {lo} to {hi}; give the earlier end first, or a longer time",
-                dim.name()
-            )),
-            _ => empty_range(dim.name(), &dim.shown(from), &dim.shown(to)),
-        });
+        return Err(reversed(dim, span, from, to));
     }
     Ok(Some(KeyRange::new(from, to)))
+}
+
+/// The key of an end, or of the domain's if it is open; `None` if nothing of the type lies on its side.
+fn end_key(dim: &Dimension, end: &Option<End>, (open, side): (u64, Side), beyond: Beyond) -> Result<Option<u64>> {
+    let Some(end) = end else { return Ok(Some(open)) };
+    let place = end.place(dim, side).map_err(|e| match (e.kind(), end) {
+        (ErrorKind::Input, _) => e.context(format!("dimension {:?}", dim.name())),
+        (_, End::Text(_) | End::Notation(_)) => {
+            Error::bounds(format!("{end} is no coordinate of dimension {:?}, which is {}", dim.name(), dim.datatype()))
+                .with_source(e)
+        }
+        _ => outside(dim, end).with_source(e),
+    })?;
+    let held = key::range_of(dim.datatype());
+    match (place, side, beyond) {
+        (Place::At(key), ..) => Ok(Some(key)),
+        (_, _, Beyond::Refused) => Err(outside(dim, end)),
+        (Place::Below, Side::Low, _) => Ok(Some(held.lo)),
+        (Place::Above, Side::High, _) => Ok(Some(held.hi)),
+        _ => Ok(None),
+    }
+}
+
+fn outside(dim: &Dimension, end: &End) -> Error {
+    Error::bounds(format!("{end} is outside dimension {:?}, whose domain is {}", dim.name(), dim.shown_domain()))
+}
+
+/// The error for a low end above the high one, which of two dates may also be two moments within one step.
+fn reversed(dim: &Dimension, span: &Span, from: u64, to: u64) -> Error {
+    let (Some(lo @ End::Notation(low)), Some(hi @ End::Notation(high))) = (&span.lo, &span.hi) else {
+        return empty_range(dim.name(), &dim.shown(from), &dim.shown(to));
+    };
+    let begins = |text: &str| notation::ticks(dim.datatype(), text).ok().flatten().map(|ticks| ticks.first);
+    if begins(low) > begins(high) || begins(low).is_none() {
+        return empty_range(dim.name(), &lo.to_string(), &hi.to_string());
+    }
+    Error::bounds(format!(
+        "dimension {:?}: no coordinate lies from {lo} to {hi}, as its steps are longer; give a longer time",
+        dim.name()
+    ))
 }
 
 fn empty_range(name: &str, lo: &str, hi: &str) -> Error {
@@ -277,11 +358,11 @@ fn text_ranges(dim: Coordinate<'_>, span: &Span) -> Result<Vec<Vec<KeyRange>>> {
 fn text_end<'e>(dim: Coordinate<'_>, end: &'e Option<End>) -> Result<Option<&'e str>> {
     match end {
         None => Ok(None),
-        Some(End::Text(text) | End::Written(text)) if text.contains('\0') => Err(Error::bounds(format!(
+        Some(End::Text(text) | End::Notation(text)) if text.contains('\0') => Err(Error::bounds(format!(
             "dimension {:?}: {text:?} holds a NUL character, which no coordinate does; give a text without it",
             dim.name()
         ))),
-        Some(End::Text(text) | End::Written(text)) => Ok(Some(text)),
+        Some(End::Text(text) | End::Notation(text)) => Ok(Some(text)),
         Some(number) => Err(Error::bounds(format!(
             "dimension {:?} is of texts: {number} is no coordinate of it; give a text",
             dim.name()

@@ -103,7 +103,7 @@ pub use append::Appended;
 pub use around::{Partial, SkippedCells};
 pub use array::Array;
 pub use attach::{AttachedBox, SourceState};
-pub use boxes::{End, ReadBox, Span, region_of};
+pub use boxes::{End, ReadBox, Span, region_of, region_within};
 pub use call::Call;
 pub use conditions::{ConditionListing, check_condition, select_rows};
 pub use consolidate::{MergeChoice, parse_strategy};

@@ -325,8 +325,7 @@ impl Dimension {
         key::of_float(self.datatype, value).ok_or_else(|| self.no_value(&value))
     }
 
-    /// The error for what is no coordinate of its type.
-    pub fn no_value(&self, value: &dyn fmt::Debug) -> Error {
+    fn no_value(&self, value: &dyn fmt::Debug) -> Error {
         Error::schema(format!("{value:?} is no coordinate of type {}", self.datatype))
     }
 

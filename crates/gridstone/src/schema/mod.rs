@@ -17,6 +17,7 @@ mod frame;
 mod json;
 pub mod key;
 mod labels;
+pub mod notation;
 mod order;
 mod places;
 mod primitive;
@@ -24,7 +25,6 @@ mod region;
 mod scalar;
 mod subarray;
 pub mod text;
-pub mod written;
 
 pub use array_schema::{Schema, SchemaOptions};
 pub use attribute::{Attribute, Filters};

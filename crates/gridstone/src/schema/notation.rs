@@ -1,6 +1,6 @@
-//! Dates, times and lengths of time as they are written: ISO 8601, and a number with a unit.
+//! Dates, times and lengths of time in the notation of people: ISO 8601, and a number with a unit.
 //!
-//! A written date or time is a period of its last written unit: `2026-03` is a month, `2026-03-01T06` an hour. As a low end it is its first
+//! A date or time is a period of its last unit: `2026-03` is a month, `2026-03-01T06` an hour. As a low end it is its first
 //! instant, as a high end its last.
 
 use super::calendar::{DAY, HOUR, MINUTE, Moment, SECOND, civil_from_days, days_from_civil, in_months};
@@ -15,6 +15,8 @@ pub struct Ticks {
     pub first: i128,
     /// The greatest tick.
     pub last: i128,
+    /// Whether the first one begins just where the period does.
+    pub is_exact: bool,
 }
 
 impl Ticks {
@@ -62,7 +64,8 @@ fn period(step: TimeStep, text: &str) -> std::result::Result<Ticks, String> {
         None => read_iso(text).ok_or_else(|| no_datetime(text))?,
     };
     let first = begin.earlier().datetime_at(step).saturating_add(1);
-    Ok(Ticks { first, last: begin.next(unit).earlier().datetime_at(step) })
+    let (last, is_exact) = (begin.next(unit).earlier().datetime_at(step), begin.datetime_at(step) == first);
+    Ok(Ticks { first, last, is_exact })
 }
 
 /// The ticks of a timedelta that are just as long as what is written.
@@ -73,7 +76,8 @@ fn length(step: TimeStep, text: &str) -> std::result::Result<Ticks, String> {
     }
     let moment = Moment::of_timedelta(ticks, unit.step());
     let first = moment.earlier().timedelta_at(step).saturating_add(1);
-    Ok(Ticks { first, last: moment.timedelta_at(step) })
+    let last = moment.timedelta_at(step);
+    Ok(Ticks { first, last, is_exact: first == last })
 }
 
 /// What to write instead of `text`.
