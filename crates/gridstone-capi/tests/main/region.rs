@@ -90,7 +90,7 @@ fn what_is_no_date_is_an_error_of_the_call() {
         fails(unsafe { gridstone_region_cells(array.0, region.0, &raw mut count) }, status, part);
         assert_eq!(count, 7);
     };
-    refused(&[c"2026", c"2026-04"], GRIDSTONE_ERROR_INPUT, "\"2026\" is a year, and a number of ticks");
+    refused(&[c"2026", c"2026-04"], GRIDSTONE_ERROR_INPUT, "\"2026\" is a year, and a number of steps");
     refused(&[c"2026-03", c"spring"], GRIDSTONE_ERROR_INPUT, "\"spring\" is no date or time");
     refused(&[c"2026-03-05T01", c"2026-03-05T02"], GRIDSTONE_ERROR_BOUNDS, "no coordinate lies from 2026-03-05T01");
     refused(&[c"2026-04", c"2026-03"], GRIDSTONE_ERROR_BOUNDS, "2026-04 is above the high end 2026-03");

@@ -45,7 +45,7 @@ pub fn ticks(datatype: Datatype, text: &str) -> Result<Option<Ticks>> {
     let text = text.trim();
     if !is_span && text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Error::input(format!(
-            "{text:?} is a year, and a number of ticks of {datatype}; write the year as '{text}-01' to '{text}-12', ticks as '{text} {}'",
+            "{text:?} is a year, and a number of steps of {datatype}; write the year as '{text}-01' to '{text}-12', the number as '{text} {}'",
             step.unit().step()
         )));
     }
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused() {
         let cases = [
-            ("datetime64[D]", "2026", "is a year, and a number of ticks"),
+            ("datetime64[D]", "2026", "is a year, and a number of steps"),
             ("datetime64[D]", "yesterday", "is no date or time"),
             ("datetime64[D]", "2026-02-30", "is no date or time"),
             ("datetime64[D]", "NaT", "is no date or time"),
