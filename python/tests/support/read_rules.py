@@ -53,10 +53,10 @@ class ReadRules(Plainly):
             assert self.model.dense(state, name, where) == [None]
             return
         # NumPy would make a text of its own type of it, which ends before a zero; arrays of no axis hold it as it is.
-        if dtypes.is_var(attr.dtype) and shape == () and not isinstance(found, np.ndarray):
-            boxed = np.empty((), object)
-            boxed[()] = found
-            found = boxed
+        if dtypes.is_var(attr.dtype) and shape == () and not (isinstance(found, np.ndarray) and found.ndim == 0):
+            boxed = np.empty(1, object)
+            boxed[0] = found
+            found = boxed.reshape(())
         found = found if np.ma.isMaskedArray(found) else np.asarray(found)
         assert found.shape == cells_shape(attr.dtype, shape)
         assert plain(attr.dtype, found) == self.model.dense(state, name, where), name
