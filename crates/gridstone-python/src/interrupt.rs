@@ -99,7 +99,7 @@ pub(crate) fn run<R: Send>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Call) -> Result<R> + Send,
 ) -> PyResult<R> {
-    listen(py);
+    listen(py)?;
     let how = if context.threads() == 1 { How::Itself } else { How::Beside };
     run_how(py, context, how, progress, work)
 }
@@ -181,7 +181,7 @@ pub(crate) fn commit<R: Send>(
     context: &Context,
     work: impl FnOnce() -> Result<R> + Send,
 ) -> PyResult<R> {
-    listen(py);
+    listen(py)?;
     let outcome = py.detach(work);
     warn(py, context);
     outcome.map_err(|e| raise(py, &e))
@@ -211,7 +211,7 @@ pub(crate) fn ask<R: Send>(
     if is_remote(uri) {
         return run(py, context, None, |_| work());
     }
-    listen(py);
+    listen(py)?;
     let outcome = run_quick(py, |_| work());
     warn(py, context);
     outcome

@@ -7,6 +7,7 @@
 //! Events of the background wait for the next call of the process. A forked child has a queue of its own.
 
 use gridstone::engine::{Detail, Event, Events, Level, PerProcess};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -92,12 +93,16 @@ pub(crate) fn events() -> Arc<dyn Events> {
 }
 
 /// Asks `logging` which events are wanted.
-pub(crate) fn listen(py: Python<'_>) {
+///
+/// # Errors
+/// What a signal handler raised meanwhile, as `KeyboardInterrupt`.
+pub(crate) fn listen(py: Python<'_>) -> PyResult<()> {
     static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let ask = ASK.get_or_try_init(py, || Ok::<_, PyErr>(py.import("gridstone.base.log")?.getattr("wanted")?.unbind()));
-    let wanted = ask.and_then(|ask| ask.bind(py).call0()?.extract::<u8>());
-    // Without an answer nothing is logged, and the call goes on.
-    JOURNAL.wanted.store(wanted.unwrap_or(NOTHING), Ordering::Relaxed);
+    // Without anybody to ask nothing is logged, and the call goes on.
+    let wanted = ask.map_or(Ok(NOTHING), |ask| ask.bind(py).call0()?.extract::<u8>())?;
+    JOURNAL.wanted.store(wanted, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Hands the events that wait to `logging`. What a handler raises is reported as that of a destructor is.
@@ -108,8 +113,11 @@ pub(crate) fn deliver(py: Python<'_>) {
     JOURNAL.has_some.store(false, Ordering::Release);
     let Some(events) = JOURNAL.waiting.held().map(|mut waiting| std::mem::take(&mut *waiting)) else { return };
     DELIVERING.set(true);
-    if let Err(error) = hand_over(py, events) {
-        error.write_unraisable(py, None);
+    match hand_over(py, events) {
+        // SAFETY: Python is attached. The signal is as if it came now: what the call has done is not lost with it.
+        Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => unsafe { pyo3::ffi::PyErr_SetInterrupt() },
+        Err(error) => error.write_unraisable(py, None),
+        Ok(()) => {}
     }
     DELIVERING.set(false);
 }

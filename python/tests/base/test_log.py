@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import gridstone as gs
+from gridstone.base import log
 
 QUICK = gs.Context("64MiB", 2, durability="close")
 LINE = gs.Schema([gs.Dim("x", (0, 9_999), 1_000)], [gs.Attr("v", "int64")], sparse=True, duplicates=True)
@@ -209,6 +210,7 @@ def test_threads_tell_every_commit_once(tmp_path: Path, kept: Kept) -> None:
 SILENT = """
 import sys, logging
 import gridstone as gs
+from gridstone.base import log
 {setup}
 a = gs.array({uri!r}, [1, 2, 3])
 a[0] = 5
@@ -244,3 +246,38 @@ def test_a_forked_child_tells_its_own_commits(tmp_path: Path, kept: Kept) -> Non
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert len(kept.records) == before
+
+
+def test_an_interrupt_that_comes_while_loggers_are_asked_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = gs.array("mem://interrupted-log", np.arange(10))
+
+    def interrupted(level: int) -> bool:
+        raise KeyboardInterrupt
+
+    for logger in log._LOGGERS.values():
+        monkeypatch.setattr(logger, "isEnabledFor", interrupted)
+    version = a.version
+    with pytest.raises(KeyboardInterrupt):
+        a[0] = 7
+    monkeypatch.undo()
+    assert a.version == version and a[0] == 0
+
+
+def test_an_interrupt_that_comes_while_events_are_told_comes_up_behind_them() -> None:
+    class Interrupted(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise KeyboardInterrupt
+
+    a = gs.array("mem://interrupted-events", np.arange(10))
+    logger, handler = logging.getLogger("gridstone"), Interrupted()
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            a[0] = 7
+            for _ in range(1_000):
+                pass
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    assert gs.open("mem://interrupted-events")[0] == 7
