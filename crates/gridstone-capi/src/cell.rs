@@ -1,6 +1,6 @@
 //! Columns of cells: those that a caller gives, and room that it wants filled.
 
-use crate::memory::{OptionStruct, at, check_apart, list, optional_text, places, slice, slice_mut, text};
+use crate::memory::{OptionStruct, check_apart, list, optional_text, options_at, places, slice, slice_mut, text};
 use crate::status::{Failure, Outcome};
 use gridstone::base::Cancel;
 use gridstone::engine::OutColumn;
@@ -238,7 +238,7 @@ impl<'a> Buffers<'a> {
         let mut given: SmallVec<[gridstone_buffer; FEW]> = SmallVec::new();
         for place in all.clone() {
             // SAFETY: passed on.
-            given.push(unsafe { at(place) }?);
+            given.push(unsafe { options_at(place) }?);
         }
         // One buffer of plain values overlaps with nothing.
         if given.len() > 1 || given.iter().any(|one| !one.offsets.is_null() || !one.validity.is_null()) {

@@ -236,8 +236,11 @@ pub(crate) unsafe fn options<T: OptionStruct>(pointer: *const T) -> Outcome<Opti
     unsafe { options_at(pointer) }.map(Some)
 }
 
-/// As [`options`], of a pointer that is not null.
-unsafe fn options_at<T: OptionStruct>(pointer: *const T) -> Outcome<T> {
+/// As [`options`], of a pointer that is not null, as one of [`places`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn options_at<T: OptionStruct>(pointer: *const T) -> Outcome<T> {
     // SAFETY: the caller's promise is passed on.
     let given = unsafe { size_of_given(pointer) }?;
     let known = size_of::<T>();
@@ -329,15 +332,6 @@ pub(crate) unsafe fn places<T: OptionStruct>(
     Ok((0..count).map(move |place| first.wrapping_byte_add(place * size)))
 }
 
-/// The struct at one of [`places`].
-///
-/// # Safety
-/// As there.
-pub(crate) unsafe fn at<T: OptionStruct>(place: *const T) -> Outcome<T> {
-    // SAFETY: not null, and as long as the first, which the caller promises.
-    unsafe { options_at(place) }
-}
-
 /// A list of option structs, each as [`options`] gives it.
 ///
 /// # Safety
@@ -346,5 +340,5 @@ pub(crate) unsafe fn list<T: OptionStruct>(first: *const T, count: usize) -> Out
     // SAFETY: the caller's promise is passed on.
     let places = unsafe { places(first, count) }?;
     // SAFETY: passed on.
-    places.map(|place| unsafe { at(place) }).collect()
+    places.map(|place| unsafe { options_at(place) }).collect()
 }
